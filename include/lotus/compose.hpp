@@ -1,0 +1,242 @@
+// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+#ifndef LOTUS_COMPOSE_HPP
+#define LOTUS_COMPOSE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lotus/config.hpp"
+#include "lotus/process.hpp"
+#include "lotus/record.hpp"
+#include "lotus/scope.hpp"
+#include "lotus/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The name of a type as a person would say it: without namespaces and template arguments.
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  std::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = ") + 4);
+  const std::size_t end = name.find_first_of(";]<");
+  // A lambda or a function has no name of its own.
+  const std::string_view whole = name.substr(0, name.find_first_of(";]"));
+  if (whole.find("lambda") != std::string_view::npos) return "lambda";
+  if (std::is_function_v<std::remove_pointer_t<T>>) return "function";
+  name = name.substr(0, end);
+  const std::size_t colon = name.rfind(':');
+  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (is_recording()) first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept { running_ = tag; }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) ended(running_);
+    if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+  }
+
+ private:
+  record_tag whole_;
+  record_tag running_;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+};
+
+struct transform_name {
+  static constexpr std::string_view name() noexcept { return "Transform"; }
+};
+inline record_tag transform_tag() noexcept {
+  return call_site_of<transform_name>::site.tag();
+}
+
+/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
+/// that it changed.
+template <class F, class T>
+LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
+  if constexpr (std::is_invocable_v<F&, T&&>) {
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
+      return std::invoke(f, std::forward<T>(value));
+    } else {
+      std::invoke(f, std::forward<T>(value));
+      return std::decay_t<T>{std::forward<T>(value)};
+    }
+  } else {
+    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
+                  "an operation must take what the one before it returns");
+    std::decay_t<T> own{std::forward<T>(value)};
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
+      std::invoke(f, own);
+      return own;
+    } else {
+      return std::invoke(f, own);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// A callable and the name under which it is logged. Made by op().
+template <class F>
+struct operation {
+  F call;
+  detail::record_tag tag;
+};
+
+/// Gives a callable a name: compose(op("Flip", f)).
+/// @param name  interned by content.
+template <class F>
+operation<std::decay_t<F>> op(std::string_view name, F&& f) {
+  return {std::forward<F>(f), detail::operation_tag(name)};
+}
+
+namespace detail {
+
+template <class T>
+struct is_operation : std::false_type {};
+template <class F>
+struct is_operation<operation<F>> : std::true_type {};
+
+template <class F>
+auto as_operation(F&& f) {
+  if constexpr (is_operation<std::decay_t<F>>::value) {
+    return std::decay_t<F>{std::forward<F>(f)};
+  } else {
+    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+  }
+}
+
+}  // namespace detail
+
+/// A fixed list of operations, called one after another; made by compose(). Copies when its
+/// callables copy. Thread safety: that of the callables.
+template <class... Fs>
+class composed {
+ public:
+  explicit composed(operation<Fs>... operations)
+      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
+
+  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
+  /// Exceptions of an operation pass through, logged up to there.
+  template <class T>
+  auto operator()(T&& value) {
+    detail::operation_run run{whole_};
+    return from<0>(run, std::forward<T>(value));
+  }
+
+ private:
+  template <std::size_t I, class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
+    if constexpr (I == sizeof...(Fs)) {
+      return std::decay_t<T>{std::forward<T>(value)};
+    } else {
+      auto& operation = std::get<I>(operations_);
+      run.running(operation.tag);
+      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
+      run.ended(operation.tag);
+      if constexpr (I + 1 == sizeof...(Fs)) {
+        return result;
+      } else {
+        return from<I + 1>(run, std::move(result));
+      }
+    }
+  }
+
+  std::tuple<operation<Fs>...> operations_;
+  detail::record_tag whole_;
+};
+
+/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless given by op(). A callable takes what the one before returned,
+/// or changes it in place and returns nothing.
+template <class... Fs>
+auto compose(Fs&&... fs) {
+  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
+                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
+}
+
+/// A list of operations on `T` put together at run time. Otherwise as compose().
+template <class T>
+class chain {
+ public:
+  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// @param name  interned by content.
+  template <class F>
+  chain& add(std::string_view name, F&& f) {
+    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
+    return *this;
+  }
+
+  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  T operator()(T value) {
+    detail::operation_run run{whole_};
+    for (auto& operation : operations_) {
+      run.running(operation.tag);
+      value = operation.call(std::move(value));
+      run.ended(operation.tag);
+    }
+    return value;
+  }
+
+  std::size_t size() const noexcept { return operations_.size(); }
+
+ private:
+  template <class F>
+  static std::function<T(T)> wrap(F&& f) {
+    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
+      return detail::apply_operation(call, std::move(value));
+    };
+  }
+
+  std::vector<operation<std::function<T(T)>>> operations_;
+  detail::record_tag whole_ = detail::transform_tag();
+};
+
+/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
+/// lap begins where the one before ended. "STransform" around all is logged at the end of the
+/// block.
+class laps {
+ public:
+  laps() noexcept : run_{detail::transform_tag()} {}
+
+  /// Logs what ran since the lap before, or since construction.
+  /// @param name  interned by content.
+  void operator()(std::string_view name) noexcept {
+    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
+  }
+
+ private:
+  detail::operation_run run_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COMPOSE_HPP

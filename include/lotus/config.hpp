@@ -1,0 +1,38 @@
+// Compile-time knobs, attributes and the inline namespace.
+#ifndef LOTUS_CONFIG_HPP
+#define LOTUS_CONFIG_HPP
+
+#include "lotus/version.hpp"
+
+#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
+  #error "lotus supports Linux on x86-64 and aarch64"
+#endif
+
+// Two versions of the library in one program must not share symbols, hence the inline namespace.
+#define LOTUS_DETAIL_CONCAT_(a, b) a##b
+#define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
+#define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
+#define LOTUS_DETAIL_NAMESPACE_BEGIN \
+  namespace lotus {                  \
+  inline namespace LOTUS_DETAIL_ABI(LOTUS_VERSION_MAJOR, LOTUS_VERSION_MINOR) {
+#define LOTUS_DETAIL_NAMESPACE_END \
+  }                                \
+  }
+
+#define LOTUS_DETAIL_STRINGIZE_(x) #x
+#define LOTUS_DETAIL_STRINGIZE(x) LOTUS_DETAIL_STRINGIZE_(x)
+#define LOTUS_DETAIL_VERSION_STRING           \
+  LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MAJOR) \
+  "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_PATCH)
+
+#define LOTUS_DETAIL_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
+#define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
+#define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
+// State that each shared object has for itself, and the functions that touch it. Without it the
+// linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
+// keep a plugin from unloading.
+#define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+
+#endif  // LOTUS_CONFIG_HPP

@@ -1,0 +1,172 @@
+// How all shared objects of one process find the one session.
+//
+// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
+// the program exports nothing. So the first object to ask puts a hub into a mapping with a name
+// that everyone can see in /proc/self/maps.
+#ifndef LOTUS_PROCESS_HPP
+#define LOTUS_PROCESS_HPP
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct producer;
+struct module_state;
+
+/// What the session does for the objects that share it. The code is that of the object which made
+/// the hub; it is never unloaded.
+struct services {
+  producer* (*this_thread)() noexcept;
+  void (*push_slow)(producer&, const record&) noexcept;
+  void (*push_nested)(producer&, const record&) noexcept;
+  std::uint32_t (*intern)(std::string_view) noexcept;
+  bool (*start)(const options&) noexcept;
+  void (*stop)() noexcept;
+  void (*flush)() noexcept;
+  std::uint64_t (*dropped)() noexcept;
+  /// A shared object wants to know from now on whether recording is on.
+  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  void (*join)(module_state&, bool environment_counts) noexcept;
+  void (*leave)(module_state&) noexcept;
+};
+
+enum class recording : std::uint32_t {
+  off = 0,
+  on = 1,
+  unknown = 2,  ///< this object has not asked yet
+};
+
+/// What one shared object knows of the session.
+struct module_state {
+  std::atomic<recording> mode{recording::unknown};
+  std::atomic<bool> hardware_clock{true};
+  std::atomic<const services*> hub{nullptr};
+  module_state* next = nullptr;  ///< the session's list
+
+  constexpr module_state() noexcept = default;
+  module_state(const module_state&) = delete;
+  module_state& operator=(const module_state&) = delete;
+  ~module_state() {
+    if (const services* s = hub.load(std::memory_order_acquire)) s->leave(*this);
+  }
+};
+
+LOTUS_DETAIL_PER_MODULE inline module_state this_module;
+
+/// Makes the session and returns its services; session.hpp.
+LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+
+/// Bump the number whenever services, options, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-1-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+
+/// The address of the mapping called `name` of this process, or null. Allocates nothing.
+inline void* find_mapping(const char* name) noexcept {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  char text[8192];
+  std::size_t held = 0;
+  void* found = nullptr;
+  ssize_t got = 0;
+  while (found == nullptr && (got = read(fd, text + held, sizeof(text) - 1 - held)) > 0) {
+    held += static_cast<std::size_t>(got);
+    text[held] = '\0';
+    char* line = text;
+    while (char* end = static_cast<char*>(
+               std::memchr(line, '\n', held - static_cast<std::size_t>(line - text)))) {
+      *end = '\0';
+      if (std::strstr(line, name) != nullptr && std::strstr(line, "/memfd:") != nullptr) {
+        found = reinterpret_cast<void*>(strtoull(line, nullptr, 16));
+        break;
+      }
+      line = end + 1;
+    }
+    held -= static_cast<std::size_t>(line - text);
+    if (held == sizeof(text) - 1) held = 0;  // one absurdly long line
+    std::memmove(text, line, held);
+  }
+  close(fd);
+  return found;
+}
+
+/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
+/// handlers and other objects go on calling it.
+inline void pin_module_of(const void* code) noexcept {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
+  const char* path = static_cast<const link_map*>(extra)->l_name;
+  if (path == nullptr || *path == '\0') return;  // the program itself
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+struct hub_page {
+  std::atomic<const services*> table;
+};
+
+/// The hub of the process, made if there is none. Runs under the loader's lock, which all objects
+/// share, so two threads never make two.
+LOTUS_DETAIL_PER_MODULE inline int find_or_make_hub(dl_phdr_info*, std::size_t,
+                                                    void* result) noexcept {
+  auto* table = static_cast<const services**>(result);
+  if (void* page = find_mapping(hub_name)) {
+    *table = static_cast<hub_page*>(page)->table.load(std::memory_order_acquire);
+    return 1;
+  }
+  *table = make_services();
+  const int fd = memfd_create(hub_name, MFD_CLOEXEC);
+  if (fd < 0) return 1;  // every object keeps a session for itself then
+  if (ftruncate(fd, sizeof(hub_page)) == 0) {
+    // Private: a forked child has the hub too, but not its parent's.
+    void* page = mmap(nullptr, sizeof(hub_page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (page != MAP_FAILED) {
+      static_cast<hub_page*>(page)->table.store(*table, std::memory_order_release);
+    }
+  }
+  close(fd);
+  return 1;
+}
+
+/// The session's services; makes the session at the first call of the process.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
+    bool environment_counts) noexcept {
+  module_state& m = this_module;
+  const services* s = m.hub.load(std::memory_order_acquire);
+  if (s == nullptr) {
+    dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+    s->join(m, environment_counts);
+  } else if (m.mode.load(std::memory_order_relaxed) == recording::unknown) {
+    s->join(m, environment_counts);
+  }
+  return *s;
+}
+
+/// Whether this object's scopes record.
+LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
+  const recording mode = this_module.mode.load(std::memory_order_relaxed);
+  if (mode == recording::off) return false;
+  if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
+  join_session(true);
+  return this_module.mode.load(std::memory_order_relaxed) == recording::on;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_PROCESS_HPP

@@ -1,0 +1,183 @@
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_RING_FILE_HPP
+#define LOTUS_RING_FILE_HPP
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/layout.hpp"
+#include "lotus/lock.hpp"
+#include "lotus/names.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Ring files begin with this; while they are being made, with the other one.
+inline constexpr char ring_file_start[] = ".lotus_ring_";
+inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
+
+/// This process's ring file. The lock on it (flock) tells others that the process lives; the kernel
+/// drops it when the process ends or execs. Where no file can be had, blocks are private memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
+  int create(int directory, const char* prefix, bool ticks_are_ns) noexcept {
+    directory_ = directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    const auto now_ns = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, now_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  now_ns);
+    fd_ = openat(directory, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) return errno;
+    int error = 0;
+    if (flock(fd_, LOCK_EX) != 0) error = errno;
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, ticks_are_ns);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param in_file  set to whether the block survives the process. Returns null without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    int error = 0;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    in_file = memory != nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    if (!keep) unlinkat(directory_, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    if (fd_ >= 0) close(fd_);
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = posix_fallocate(fd_, static_cast<off_t>(bytes_), static_cast<off_t>(bytes));
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
+                        static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  int directory_ = -1;
+  int fd_ = -1;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RING_FILE_HPP

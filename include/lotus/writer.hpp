@@ -1,0 +1,318 @@
+// Records to Lotus lines, lines to append-only log files.
+#ifndef LOTUS_WRITER_HPP
+#define LOTUS_WRITER_HPP
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/layout.hpp"
+#include "lotus/lock.hpp"
+#include "lotus/names.hpp"
+#include "lotus/record.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::int64_t placeholder_ns =
+    1000;  ///< the duration of events, and of no real wait
+inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 20 + 1 + 20 + 1;
+
+/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
+/// every record to be converted ended in or before the newest segment.
+class tick_converter {
+ public:
+  /// @param guard  held while `map` is read; null where nobody else has the map.
+  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
+    if (guard_ != nullptr) guard_->lock();
+    newest_ = map_.current();
+    if (guard_ != nullptr) guard_->unlock();
+  }
+
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+  };
+
+  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
+    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
+      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
+      return {start_ns, newest_.to_ns(end_ticks) - start_ns};
+    }
+    const clock_segment b = segment(begin_ticks);
+    const clock_segment e = segment(end_ticks);
+    const std::int64_t start_ns = b.to_ns(begin_ticks);
+    return {start_ns, (e.to_ns(end_ticks) - e.jumped_ns) - (start_ns - b.jumped_ns)};
+  }
+
+ private:
+  clock_segment segment(std::uint64_t ticks) const noexcept {
+    if (ticks >= newest_.start_ticks) return newest_;
+    if (guard_ != nullptr) guard_->lock();
+    const clock_segment found = map_.at(ticks);
+    if (guard_ != nullptr) guard_->unlock();
+    return found;
+  }
+
+  const clock_map& map_;
+  mutex* guard_;
+  clock_segment newest_{};
+};
+
+/// Two decimal digits for each number below 100.
+struct digit_pairs {
+  char text[200];
+  constexpr digit_pairs() noexcept : text{} {
+    for (int i = 0; i < 100; ++i) {
+      text[2 * i] = static_cast<char>('0' + i / 10);
+      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+  }
+};
+inline constexpr digit_pairs two_digits{};
+
+LOTUS_DETAIL_ALWAYS_INLINE void put_pair(char* out, std::uint32_t below_100) noexcept {
+  std::memcpy(out, two_digits.text + std::size_t{below_100} * 2, 2);
+}
+
+LOTUS_DETAIL_ALWAYS_INLINE void put_8_digits(char* out, std::uint32_t value) noexcept {
+  const std::uint32_t high = value / 10'000;
+  const std::uint32_t low = value % 10'000;
+  put_pair(out, high / 100);
+  put_pair(out + 2, high % 100);
+  put_pair(out + 4, low / 100);
+  put_pair(out + 6, low % 100);
+}
+
+/// Writes `value` in decimal; returns the end. At most 20 bytes.
+inline char* put_number(char* out, std::uint64_t value) noexcept {
+  char digits[20];
+  char* p = digits + sizeof(digits);
+  while (value >= 100) {
+    p -= 2;
+    put_pair(p, static_cast<std::uint32_t>(value % 100));
+    value /= 100;
+  }
+  if (value >= 10) {
+    p -= 2;
+    put_pair(p, static_cast<std::uint32_t>(value));
+  } else {
+    *--p = static_cast<char>('0' + value);
+  }
+  const auto length = static_cast<std::size_t>(digits + sizeof(digits) - p);
+  std::memcpy(out, p, length);
+  return out + length;
+}
+
+/// Formats records as lines. One for each drain.
+class line_formatter {
+ public:
+  static constexpr log_role role_of(event_kind kind) noexcept {
+    return kind == event_kind::operation || kind == event_kind::batch_preprocessed
+               ? log_role::worker
+               : log_role::main;
+  }
+
+  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
+
+  /// Writes one line; returns its end. `out` has room for max_line_bytes.
+  /// @param name  how the line begins, comma included, for an operation; else unused.
+  char* format(const record& r, std::string_view name, char* out) noexcept {
+    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
+    if (r.tag.kind() == event_kind::operation) {
+      std::memcpy(out, name.data(), name.size());
+      out += name.size();
+    } else {
+      const std::string_view prefix = batch_prefix(r.tag.kind());
+      std::memcpy(out, prefix.data(), prefix.size());
+      out = put_number(out + prefix.size(), r.tag.value());
+      *out++ = ',';
+      s.duration_ns = batch_duration_ns(r.tag.kind(), s.duration_ns);
+    }
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+    *out++ = '\n';
+    return out;
+  }
+
+ private:
+  static constexpr std::string_view batch_prefix(event_kind kind) noexcept {
+    switch (kind) {
+      case event_kind::batch_preprocessed:
+        return "SBatchPreprocessed_";
+      case event_kind::batch_consumed:
+        return "SBatchConsumed_";
+      case event_kind::batch_queued:
+        return "SBatchQueued_";
+      default:
+        return "SBatchWait_";
+    }
+  }
+
+  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  static constexpr std::int64_t batch_duration_ns(event_kind kind, std::int64_t measured) noexcept {
+    if (kind == event_kind::batch_preprocessed) return measured;
+    if (kind != event_kind::batch_wait) return placeholder_ns;
+    return measured == placeholder_ns ? placeholder_ns + 1 : measured;
+  }
+
+  /// The seconds of one record are nearly always those of the one before.
+  char* put_start(char* out, std::uint64_t ns) noexcept {
+    std::uint64_t fraction = ns - second_start_ns_;
+    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
+      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
+      fraction = ns - second_start_ns_;
+      second_bytes_ =
+          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      if (ns < 1'000'000'000) second_bytes_ = 0;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    std::memcpy(out, second_, sizeof(second_));  // always the same size: one move, then overwritten
+    out += second_bytes_;
+    const auto f = static_cast<std::uint32_t>(fraction);
+    *out = static_cast<char>('0' + f / 100'000'000);
+    put_8_digits(out + 1, f % 100'000'000);
+    return out + 9;
+  }
+
+  const tick_converter& clock_;
+  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
+  std::size_t second_bytes_ = 0;
+  char second_[20] = {};
+};
+
+/// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         std::uint32_t tid) noexcept {
+  std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
+                tid);
+}
+
+/// Appends all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    const ssize_t n = write(fd, data, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return EIO;
+    data += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// The logs of one ring, open for the time of one drain. Every append is bracketed by commits, so a
+/// death in between leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param directory  descriptor of the logs' directory, borrowed.
+  log_appender(int directory, const char* prefix, ring_block& ring) noexcept
+      : directory_{directory}, prefix_{prefix}, ring_{ring} {}
+  ~log_appender() {
+    for (const int fd : fds_) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// Marks the log as about to grow. Returns 0 or errno.
+  int begin(log_role role) noexcept {
+    int& fd = fds_[static_cast<std::size_t>(role)];
+    if (fd < 0) {
+      fd = open_log(role, O_CREAT);
+      if (fd < 0) return errno;
+    }
+    struct stat status {};
+    if (fstat(fd, &status) != 0) return errno;
+    commit_point c = ring_.committed();
+    c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
+                                              static_cast<std::uint64_t>(status.st_size), true};
+    ring_.commit(c);
+    return 0;
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(fds_[static_cast<std::size_t>(role)], lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    if (fds_[i] >= 0 && ftruncate(fds_[i], static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    ring_.commit(c);
+  }
+
+  /// Says that the records before `tail` of `lane` stand in the logs.
+  void commit(std::size_t lane, std::uint64_t tail) noexcept {
+    commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    commit_lines(c);
+  }
+
+  /// Says that what was appended, of records of another ring, is whole.
+  void commit_lines() noexcept { commit_lines(ring_.committed()); }
+
+  /// Cuts off what a death left of an append. Call it before anything else is appended.
+  void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      fds_[i] = open_log(static_cast<log_role>(i), 0);
+      struct stat status {};
+      if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
+          static_cast<std::uint64_t>(status.st_size) > at.length) {
+        undo(static_cast<log_role>(i));
+      }
+    }
+  }
+
+ private:
+  void commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+      appended_[i] = 0;
+    }
+    ring_.commit(c);
+  }
+
+  int open_log(log_role role, int flags) const noexcept {
+    char name[max_prefix_bytes + 48];
+    put_log_name(name, sizeof(name), prefix_, role, ring_.tid.load(std::memory_order_relaxed));
+    return openat(directory_, name, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  }
+
+  int directory_;
+  const char* prefix_;
+  ring_block& ring_;
+  int fds_[log_roles] = {-1, -1};
+  std::size_t appended_[log_roles] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_WRITER_HPP
