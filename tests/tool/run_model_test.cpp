@@ -1,0 +1,96 @@
+#include "run_model.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "catch.hpp"
+#include "log_line.hpp"
+
+using namespace lotus::tool;
+
+namespace {
+
+constexpr std::uint32_t consumer = 0;
+constexpr std::uint32_t worker = 1;
+
+batch_record made(std::int64_t i, std::int64_t start, std::int64_t duration) {
+  return {start, duration, i, worker, 0, record_kind::preprocessed};
+}
+batch_record waited(std::int64_t i, std::int64_t start, std::int64_t duration) {
+  return {start, duration, i, consumer, 0, record_kind::wait};
+}
+batch_record used(std::int64_t i, std::int64_t start, std::uint32_t by = consumer) {
+  return {start, 1000, i, by, 0, record_kind::consumed};
+}
+
+using maybe = std::optional<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("wait, delay and step of a batch") {
+  const run_batches run({waited(0, 100, 50), used(0, 200), waited(1, 260, 5000), used(1, 9000),
+                         made(0, 10, 120), made(1, 140, 3000)});
+  REQUIRE(run.all().size() == 2);
+  const batch& first = run.all()[0];
+  CHECK(run.preprocess_ns(first) == maybe(120));
+  CHECK(run.wait_ns(first) == maybe(50));
+  CHECK(run.delay_ns(first) == maybe(200 - 130));
+  CHECK(run.step_ns(first.consumed) == maybe(60));
+  CHECK(run.step_ns(run.all()[1].consumed) == maybe());
+  CHECK(run.record(first.preprocessed)->file == worker);
+}
+
+TEST_CASE("a marker is no wait, and ends no step") {
+  // 1 arrives out of order while 0 is waited for, and is taken from the cache without a wait.
+  const run_batches run({waited(1, 150, 1000), waited(0, 100, 100), used(0, 210),
+                         waited(3, 220, 1000), used(1, 300), waited(2, 350, 10), used(2, 360)});
+  const batch& zero = run.all()[0];
+  const batch& one = run.all()[1];
+  CHECK(run.out_of_order(one));
+  CHECK(run.wait_ns(one) == maybe(0));
+  CHECK(run.step_ns(zero.consumed) == maybe(90));  // to the next consumption, past the marker
+  CHECK(run.step_ns(one.consumed) == maybe(50));   // to the next wait
+  CHECK_FALSE(run.out_of_order(zero));
+  CHECK(run.all()[3].consumed == no_record);
+}
+
+TEST_CASE("numbers that come again are the next epoch, in order of time and not of the log") {
+  const run_batches run({waited(0, 5000, 10), used(0, 5020), waited(0, 100, 10), used(0, 120),
+                         made(0, 4000, 900), made(0, 10, 80)});
+  REQUIRE(run.all().size() == 2);
+  CHECK(run.all()[0].epoch == 0);
+  CHECK(run.preprocess_ns(run.all()[0]) == maybe(80));
+  CHECK(run.delay_ns(run.all()[0]) == maybe(30));
+  CHECK(run.all()[1].epoch == 1);
+  CHECK(run.delay_ns(run.all()[1]) == maybe(120));
+  // The last step of an epoch lasts until the next epoch's first wait.
+  CHECK(run.step_ns(run.all()[0].consumed) == maybe(5000 - 120));
+}
+
+TEST_CASE("batches come by epoch, then by number, whatever is missing") {
+  const run_batches run({made(7, 100, 1), made(2, 50, 1), made(2, 500, 1), used(9, 700)});
+  std::vector<std::int64_t> order;
+  for (const batch& b : run.all())
+    order.push_back(static_cast<std::int64_t>(b.epoch) * 100 + b.index);
+  CHECK(order == std::vector<std::int64_t>{2, 7, 9, 102});
+  CHECK(run.wait_ns(run.all()[0]) == maybe());
+  CHECK(run.delay_ns(run.all()[0]) == maybe());
+  CHECK(run.preprocess_ns(run.all()[2]) == maybe());
+  for (const batch_record& r : run.records()) {
+    CHECK(run.all()[run.place_of(r)].index == r.index);
+    CHECK(run.all()[run.place_of(r)].epoch == r.epoch);
+  }
+}
+
+TEST_CASE("two consumers do not end each other's steps") {
+  const run_batches run({used(0, 100, 0), used(2, 300, 0), used(1, 150, 2), used(3, 400, 2)});
+  CHECK(run.step_ns(run.all()[0].consumed) == maybe(200));
+  CHECK(run.step_ns(run.all()[1].consumed) == maybe(250));
+  CHECK(run.step_ns(run.all()[2].consumed) == maybe());
+  CHECK(run.step_ns(run.all()[3].consumed) == maybe());
+}
+
+TEST_CASE("no records, no batches") {
+  CHECK(run_batches({}).all().empty());
+}

@@ -1,0 +1,187 @@
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+rapidjson::Document stats(const std::string& dir, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"stats", dir, "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const result r = run(arguments);
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return parse_json(r.out);
+}
+
+constexpr double ms = 1e6;
+
+void check_op(const rapidjson::Value& ours, const rapidjson::Value& reference) {
+  CHECK(ours["count"].GetInt64() == reference["count"].GetInt64());
+  CHECK(ours["mean_ns"].GetDouble() == Approx(reference["mean"].GetDouble() * ms));
+  CHECK(ours["std_ns"].GetDouble() == Approx(reference["std"].GetDouble() * ms));
+  CHECK(ours["min_ns"].GetDouble() == Approx(reference["min"].GetDouble() * ms));
+  CHECK(ours["p50_ns"].GetDouble() == Approx(reference["median"].GetDouble() * ms));
+  CHECK(ours["p90_ns"].GetDouble() == Approx(reference["p90"].GetDouble() * ms));
+  CHECK(ours["max_ns"].GetDouble() == Approx(reference["max"].GetDouble() * ms));
+  CHECK(ours["total_ns"].GetInt64() == reference["total_ns"].GetInt64());
+  CHECK(ours["below_10ms"].GetDouble() * 100 == Approx(reference["pct_lt_10ms"].GetDouble()));
+  CHECK(ours["below_100us"].GetDouble() * 100 == Approx(reference["pct_lt_100us"].GetDouble()));
+}
+
+void check_quantity(const rapidjson::Value& ours, const rapidjson::Value& reference) {
+  CHECK(ours["count"].GetInt64() == reference["count"].GetInt64());
+  CHECK(ours["total_ns"].GetDouble() == Approx(reference["sum"].GetDouble() * ms));
+  CHECK(ours["mean_ns"].GetDouble() == Approx(reference["mean"].GetDouble() * ms));
+  CHECK(ours["std_ns"].GetDouble() == Approx(reference["std"].GetDouble() * ms));
+  CHECK(ours["min_ns"].GetDouble() == Approx(reference["min"].GetDouble() * ms));
+  CHECK(ours["p25_ns"].GetDouble() == Approx(reference["p25"].GetDouble() * ms));
+  CHECK(ours["p50_ns"].GetDouble() == Approx(reference["median"].GetDouble() * ms));
+  CHECK(ours["p75_ns"].GetDouble() == Approx(reference["p75"].GetDouble() * ms));
+  CHECK(ours["max_ns"].GetDouble() == Approx(reference["max"].GetDouble() * ms));
+}
+
+/// Compares a real run with figures that were computed independently.
+void check_run(const std::string& dir, const std::string& config) {
+  INFO(dir);
+  const auto document = stats(dir);
+  REQUIRE(document["runs"].Size() == 1);
+  const auto& run = document["runs"][0];
+  CHECK(run["dir"].GetString() == dir + '/' + config);
+  const auto reference = parse_json(read_file(dir + "/expected/reference_" + config + ".json"));
+  CHECK(run["ops"].MemberCount() == reference["ops"].MemberCount());
+  for (const auto& op : reference["ops"].GetObject()) {
+    INFO(op.name.GetString());
+    check_op(run["ops"][op.name], op.value);
+  }
+  check_quantity(run["preprocess"], reference["preprocess_ms"]);
+  CHECK(run["out_of_order"].GetInt64() == reference["out_of_order_markers"].GetInt64());
+  // The reference counts a marker as a wait of 1 us, this tool as 0.
+  const double markers_ns = 1000.0 * static_cast<double>(run["out_of_order"].GetInt64());
+  const auto& waits = reference["wait_ms_with_markers"];
+  CHECK(run["wait"]["count"].GetInt64() == waits["count"].GetInt64());
+  CHECK(run["wait"]["total_ns"].GetDouble() + markers_ns == Approx(waits["sum"].GetDouble() * ms));
+  CHECK(run["wait"]["max_ns"].GetDouble() == Approx(waits["max"].GetDouble() * ms));
+  if (!reference.HasMember("delay_ms")) return;
+  check_quantity(run["delay"], reference["delay_ms"]);
+  REQUIRE(run["batches"].Size() == reference["per_batch"].Size());
+  for (rapidjson::SizeType i = 0; i < run["batches"].Size(); ++i) {
+    const auto& ours = run["batches"][i];
+    const auto& theirs = reference["per_batch"][i];
+    const bool marker = theirs["marker"].GetBool();
+    CHECK(ours["index"].GetInt64() == theirs["batch"].GetInt64());
+    CHECK(ours["worker"].GetInt64() == theirs["worker"].GetInt64());
+    CHECK(ours["preprocess_ns"].GetInt64() == theirs["preprocess_ns"].GetInt64());
+    CHECK(ours["delay_ns"].GetInt64() == theirs["delay_ns"].GetInt64());
+    CHECK(ours["wait_ns"].GetInt64() == (marker ? 0 : theirs["wait_ns"].GetInt64()));
+    CHECK(ours["out_of_order"].GetBool() == marker);
+    CHECK(ours["step_ns"].IsNull() == (i + 1 == run["batches"].Size()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the JSON has the promised form") {
+  const auto document = stats(traces() + "/quirks/ids_repeat_two_epochs");
+  const auto& run = document["runs"][0];
+  const auto& op = run["ops"]["SLoader"];
+  CHECK(op["count"].GetInt64() == 2);
+  for (const auto* key : {"mean_ns", "std_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns",
+                          "total_ns", "below_10ms", "below_100us"}) {
+    CHECK(op[key].IsNumber());
+  }
+  for (const auto* quantity : {"preprocess", "wait", "delay", "step"}) {
+    for (const auto* key : {"count", "mean_ns", "std_ns", "min_ns", "p25_ns", "p50_ns", "p75_ns",
+                            "max_ns", "total_ns"}) {
+      CHECK(run[quantity][key].IsNumber());
+    }
+  }
+  CHECK(run["out_of_order"].GetInt64() == 0);
+  REQUIRE(run["batches"].Size() == 2);
+  CHECK(canonical(run["batches"][0]) ==
+        "{delay_ns:150000,epoch:0,index:0,out_of_order:false,preprocess_ns:2800000,"
+        "step_ns:87050000,wait_ns:12900000,worker:101,}");
+  CHECK(run["batches"][1]["epoch"].GetInt64() == 1);
+  CHECK(run["batches"][1]["delay_ns"].GetInt64() == 150000);
+  CHECK(run["batches"][1]["step_ns"].IsNull());
+}
+
+TEST_CASE("what is missing is null") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_main_pid_1", "SBatchConsumed_4,10,1000\n");
+  const auto document = stats(dir.path());
+  const auto& run = document["runs"][0];
+  CHECK(canonical(run["batches"][0]) ==
+        "{delay_ns:null,epoch:0,index:4,out_of_order:false,preprocess_ns:null,step_ns:null,"
+        "wait_ns:null,worker:null,}");
+  CHECK(run["wait"]["count"].GetInt64() == 0);
+  CHECK(run["wait"]["mean_ns"].IsNull());
+  CHECK(run["wait"]["total_ns"].GetInt64() == 0);
+  CHECK(run["ops"].ObjectEmpty());
+}
+
+TEST_CASE("op keys are decoded, and never the same twice") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1",
+           "S%42atchWait_3,1,2\nSA%2Cb,1,2\nSA%2cb,1,4\nS\xFF,1,2\n");
+  const auto document = stats(dir.path());
+  const auto& ops = document["runs"][0]["ops"];
+  CHECK(ops.MemberCount() == 3);
+  CHECK(ops["SBatchWait_3"]["count"].GetInt64() == 1);
+  CHECK(ops["SA,b"]["total_ns"].GetInt64() == 6);
+  CHECK(ops["S%FF"]["count"].GetInt64() == 1);
+}
+
+TEST_CASE("figures of a real run are those computed independently") {
+  check_run(traces() + "/c_ooo_w4", "b8_gpu4");
+}
+
+TEST_CASE("figures of all real runs are those computed independently") {
+  if (shared_traces().empty()) {
+    WARN("the larger set of traces is absent; nothing compared");
+    return;
+  }
+  check_run(shared_traces() + "/a_preproc_w1", "b16_gpu1");
+  check_run(shared_traces() + "/c_ooo_w4", "b8_gpu4");
+  check_run(shared_traces() + "/d_consumer_w2", "b32_gpu2");
+  check_run(shared_traces() + "/g_profiled_w2", "b20_gpu2");
+  check_run(shared_traces() + "/h_epochs2_w2", "b64_gpu2");
+}
+
+TEST_CASE("remove-outliers drops the short last batch from the preprocess times only") {
+  const temp_dir dir;
+  std::string log;
+  for (int i = 0; i < 9; ++i) {
+    log += "SBatchPreprocessed_" + std::to_string(i) + ",1000," + std::to_string(100 + i) + '\n';
+  }
+  dir.file("lotustrace_log_worker_pid_1", log + "SBatchPreprocessed_9,1000,10\n");
+  const auto all = stats(dir.path());
+  const auto kept = stats(dir.path(), {"--remove-outliers"});
+  CHECK(all["runs"][0]["preprocess"]["min_ns"].GetInt64() == 10);
+  CHECK(kept["runs"][0]["preprocess"]["min_ns"].GetInt64() == 100);
+  CHECK(kept["runs"][0]["preprocess"]["count"].GetInt64() == 9);
+  CHECK(kept["runs"][0]["batches"].Size() == 10);
+}
+
+TEST_CASE("the table shows every quantity") {
+  const result r = run({"stats", traces() + "/c_ooo_w4"});
+  CHECK(r.status == 0);
+  CHECK(r.err.empty());
+  for (const auto* part : {"SRandomResizedCrop", "p90", "< 100 us", "preprocess", "wait", "delay",
+                           "step", "> 500 ms", "119.51 %", "out-of-order arrivals: 44 of 75"}) {
+    INFO(part);
+    CHECK(contains(r.out, part));
+  }
+}
+
+TEST_CASE("a name cannot steer the terminal") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "S%1B[2J,1,2\n");
+  const result r = run({"stats", dir.path()});
+  CHECK(contains(r.out, "S%1B[2J"));
+  CHECK_FALSE(contains(r.out, "\x1b"));
+}

@@ -1,0 +1,114 @@
+#include "tool_test.hpp"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "cli.hpp"
+
+namespace lotus::tool_test {
+
+namespace fs = std::filesystem;
+
+std::string traces() {
+  return LOTUS_TEST_TRACES;
+}
+
+std::string shared_traces() {
+  std::error_code ignored;
+  return fs::is_directory(LOTUS_SHARED_TRACES, ignored) ? LOTUS_SHARED_TRACES : "";
+}
+
+temp_dir::temp_dir() : path_((fs::temp_directory_path() / "lotus-tool-test-XXXXXX").string()) {
+  if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary directory");
+}
+
+temp_dir::~temp_dir() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string temp_dir::file(const std::string& name, std::string_view text) const {
+  const fs::path path = fs::path(path_) / name;
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+  return path.string();
+}
+
+std::vector<std::string> temp_dir::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+result run(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"lotus-tool"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {status, out.str(), err.str()};
+}
+
+rapidjson::Document parse_json(const std::string& text) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag>(
+      text.data(), text.size());
+  INFO("at byte " << document.GetErrorOffset() << " of " << text.substr(0, 2000));
+  REQUIRE_FALSE(document.HasParseError());
+  return document;
+}
+
+std::string canonical(const rapidjson::Value& value) {
+  if (value.IsObject()) {
+    std::vector<std::pair<std::string, std::string>> members;
+    for (const auto& m : value.GetObject()) {
+      members.emplace_back(m.name.GetString(), canonical(m.value));
+    }
+    std::sort(members.begin(), members.end());
+    std::string text = "{";
+    for (const auto& [key, member] : members) text += key + ':' + member + ',';
+    return text + '}';
+  }
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  value.Accept(writer);
+  return buffer.GetString();
+}
+
+std::vector<std::string> sorted_events(const std::string& json) {
+  const rapidjson::Document document = parse_json(json);
+  std::vector<std::string> events;
+  for (const auto& event : document["traceEvents"].GetArray()) events.push_back(canonical(event));
+  std::sort(events.begin(), events.end());
+  return events;
+}
+
+}  // namespace lotus::tool_test

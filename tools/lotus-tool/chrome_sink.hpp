@@ -1,0 +1,53 @@
+// Chrome trace JSON, as Perfetto's UI and chrome://tracing load it.
+#ifndef LOTUS_TOOL_CHROME_SINK_HPP
+#define LOTUS_TOOL_CHROME_SINK_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "names.hpp"
+#include "output_file.hpp"
+#include "trace_sink.hpp"
+
+namespace lotus::tool {
+
+/// The first key of every trace this tool writes; by it our own output is recognised.
+inline constexpr std::string_view own_trace_key = "lotus_tool";
+
+/// Times are µs with three decimals relative to baseTimeNanoseconds: absolute ones would be
+/// rounded to 0.25 µs by viewers, which read numbers as doubles.
+class chrome_sink final : public trace_sink {
+ public:
+  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
+  chrome_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
+
+  void begin(std::int64_t base_ns) override;
+  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
+  void thread(track where, std::string_view name, std::uint32_t order) override;
+  void operation(track where, std::uint32_t name, std::int64_t start_ns,
+                 std::int64_t duration_ns) override;
+  void batch(const batch_event& event) override;
+  void finish() override;
+
+ private:
+  void metadata(std::string_view what, track where, bool of_thread, std::string_view args);
+  void append_place(track where);
+  void append_time(std::string_view key, std::int64_t ns);
+  void flow(const batch_event& event);
+  void emit();
+  const std::string& head_of(track where, std::uint32_t name);
+
+  output_file& out_;
+  const name_table& names_;
+  std::int64_t base_ns_ = 0;
+  bool first_ = true;
+  std::string event_;               // the event being put together
+  track heads_of_{};                // the track that heads_ were made for
+  std::vector<std::string> heads_;  // by name: an operation's event up to its ts
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CHROME_SINK_HPP

@@ -1,0 +1,106 @@
+#include "cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <ostream>
+#include <string>
+
+#include "errors.hpp"
+#include "names.hpp"
+#include "stats.hpp"
+#include "viz.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// What the chosen command will do, set while the arguments are read.
+using action = std::function<int(std::ostream& out, std::ostream& err)>;
+
+/// Options that every command which reads logs has.
+template <class Options>
+void add_reading(CLI::App& command, Options& options) {
+  command.add_option("--prefix", options.prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  command.add_flag("--strict", options.strict, "fail on any malformed line (status 1)");
+  command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
+}
+
+void add_viz(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<viz_options>();
+  CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool viz run/ -o trace.json      then open trace.json at https://ui.perfetto.dev\n"
+      "DIR may hold one run, or several in subfolders: each becomes a process group.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+      ->required();
+  command->add_flag("--coarse", options->coarse, "batches only, no operations");
+  command->add_flag("--compat", options->compat,
+                    "the events that the original's script writes, name for name");
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_viz(*options, out, err);
+    };
+  });
+}
+
+void add_stats(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<stats_options>();
+  CLI::App* command = app.add_subcommand("stats", "Tell what operations and batches cost");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
+      "Standard deviations are the population's, percentiles interpolate linearly, and an\n"
+      "out-of-order arrival counts as a wait of 0.");
+  command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  command->add_flag("--json", options->json, "JSON in ns, nothing rounded");
+  command->add_flag("--remove-outliers", options->remove_outliers,
+                    "drop preprocess times below Q1 - 2 (Q3 - Q1)");
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_stats(*options, out, err);
+    };
+  });
+}
+
+int report(std::ostream& err, const char* what, int status) {
+  err << "lotus-tool: " << printable_line(what) << '\n';
+  return status;
+}
+
+}  // namespace
+
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  try {
+    action chosen;
+    CLI::App app("Reads the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
+    app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
+    app.require_subcommand(1);
+    app.footer(
+        "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
+    add_viz(app, chosen);
+    add_stats(app, chosen);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& stop) {
+      return app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
+    }
+    return chosen(out, err);
+  } catch (const usage_error& error) {
+    return report(err, error.what(), exit_wrong_use);
+  } catch (const input_error& error) {
+    return report(err, error.what(), exit_bad_input);
+  } catch (const std::bad_alloc&) {
+    return report(err, "out of memory", exit_bad_input);
+  } catch (const std::exception& error) {
+    return report(err, error.what(), exit_bad_input);
+  }
+}
+
+}  // namespace lotus::tool

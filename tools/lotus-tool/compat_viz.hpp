@@ -1,0 +1,23 @@
+// lotus-tool viz --compat: event for event what the original's script writes.
+#ifndef LOTUS_TOOL_COMPAT_VIZ_HPP
+#define LOTUS_TOOL_COMPAT_VIZ_HPP
+
+#include <ostream>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "log_files.hpp"
+#include "viz.hpp"
+
+namespace lotus::tool {
+
+/// Writes the events of the original's visualization_augmenter.py, in the order of the logs, in
+/// one reading and constant memory: times in whole µs (cut, not rounded), names as logged, pid
+/// and tid the number in the log's name, ids -1-i.
+/// Returns the exit status; throws input_error.
+int draw_compat(const viz_options& options, const std::vector<run_files>& runs, diagnostics& said,
+                std::ostream& out);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPAT_VIZ_HPP

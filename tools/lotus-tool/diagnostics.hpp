@@ -1,0 +1,47 @@
+// What a command says about its input, on stderr.
+#ifndef LOTUS_TOOL_DIAGNOSTICS_HPP
+#define LOTUS_TOOL_DIAGNOSTICS_HPP
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+
+/// Counts and prints what is odd about the input. Not thread-safe; `err` must outlive it.
+class diagnostics {
+ public:
+  /// Of one file, this many malformed lines are printed; the others are only counted.
+  static constexpr std::uint64_t printed_per_file = 100;
+
+  diagnostics(std::ostream& err, bool quiet) : err_(err), quiet_(quiet) {}
+
+  /// An oddity that costs nothing. Not printed with --quiet.
+  void note(std::string_view text);
+
+  /// Something was left out or may be wrong. Printed always.
+  void warning(std::string_view text);
+
+  /// A line that was left out.
+  void malformed(const std::string& path, std::uint64_t line, std::string_view what);
+
+  /// To be called behind a file's last line: says how many lines were not printed.
+  void end_of_file(const std::string& path);
+
+  std::uint64_t malformed_lines() const noexcept { return malformed_lines_; }
+
+  /// The exit status the malformed lines ask for; prints their number when there are any.
+  /// @param strict  any malformed line is an error.
+  int finish(bool strict);
+
+ private:
+  std::ostream& err_;
+  bool quiet_;
+  std::uint64_t malformed_lines_ = 0;
+  std::uint64_t malformed_in_file_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DIAGNOSTICS_HPP

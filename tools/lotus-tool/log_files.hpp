@@ -1,0 +1,50 @@
+// Finds the log files of runs.
+#ifndef LOTUS_TOOL_LOG_FILES_HPP
+#define LOTUS_TOOL_LOG_FILES_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnostics.hpp"
+
+namespace lotus::tool {
+
+inline constexpr std::string_view default_prefix = "lotustrace_log";
+
+enum class file_role : std::uint8_t { main, worker, unknown };
+
+/// One log, as much of it as a command shall see.
+struct log_file {
+  std::string path;
+  file_role role = file_role::unknown;
+  std::uint64_t number = 0;  ///< the number at the end of the name
+  std::uint64_t bytes = 0;   ///< what counts of the file: a log may grow while it is read
+  std::string tail;          ///< whole lines that belong behind those bytes but are not on disk
+};
+
+/// The logs of one directory: main files first, then workers, each in order of their number.
+struct run_files {
+  std::string dir;
+  std::vector<log_file> files;
+};
+
+/// Every run in `dir` and below it, in natural order ("b8" before "b16").
+///
+/// This is the one way by which commands obtain a run: what is to be counted in without standing
+/// in a log (records in the rings of a killed process) is added here, as `tail`.
+/// A file is a log when its name begins with `prefix` and ends in `_<number>`.
+/// Throws input_error when `dir` cannot be read or holds no log.
+std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
+                                 diagnostics& said);
+
+/// True for the name (without folders) of a log: it begins with `prefix` and ends in `_<number>`.
+bool is_log_name(std::string_view name, std::string_view prefix);
+
+/// Natural order: digits compare as numbers. A strict weak ordering.
+bool natural_less(std::string_view a, std::string_view b) noexcept;
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FILES_HPP

@@ -1,0 +1,119 @@
+#include "log_reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "log_files.hpp"
+#include "log_line.hpp"
+
+namespace lotus::tool {
+namespace {
+
+// Large enough that a system call's cost vanishes, small enough to stay in the L2 cache.
+constexpr std::size_t block_bytes = std::size_t{256} << 10U;
+
+[[noreturn]] void cannot_read(const std::string& path, int error) {
+  throw input_error(path +
+                    ": cannot be read: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace
+
+block_reader::block_reader(const log_file& file) : file_(file) {
+  if (file.bytes > 0) {
+    descriptor_ = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) cannot_read(file.path, errno);
+  }
+  buffer_.resize(std::min<std::uint64_t>(block_bytes, file.bytes + file.tail.size() + 1));
+}
+
+block_reader::~block_reader() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t block_reader::read_some(char* to, std::size_t room) {
+  while (from_disk_ < file_.bytes) {
+    const std::size_t wanted = std::min<std::uint64_t>(room, file_.bytes - from_disk_);
+    const ssize_t got = ::read(descriptor_, to, wanted);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      cannot_read(file_.path, errno);
+    }
+    if (got == 0) break;  // the file has shrunk since it was found
+    from_disk_ += static_cast<std::uint64_t>(got);
+    return static_cast<std::size_t>(got);
+  }
+  const std::size_t n = file_.tail.copy(to, room, from_tail_);
+  from_tail_ += n;
+  return n;
+}
+
+std::string_view block_reader::next() {
+  std::memmove(buffer_.data(), buffer_.data() + done_, used_ - done_);
+  used_ -= done_;
+  done_ = 0;
+  std::size_t searched = 0;
+  while (!at_end_) {
+    if (used_ == buffer_.size()) {
+      if (used_ > max_line_bytes) return cut_long_line();
+      buffer_.resize(used_ * 2);
+    }
+    const std::size_t n = read_some(buffer_.data() + used_, buffer_.size() - used_);
+    if (n == 0) {
+      at_end_ = true;
+      break;
+    }
+    used_ += n;
+    const std::string_view fresh(buffer_.data() + searched, used_ - searched);
+    const std::size_t newline = fresh.rfind('\n');
+    if (newline != std::string_view::npos) {
+      done_ = searched + newline + 1;
+      return {buffer_.data(), done_};
+    }
+    searched = used_;
+  }
+  done_ = used_;
+  return {buffer_.data(), used_};
+}
+
+std::string_view block_reader::cut_long_line() {
+  // Keep one byte too many, so that the line is seen to be too long; drop the rest of it.
+  std::size_t n = 0;
+  char* const rest = buffer_.data() + max_line_bytes + 1;
+  const std::size_t room = buffer_.size() - max_line_bytes - 1;
+  while ((n = read_some(rest, room)) != 0) {
+    const auto* newline = static_cast<const char*>(std::memchr(rest, '\n', n));
+    if (newline == nullptr) continue;
+    // What follows the long line is moved behind its cut-off beginning and comes next.
+    const std::size_t after = n - static_cast<std::size_t>(newline - rest);
+    std::memmove(rest, newline, after);
+    used_ = max_line_bytes + 1 + after;
+    done_ = max_line_bytes + 2;
+    return {buffer_.data(), done_};
+  }
+  at_end_ = true;
+  used_ = done_ = max_line_bytes + 1;
+  return {buffer_.data(), used_};
+}
+
+void file_oddities::tell(const log_file& file, diagnostics& said) const {
+  said.end_of_file(file.path);
+  if (lines == 0) said.note(file.path + ": empty");
+  if (blank_lines > 0) {
+    said.note(file.path + ": " + std::to_string(blank_lines) + " blank lines skipped");
+  }
+  if (crlf) said.note(file.path + ": lines end in CR LF");
+  if (blanks) said.note(file.path + ": blanks behind commas skipped");
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,101 @@
+// Reads a log line by line in constant memory, and decides what to do with odd lines.
+#ifndef LOTUS_TOOL_LOG_READER_HPP
+#define LOTUS_TOOL_LOG_READER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "log_files.hpp"
+#include "log_line.hpp"
+
+namespace lotus::tool {
+
+/// Reads the counted bytes of a log, then its tail, in blocks. Neither copyable nor movable.
+class block_reader {
+ public:
+  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  explicit block_reader(const log_file& file);
+  block_reader(const block_reader&) = delete;
+  block_reader& operator=(const block_reader&) = delete;
+  ~block_reader();
+
+  /// The next whole lines with their line ends; only the last of the log may lack one. Empty at
+  /// the end. Valid until the next call. Of a line longer than max_line_bytes only the
+  /// beginning comes. Throws input_error when reading fails.
+  std::string_view next();
+
+ private:
+  std::size_t read_some(char* to, std::size_t room);
+  std::string_view cut_long_line();
+
+  const log_file& file_;
+  int descriptor_ = -1;
+  std::uint64_t from_disk_ = 0;
+  std::size_t from_tail_ = 0;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;  // bytes in the buffer
+  std::size_t done_ = 0;  // of these, already handed out
+  bool at_end_ = false;
+};
+
+/// Oddities of a file that are accepted, and told once.
+struct file_oddities {
+  std::uint64_t blank_lines = 0;
+  std::uint64_t lines = 0;
+  bool crlf = false;
+  bool blanks = false;
+
+  void tell(const log_file& file, diagnostics& said) const;
+};
+
+/// Hands every record of `file` to `on_record(const log_line&)`, in file order.
+///
+/// Accepted, with a note to `said`: an empty file, blank lines, CRLF, blanks behind commas, a
+/// torn last line (left out). Anything else that is no record goes to said->malformed.
+/// @param said  nullptr on a second reading: everything was said on the first.
+/// Throws input_error when the file cannot be read.
+template <class OnRecord>
+void read_log(const log_file& file, diagnostics* said, OnRecord&& on_record) {
+  block_reader blocks(file);
+  file_oddities odd;
+  log_line record;
+  for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
+    const char* p = block.data();
+    const char* const block_end = p + block.size();
+    while (p != block_end) {
+      ++odd.lines;
+      const auto* newline =
+          static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(block_end - p)));
+      const char* line_end = newline != nullptr ? newline : block_end;
+      const char* const next_line = newline != nullptr ? newline + 1 : block_end;
+      if (line_end != p && line_end[-1] == '\r') {
+        --line_end;
+        odd.crlf = true;
+      }
+      const std::string_view text(p, static_cast<std::size_t>(line_end - p));
+      p = next_line;
+      const char* const what = parse_line(text, record);
+      if (what == nullptr) {
+        odd.blanks |= record.blanks;
+        on_record(record);
+      } else if (text.find_first_not_of(" \t") == std::string_view::npos) {
+        ++odd.blank_lines;
+      } else if (said != nullptr) {
+        if (newline == nullptr && text.size() <= max_line_bytes) {
+          said->note(file.path + ":" + std::to_string(odd.lines) + ": torn last line left out");
+        } else {
+          said->malformed(file.path, odd.lines, what);
+        }
+      }
+    }
+  }
+  if (said != nullptr) odd.tell(file, *said);
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_READER_HPP

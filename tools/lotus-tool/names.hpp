@@ -1,0 +1,97 @@
+// Names of operations: undoing the library's escapes, and small numbers for names.
+#ifndef LOTUS_TOOL_NAMES_HPP
+#define LOTUS_TOOL_NAMES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Undoes the log's escapes: %XX becomes the byte XX; a '%' that two hexadecimal digits do not
+/// follow stays (PyTorch's Lotus escapes nothing).
+std::string decode_name(std::string_view raw);
+
+/// `text` as valid UTF-8: bytes that are not are written %XX, as they stand in the log. So two
+/// different names stay different, which U+FFFD would not keep.
+std::string printable(std::string_view text);
+
+/// `text` for a terminal: as `printable`, and control characters written %XX too, so that a
+/// name in a log cannot move the cursor or break a table.
+std::string printable_line(std::string_view text);
+
+/// Gives every distinct raw name a small number. Two raw names that decode to the same text
+/// share one. Not thread-safe; names are copied.
+class name_table {
+ public:
+  name_table();
+
+  /// Number of `raw` (as it stands in the log); the same for equal names, 0, 1, 2, … in order of
+  /// first appearance.
+  std::uint32_t id(std::string_view raw) {
+    const std::uint64_t hash = hash_of(raw);
+    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const slot& s = slots_[i];
+      if (s.hash == hash && same(raws_[s.raw], raw)) return raw_to_id_[s.raw];
+      if (s.hash == 0) return add(raw, hash);
+    }
+  }
+
+  /// The decoded name, valid UTF-8.
+  const std::string& name(std::uint32_t id) const { return names_[id]; }
+  std::size_t size() const noexcept { return names_.size(); }
+
+ private:
+  struct slot {
+    std::uint64_t hash = 0;  // 0: free
+    std::uint32_t raw = 0;
+  };
+
+  static bool same(const std::string& a, std::string_view b) noexcept {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  }
+
+  /// Hashes length, beginning and end only, for speed; `same` decides, so this need not be
+  /// perfect. Names that differ only in the middle fall into one chain.
+  static std::uint64_t hash_of(std::string_view text) noexcept {
+    std::uint64_t head = 0;
+    std::uint64_t tail = 0;
+    const std::size_t n = text.size();
+    if (n >= 8) {
+      std::memcpy(&head, text.data(), 8);
+      std::memcpy(&tail, text.data() + n - 8, 8);
+      if (n > 24) {
+        std::uint64_t middle = 0;
+        for (std::size_t at = 8; at + 8 < n; at += 8) {
+          std::memcpy(&middle, text.data() + at, 8);
+          head = (head ^ middle) * 0x9E3779B97F4A7C15U;
+          head ^= head >> 29U;
+        }
+      }
+    } else {
+      for (const char c : text) head = head << 8U | static_cast<unsigned char>(c);
+    }
+    std::uint64_t h = (head ^ n) * 0x9E3779B97F4A7C15U;
+    h = (h ^ (h >> 32U) ^ tail) * 0xD6E8FEB86659FD93U;
+    h ^= h >> 32U;
+    return h == 0 ? 1 : h;
+  }
+
+  std::uint32_t add(std::string_view raw, std::uint64_t hash);
+  void grow();
+
+  std::vector<slot> slots_;
+  std::size_t mask_ = 0;
+  std::vector<std::string> raws_;
+  std::vector<std::uint32_t> raw_to_id_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_NAMES_HPP

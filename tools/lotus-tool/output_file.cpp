@@ -1,0 +1,179 @@
+#include "output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "errors.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t buffer_bytes = std::size_t{256} << 10U;
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw input_error(
+      path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// Follows symbolic links, also one that points to nothing yet.
+std::string behind_links(const std::string& path) {
+  fs::path at = path;
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(at, error)); ++links) {
+    const fs::path to = fs::read_symlink(at, error);
+    if (error) break;
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  return at.string();
+}
+
+}  // namespace
+
+class gzip_stream {
+ public:
+  gzip_stream() {
+    // 15 + 16: the largest window, with a gzip header instead of zlib's.
+    ready_ = deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
+             Z_OK;
+    if (!ready_) throw input_error("zlib cannot be started");
+  }
+  gzip_stream(const gzip_stream&) = delete;
+  gzip_stream& operator=(const gzip_stream&) = delete;
+  ~gzip_stream() {
+    if (ready_) deflateEnd(&z_);
+  }
+
+  template <class Write>
+  void compress(std::string_view data, bool last, Write write) {
+    // zlib's interface is not const-correct; it does not write to its input.
+    z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));  // NOLINT
+    z_.avail_in = static_cast<uInt>(data.size());
+    do {
+      z_.next_out = out_.data();
+      z_.avail_out = static_cast<uInt>(out_.size());
+      deflate(&z_, last ? Z_FINISH : Z_NO_FLUSH);
+      write(reinterpret_cast<const char*>(out_.data()), out_.size() - z_.avail_out);  // NOLINT
+    } while (z_.avail_out == 0);
+  }
+
+ private:
+  z_stream z_{};
+  bool ready_ = false;
+  std::array<Bytef, std::size_t{64} << 10U> out_{};
+};
+
+output_file::output_file(const std::string& path, std::ostream& standard_output, bool gzip)
+    : path_(path) {
+  if (path.empty()) throw usage_error("the output's name is empty");
+  if (gzip) gzip_ = std::make_unique<gzip_stream>();
+  buffer_.resize(buffer_bytes);
+  if (path == "-") {
+    stream_ = &standard_output;
+    return;
+  }
+  const std::string target = behind_links(path);
+  struct stat old {};
+  const bool exists = ::stat(target.c_str(), &old) == 0;
+  if (exists && S_ISDIR(old.st_mode)) cannot_write(path, EISDIR);
+  if (exists && !S_ISREG(old.st_mode)) {
+    descriptor_ = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) cannot_write(path, errno);
+    return;
+  }
+  const fs::path as_path(target);
+  const fs::path folder = as_path.has_parent_path() ? as_path.parent_path() : fs::path(".");
+  beside_ = (folder / ("." + as_path.filename().string() + ".XXXXXX")).string();
+  descriptor_ = ::mkostemp(beside_.data(), O_CLOEXEC);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    beside_.clear();
+    std::error_code ignored;
+    if (error == ENOENT && !fs::exists(folder, ignored)) {
+      throw input_error(path + ": cannot be written: there is no directory " + folder.string());
+    }
+    cannot_write(path, error);
+  }
+  // mkstemp makes private files; give it the rights that the old or any new file would have.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor_, exists ? old.st_mode & 07777U : 0666U & ~mask);
+  target_ = target;
+}
+
+output_file::~output_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+void output_file::write(std::string_view text) {
+  while (!text.empty()) {
+    if (used_ == buffer_.size()) flush();
+    const std::size_t n = std::min(text.size(), buffer_.size() - used_);
+    std::memcpy(buffer_.data() + used_, text.data(), n);
+    used_ += n;
+    text.remove_prefix(n);
+  }
+}
+
+void output_file::flush() {
+  const std::string_view data(buffer_.data(), used_);
+  used_ = 0;
+  if (gzip_) {
+    gzip_->compress(data, false, [this](const char* p, std::size_t n) { write_out(p, n); });
+  } else {
+    write_out(data.data(), data.size());
+  }
+}
+
+void output_file::write_out(const char* data, std::size_t n) {
+  if (stream_ != nullptr) {
+    stream_->write(data, static_cast<std::streamsize>(n));
+    if (!*stream_) throw input_error("standard output: cannot be written");
+    return;
+  }
+  while (n > 0) {
+    const ssize_t written = ::write(descriptor_, data, n);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      cannot_write(path_, errno);
+    }
+    data += written;
+    n -= static_cast<std::size_t>(written);
+  }
+}
+
+void output_file::commit() {
+  flush();
+  if (gzip_) {
+    gzip_->compress({}, true, [this](const char* p, std::size_t n) { write_out(p, n); });
+  }
+  if (stream_ != nullptr) {
+    stream_->flush();
+    if (!*stream_) throw input_error("standard output: cannot be written");
+    return;
+  }
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0) cannot_write(path_, errno);  // some file systems tell only here
+  if (target_.empty()) return;
+  if (::rename(beside_.c_str(), target_.c_str()) != 0) cannot_write(path_, errno);
+  beside_.clear();
+}
+
+}  // namespace lotus::tool

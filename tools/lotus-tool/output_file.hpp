@@ -1,0 +1,62 @@
+// An output that appears whole or not at all.
+#ifndef LOTUS_TOOL_OUTPUT_FILE_HPP
+#define LOTUS_TOOL_OUTPUT_FILE_HPP
+
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Compresses into a file descriptor; defined where zlib is seen.
+class gzip_stream;
+
+/// Writes beside the target and renames when everything is written, so that nobody ever sees
+/// half an output; without commit() the target stays as it was. A symbolic link stays a link:
+/// what it points to is replaced. Devices and pipes are written directly. Not thread-safe.
+class output_file {
+ public:
+  /// @param path    "-" stands for `standard_output`.
+  /// @param gzip    compress (level 6).
+  /// Throws input_error when the file cannot be made.
+  output_file(const std::string& path, std::ostream& standard_output, bool gzip = false);
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+  ~output_file();
+
+  /// At least `n` writable bytes (n <= room_bytes), to be followed by advance_to().
+  char* room(std::size_t n) {
+    if (buffer_.size() - used_ < n) flush();
+    return buffer_.data() + used_;
+  }
+  void advance_to(const char* end) noexcept {
+    used_ = static_cast<std::size_t>(end - buffer_.data());
+  }
+
+  /// Any length. Throws input_error when the disk is full and the like, here and in commit().
+  void write(std::string_view text);
+
+  void commit();
+
+  static constexpr std::size_t room_bytes = 4096;
+
+ private:
+  void flush();
+  void write_out(const char* data, std::size_t n);
+
+  std::string path_;    // as the user wrote it, for messages
+  std::string target_;  // what is replaced; empty when nothing is
+  std::string beside_;
+  std::ostream* stream_ = nullptr;
+  int descriptor_ = -1;
+  std::unique_ptr<gzip_stream> gzip_;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_OUTPUT_FILE_HPP

@@ -1,0 +1,42 @@
+// Which process and thread numbers a picture uses for which run and log.
+#ifndef LOTUS_TOOL_TRACKS_HPP
+#define LOTUS_TOOL_TRACKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log_files.hpp"
+#include "trace_sink.hpp"
+
+namespace lotus::tool {
+
+/// Hands out numbers that fit 32 bits and are never the same twice; the wanted one when it can.
+/// 0 is not handed out: viewers take it for the idle process.
+class number_pool {
+ public:
+  std::uint32_t take(std::uint64_t wanted);
+
+ private:
+  std::set<std::uint32_t> taken_;
+  std::uint32_t next_ = 1;
+};
+
+/// The tracks of a run: one process, and one thread for every log. The consumer's log keeps its
+/// number; a worker's log of the same thread gets another one, because a step may overlap the
+/// operations that the thread does in between, and slices of one track must nest.
+struct run_tracks {
+  std::uint32_t pid = 0;
+  std::string name;
+  std::vector<track> of_file;  ///< by place in run_files::files
+  std::vector<std::string> file_name;
+};
+
+/// @param dir  what the user gave; runs are named by their place below it.
+std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_TRACKS_HPP

@@ -1,0 +1,27 @@
+// lotus-tool viz: a picture of one run or several, for a trace viewer.
+#ifndef LOTUS_TOOL_VIZ_HPP
+#define LOTUS_TOOL_VIZ_HPP
+
+#include <ostream>
+#include <string>
+
+#include "log_files.hpp"
+
+namespace lotus::tool {
+
+struct viz_options {
+  std::string dir;
+  std::string output;  ///< "-" is standard output
+  std::string prefix{default_prefix};
+  bool coarse = false;  ///< batches only, no operations
+  bool compat = false;  ///< the original's events instead of ours
+  bool strict = false;  ///< a malformed line is an error
+  bool quiet = false;   ///< no notes
+};
+
+/// Draws every run in options.dir. Returns the exit status; throws input_error and usage_error.
+int run_viz(const viz_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_VIZ_HPP
