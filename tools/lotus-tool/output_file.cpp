@@ -10,12 +10,16 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "errors.hpp"
 
@@ -24,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t buffer_bytes = std::size_t{256} << 10U;
+constexpr std::size_t buffer_bytes = std::size_t{512} << 10U;
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
   throw input_error(
@@ -117,6 +121,7 @@ output_file::output_file(const std::string& path, std::ostream& standard_output,
 }
 
 output_file::~output_file() {
+  stop_writer();
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!beside_.empty()) ::unlink(beside_.c_str());
 }
@@ -132,10 +137,65 @@ void output_file::write(std::string_view text) {
 }
 
 void output_file::flush() {
-  const std::string_view data(buffer_.data(), used_);
+  if (!writer_.joinable()) {
+    writer_ = std::thread(&output_file::write_blocks, this);
+  }
+  hand_over();
+}
+
+void output_file::hand_over() {
+  buffer_.resize(used_);
   used_ = 0;
+  std::unique_lock<std::mutex> lock(mutex_);
+  // One is filled, one written, one between them for the case that one side is slow for a while.
+  changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
+  if (failure_) std::rethrow_exception(failure_);
+  full_.push_back(std::move(buffer_));
+  buffer_ = block();
+  if (!free_.empty()) {
+    buffer_ = std::move(free_.back());
+    free_.pop_back();
+  }
+  lock.unlock();
+  changed_.notify_all();
+  buffer_.resize(buffer_bytes);
+}
+
+void output_file::write_blocks() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return !full_.empty() || stopping_; });
+    if (full_.empty()) return;
+    const std::string_view data(full_.front().data(), full_.front().size());
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      write_block(data, false);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    free_.push_back(std::move(full_.front()));
+    full_.pop_front();
+    failure_ = failure;
+    changed_.notify_all();
+    if (failure) return;
+  }
+}
+
+void output_file::stop_writer() {
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  writer_.join();
+}
+
+void output_file::write_block(std::string_view data, bool last) {
   if (gzip_) {
-    gzip_->compress(data, false, [this](const char* p, std::size_t n) { write_out(p, n); });
+    gzip_->compress(data, last, [this](const char* p, std::size_t n) { write_out(p, n); });
   } else {
     write_out(data.data(), data.size());
   }
@@ -159,10 +219,10 @@ void output_file::write_out(const char* data, std::size_t n) {
 }
 
 void output_file::commit() {
-  flush();
-  if (gzip_) {
-    gzip_->compress({}, true, [this](const char* p, std::size_t n) { write_out(p, n); });
-  }
+  stop_writer();
+  if (failure_) std::rethrow_exception(failure_);
+  write_block({buffer_.data(), used_}, true);
+  used_ = 0;
   if (stream_ != nullptr) {
     stream_->flush();
     if (!*stream_) throw input_error("standard output: cannot be written");

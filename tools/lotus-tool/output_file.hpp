@@ -2,11 +2,16 @@
 #ifndef LOTUS_TOOL_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_OUTPUT_FILE_HPP
 
+#include <condition_variable>
 #include <cstddef>
+#include <deque>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace lotus::tool {
@@ -17,6 +22,9 @@ class gzip_stream;
 /// Writes beside the target and renames when everything is written, so that nobody ever sees
 /// half an output; without commit() the target stays as it was. A symbolic link stays a link:
 /// what it points to is replaced. Devices and pipes are written directly. Not thread-safe.
+///
+/// A second thread compresses and writes, because half of the time of making a large trace is
+/// the kernel's copying of it. It starts when the first buffer is full.
 class output_file {
  public:
   /// @param path    "-" stands for `standard_output`.
@@ -44,7 +52,13 @@ class output_file {
   static constexpr std::size_t room_bytes = 4096;
 
  private:
+  using block = std::vector<char>;
+
   void flush();
+  void hand_over();
+  void write_blocks();
+  void stop_writer();
+  void write_block(std::string_view data, bool last);
   void write_out(const char* data, std::size_t n);
 
   std::string path_;    // as the user wrote it, for messages
@@ -53,8 +67,16 @@ class output_file {
   std::ostream* stream_ = nullptr;
   int descriptor_ = -1;
   std::unique_ptr<gzip_stream> gzip_;
-  std::vector<char> buffer_;
+  block buffer_;
   std::size_t used_ = 0;
+
+  std::thread writer_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<block> full_;   // the first one is being written
+  std::vector<block> free_;  // written, to be filled again
+  bool stopping_ = false;
+  std::exception_ptr failure_;
 };
 
 }  // namespace lotus::tool
