@@ -31,6 +31,11 @@ void diagnostics::end_of_file(const std::string& path) {
   malformed_in_file_ = 0;
 }
 
+void diagnostics::absorb(std::string_view text, const diagnostics& other) {
+  err_ << text;
+  malformed_lines_ += other.malformed_lines_;
+}
+
 int diagnostics::finish(bool strict) {
   if (malformed_lines_ == 0) return exit_fine;
   const std::string lines = std::to_string(malformed_lines_) +

@@ -29,6 +29,12 @@ class diagnostics {
   /// To be called behind a file's last line: says how many lines were not printed.
   void end_of_file(const std::string& path);
 
+  /// Adds what was said and counted elsewhere, about a file read by another thread.
+  /// @param text  what that other object printed.
+  void absorb(std::string_view text, const diagnostics& other);
+
+  bool quiet() const noexcept { return quiet_; }
+
   std::uint64_t malformed_lines() const noexcept { return malformed_lines_; }
 
   /// The exit status the malformed lines ask for; prints their number when there are any.

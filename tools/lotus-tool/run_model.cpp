@@ -1,14 +1,21 @@
 #include "run_model.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <numeric>
 #include <optional>
+#include <sstream>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "diagnostics.hpp"
+#include "log_files.hpp"
 #include "log_line.hpp"
 
 namespace lotus::tool {
@@ -27,6 +34,46 @@ std::vector<record_number> numbers_by(const batch_records& records, Key key) {
 }
 
 }  // namespace
+
+run_scan scan_batches(const run_files& run, diagnostics& said) {
+  struct file_scan {
+    run_scan scan;
+    std::ostringstream text;
+    diagnostics said;
+    std::exception_ptr failure;
+    explicit file_scan(bool quiet) : said(text, quiet) {}
+  };
+  std::deque<file_scan> scans;
+  for (std::size_t f = 0; f < run.files.size(); ++f) scans.emplace_back(said.quiet());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t f = next++; f < scans.size(); f = next++) {
+      try {
+        scan_log(run.files[f], f, scans[f].said, scans[f].scan, [](const log_line&) {});
+      } catch (...) {
+        scans[f].failure = std::current_exception();
+      }
+    }
+  };
+  // More threads than these would wait for memory rather than count digits.
+  const std::size_t threads =
+      std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
+  std::vector<std::thread> others;
+  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  run_scan whole;
+  for (file_scan& part : scans) {
+    if (part.failure) std::rethrow_exception(part.failure);
+    said.absorb(part.text.str(), part.said);
+    whole.records.insert(whole.records.end(), part.scan.records.begin(), part.scan.records.end());
+    part.scan.records.clear();
+    whole.operations += part.scan.operations;
+    whole.first_ns = std::min(whole.first_ns, part.scan.first_ns);
+    whole.last_ns = std::max(whole.last_ns, part.scan.last_ns);
+  }
+  return whole;
+}
 
 run_batches::run_batches(batch_records records) : records_(std::move(records)) {
   find_epochs();

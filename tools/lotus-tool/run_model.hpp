@@ -45,32 +45,45 @@ struct run_scan {
   bool empty() const noexcept { return records.empty() && operations == 0; }
 };
 
-/// Reads all logs of a run once. Operations are handed to `on_op(file_index, log_line)` and not
-/// kept, so memory grows with the batches only. Throws input_error.
+/// Reads one log into `scan`; operations are handed to `on_op(log_line)` and not kept, so memory
+/// grows with the batches only. Throws input_error.
+/// @param place  the log's place in its run_files::files.
+template <class OnOp>
+void scan_log(const log_file& file, std::size_t place, diagnostics& said, run_scan& scan,
+              OnOp&& on_op) {
+  std::uint64_t operations = 0;
+  std::int64_t first_ns = scan.first_ns;
+  std::int64_t last_ns = scan.last_ns;
+  read_log(file, &said, [&](const log_line& line) {
+    first_ns = std::min(first_ns, line.start_ns);
+    last_ns = std::max(last_ns, line.end_ns());
+    if (line.kind == record_kind::op) {
+      ++operations;
+      on_op(line);
+    } else {
+      scan.records.push_back({line.start_ns, line.duration_ns, line.batch,
+                              static_cast<std::uint32_t>(place), 0, line.kind});
+    }
+  });
+  scan.operations += operations;
+  scan.first_ns = first_ns;
+  scan.last_ns = last_ns;
+}
+
+/// Reads all logs of a run once, one after the other. Operations go to
+/// `on_op(file_index, log_line)`. Throws input_error.
 template <class OnOp>
 run_scan scan_run(const run_files& run, diagnostics& said, OnOp&& on_op) {
   run_scan scan;
   for (std::size_t f = 0; f < run.files.size(); ++f) {
-    std::uint64_t operations = 0;
-    std::int64_t first_ns = scan.first_ns;
-    std::int64_t last_ns = scan.last_ns;
-    read_log(run.files[f], &said, [&](const log_line& line) {
-      first_ns = std::min(first_ns, line.start_ns);
-      last_ns = std::max(last_ns, line.end_ns());
-      if (line.kind == record_kind::op) {
-        ++operations;
-        on_op(f, line);
-      } else {
-        scan.records.push_back({line.start_ns, line.duration_ns, line.batch,
-                                static_cast<std::uint32_t>(f), 0, line.kind});
-      }
-    });
-    scan.operations += operations;
-    scan.first_ns = first_ns;
-    scan.last_ns = last_ns;
+    scan_log(run.files[f], f, said, scan, [&](const log_line& line) { on_op(f, line); });
   }
   return scan;
 }
+
+/// Reads all logs of a run once, several at a time, and keeps the batch records only. What is
+/// to be said comes in the order of the files. Throws input_error.
+run_scan scan_batches(const run_files& run, diagnostics& said);
 
 /// A batch of one epoch. A record that the logs do not hold is no_record.
 struct batch {

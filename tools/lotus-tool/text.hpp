@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_TEXT_HPP
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -22,6 +23,22 @@ char* put_integer(char* to, Integer value) noexcept {
   return std::to_chars(to, to + 20, value).ptr;
 }
 
+namespace detail {
+
+/// "00" to "99".
+struct digit_pairs {
+  char text[200] = {};
+  constexpr digit_pairs() {
+    for (int i = 0; i < 100; ++i) {
+      text[2 * i] = static_cast<char>('0' + i / 10);
+      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+  }
+};
+inline constexpr digit_pairs pairs;
+
+}  // namespace detail
+
 /// Nanoseconds as microseconds with three decimals, so exactly. Needs at most 24 bytes.
 inline char* put_us(char* to, std::int64_t ns) noexcept {
   auto magnitude = static_cast<std::uint64_t>(ns);
@@ -29,12 +46,28 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
     *to++ = '-';
     magnitude = 0 - magnitude;
   }
-  to = put_integer(to, magnitude / 1000U);
-  const auto rest = static_cast<unsigned>(magnitude % 1000U);
+  const auto rest = static_cast<std::uint32_t>(magnitude % 1000U);
+  std::uint64_t us = magnitude / 1000U;
+  // Written backwards, two digits at a time; std::to_chars would count the digits first.
+  char digits[24];
+  char* first = digits + sizeof digits;
+  while (us >= 100U) {
+    first -= 2;
+    std::memcpy(first, detail::pairs.text + 2 * (us % 100U), 2);
+    us /= 100U;
+  }
+  if (us >= 10U) {
+    first -= 2;
+    std::memcpy(first, detail::pairs.text + 2 * us, 2);
+  } else {
+    *--first = static_cast<char>('0' + us);
+  }
+  const auto n = static_cast<std::size_t>(digits + sizeof digits - first);
+  std::memcpy(to, first, n);
+  to += n;
   to[0] = '.';
   to[1] = static_cast<char>('0' + rest / 100U);
-  to[2] = static_cast<char>('0' + rest / 10U % 10U);
-  to[3] = static_cast<char>('0' + rest % 10U);
+  std::memcpy(to + 2, detail::pairs.text + 2 * (rest % 100U), 2);
   return to + 4;
 }
 

@@ -16,7 +16,6 @@
 #include "draw.hpp"
 #include "errors.hpp"
 #include "log_files.hpp"
-#include "log_line.hpp"
 #include "names.hpp"
 #include "output_file.hpp"
 #include "run_model.hpp"
@@ -52,7 +51,7 @@ int draw_default(const viz_options& options, const std::vector<run_files>& runs,
   std::uint64_t flows = 1;
   bool empty = true;
   for (const run_files& run : runs) {
-    run_scan scan = scan_run(run, said, [](std::size_t, const log_line&) {});
+    run_scan scan = scan_batches(run, said);
     empty = empty && scan.empty();
     base_ns = std::min(base_ns, scan.first_ns);
     scanned.push_back({&run, run_batches(std::move(scan.records)), flows});
