@@ -15,7 +15,7 @@ namespace detail {
 
 /// Room for the text of one append.
 struct drain_buffer {
-  static constexpr std::size_t capacity = std::size_t{64} << 10;
+  static constexpr std::size_t capacity = std::size_t{128} << 10;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };

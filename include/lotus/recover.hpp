@@ -174,7 +174,8 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
                          drain_buffer& buffer) noexcept {
   int error = 0;
   file.for_each_ring([&](ring_block& ring) {
-    log_appender logs{directory, file.header().prefix, ring};
+    open_logs opened;
+    log_appender logs{directory, file.header().prefix, ring, opened};
     logs.undo_torn();
     const lane_heads heads{ring};
     std::uint64_t before = 0;
@@ -185,6 +186,7 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
     for (std::size_t i = 0; i < lanes; ++i) left += heads.head[i] - ring.committed().tail[i];
     result.records += before - left;
     if (failed != 0) error = failed;
+    opened.close_all();
   });
   if (error == 0) {
     unlinkat(directory, name, 0);

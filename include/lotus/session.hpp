@@ -157,6 +157,10 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   void push_slow(producer& p, const record& r) noexcept {
+    // A limit other than 0 means a ring that is merely full.
+    if (when_full_ == full_ring::drop && p.limit.load(std::memory_order_relaxed) != 0) {
+      return drop(p);
+    }
     const signals_blocked quiet;
     const locked hold{p.guard};
     if (!recording_.load(std::memory_order_acquire)) return;
@@ -279,6 +283,7 @@ class LOTUS_DETAIL_PER_MODULE session {
         count_lost(p.backlog_first->ring);
         drop_oldest(p, backlog_bytes_);
       }
+      close_logs(p);
       // The thread may be storing at this moment: the ring stays mapped until it attaches again.
       p.attached = false;
     });
@@ -385,6 +390,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       if (tid == 0 || !thread_is_dead(tid)) return;
       const locked hold{p.guard};
       if (p.attached && (drain(p) != 0 || p.backlog_first != nullptr)) return;
+      close_logs(p);
       p.tid.store(0, std::memory_order_relaxed);
     });
   }
@@ -461,6 +467,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// Room in a full ring. Caller holds the guard.
   bool make_room(producer& p) noexcept {
     if (when_full_ == full_ring::drop) return false;
+    p.drained_itself.store(true, std::memory_order_relaxed);
     if (drain(p) == 0) return true;
     if (!set_aside(p, backlog_bytes_, backlog_most_bytes_)) return false;
     open_lanes(p);
@@ -480,7 +487,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const auto names = [&](std::uint64_t id) {
       return names_.entry(static_cast<std::uint32_t>(id)).line_start();
     };
-    log_appender logs{directory_, location_.prefix, ring};
+    log_appender logs{directory_, location_.prefix, ring, p.logs};
     int error = 0;
     while (error == 0 && p.backlog_first != nullptr) {
       ring_block& chunk = p.backlog_first->ring;
@@ -490,9 +497,26 @@ class LOTUS_DETAIL_PER_MODULE session {
     }
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
     give_back(buffer);
+    keep_or_close_logs(p);
     open_lanes(p);
     report_disk(error);
     return error;
+  }
+
+  /// Opening for each drain would cost a file system more than the writing; but descriptors are the
+  /// program's, so that only some threads' logs stay open.
+  void keep_or_close_logs(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = kept_open_.fetch_add(1, std::memory_order_relaxed) < max_kept_open;
+    if (p.logs_kept_open) return;
+    kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs.close_all();
+  }
+
+  void close_logs(producer& p) noexcept {
+    p.logs.close_all();
+    if (p.logs_kept_open) kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
   }
 
   void report_disk(int error) noexcept {
@@ -605,18 +629,14 @@ class LOTUS_DETAIL_PER_MODULE session {
       const bool idle = !recording_.load(std::memory_order_acquire);
       const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
       syscall(SYS_futex, &wake_, FUTEX_WAIT_PRIVATE, seen, idle ? nullptr : &pause, nullptr, 0);
-      std::uint64_t fullest = 0;
       for_each_producer([&](producer& p) {
+        // A thread that fills its ring between two rounds drains it itself, with the records still
+        // in its cache: to come between would only make it wait.
+        if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
         const locked hold{p.guard};
-        if (!p.attached) return;
-        const std::uint64_t held =
-            p.ring->published[0].load(std::memory_order_acquire) - p.ring->committed().tail[0];
-        if (held > fullest) fullest = held;
-        drain(p);
+        if (p.attached) drain(p);
       });
-      if (fullest > ring_records_ / 2 && pause_ms > 1) pause_ms /= 2;
-      if (fullest < ring_records_ / 8 && pause_ms < drain_interval_ms_) pause_ms *= 2;
-      if (pause_ms > drain_interval_ms_) pause_ms = drain_interval_ms_;
+      pause_ms = pause_ms * 4 < drain_interval_ms_ ? pause_ms * 4 : drain_interval_ms_;
     }
   }
 
@@ -654,6 +674,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       p.interrupt_limit.store(0, std::memory_order_relaxed);
       p.dropped.store(0, std::memory_order_relaxed);
       while (p.backlog_first != nullptr) drop_oldest(p, s.backlog_bytes_);
+      s.close_logs(p);
       const bool forked = p.tid.load(std::memory_order_relaxed) == s.forking_tid_;
       p.tid.store(forked ? static_cast<std::uint32_t>(gettid()) : 0, std::memory_order_relaxed);
     });
@@ -681,6 +702,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static constexpr std::size_t producers_at_once = 64;
   static constexpr std::size_t max_spare_buffers = 4;
+  static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
 
   static session* instance_;
   static const services table_;
@@ -720,6 +742,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;
+  std::atomic<std::uint32_t> kept_open_{0};
 
   mutex clock_lock_;
   clock_map clock_{};

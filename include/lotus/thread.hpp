@@ -11,6 +11,7 @@
 #include "lotus/lock.hpp"
 #include "lotus/process.hpp"
 #include "lotus/record.hpp"
+#include "lotus/writer.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -30,6 +31,7 @@ struct alignas(64) producer {
   alignas(64) std::atomic<std::uint64_t> limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
   std::atomic<std::uint64_t> dropped{0};
+  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
   std::atomic<std::uint64_t> none_published{
       0};  ///< stands in for a ring's counter before there is one
 
@@ -38,6 +40,8 @@ struct alignas(64) producer {
   std::atomic<std::uint32_t> tid{0};  ///< 0: free
   ring_block* ring = nullptr;
   bool attached = false;  ///< the ring is the running session's; else left over from one before
+  open_logs logs;         ///< kept open between drains, for as many threads as the session likes
+  bool logs_kept_open = false;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;

@@ -25,7 +25,8 @@ namespace detail {
 
 inline constexpr std::int64_t placeholder_ns =
     1000;  ///< the duration of events, and of no real wait
-inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 20 + 1 + 20 + 1;
+/// Room that one line needs: its name, two numbers with the bytes that writing them touches.
+inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 24 + 1 + 24 + 1;
 
 /// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
 /// every record to be converted ended in or before the newest segment.
@@ -68,49 +69,59 @@ class tick_converter {
   clock_segment newest_{};
 };
 
-/// Two decimal digits for each number below 100.
-struct digit_pairs {
-  char text[200];
-  constexpr digit_pairs() noexcept : text{} {
-    for (int i = 0; i < 100; ++i) {
-      text[2 * i] = static_cast<char>('0' + i / 10);
-      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
+/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
+/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// every lane).
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
+  const std::uint64_t fours =
+      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
+  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
+  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
+  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
+  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
+}
+
+/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
+  const std::uint64_t digits = eight_digits(value);
+  // The lowest byte that is not '0' is the first digit; the last digit always stands.
+  const auto zeros = static_cast<unsigned>(
+      __builtin_ctzll((digits - 0x30303030'30303030U) | (std::uint64_t{1} << 56)) / 8);
+  const std::uint64_t shifted = digits >> (8 * zeros);
+  std::memcpy(out, &shifted, 8);
+  return out + 8 - zeros;
+}
+
+/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
+  constexpr std::uint64_t e8 = 100'000'000;
+  std::uint64_t rest[2];
+  int groups = 0;
+  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
+  }
+  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
+  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
+  return out;
+}
+
+/// Copies a short text without a call; `bytes` may be anything.
+LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
+                                           std::size_t bytes) noexcept {
+  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
+    // Pairs of moves that overlap in the middle.
+    const std::size_t step = bytes >= 16 ? 16 : 8;
+    if (step == 16) {
+      std::memcpy(out, text, 16);
+      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
+    } else {
+      std::memcpy(out, text, 8);
+      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
     }
-  }
-};
-inline constexpr digit_pairs two_digits{};
-
-LOTUS_DETAIL_ALWAYS_INLINE void put_pair(char* out, std::uint32_t below_100) noexcept {
-  std::memcpy(out, two_digits.text + std::size_t{below_100} * 2, 2);
-}
-
-LOTUS_DETAIL_ALWAYS_INLINE void put_8_digits(char* out, std::uint32_t value) noexcept {
-  const std::uint32_t high = value / 10'000;
-  const std::uint32_t low = value % 10'000;
-  put_pair(out, high / 100);
-  put_pair(out + 2, high % 100);
-  put_pair(out + 4, low / 100);
-  put_pair(out + 6, low % 100);
-}
-
-/// Writes `value` in decimal; returns the end. At most 20 bytes.
-inline char* put_number(char* out, std::uint64_t value) noexcept {
-  char digits[20];
-  char* p = digits + sizeof(digits);
-  while (value >= 100) {
-    p -= 2;
-    put_pair(p, static_cast<std::uint32_t>(value % 100));
-    value /= 100;
-  }
-  if (value >= 10) {
-    p -= 2;
-    put_pair(p, static_cast<std::uint32_t>(value));
   } else {
-    *--p = static_cast<char>('0' + value);
+    std::memcpy(out, text, bytes);
   }
-  const auto length = static_cast<std::size_t>(digits + sizeof(digits) - p);
-  std::memcpy(out, p, length);
-  return out + length;
 }
 
 /// Formats records as lines. One for each drain.
@@ -129,7 +140,7 @@ class line_formatter {
   char* format(const record& r, std::string_view name, char* out) noexcept {
     tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
     if (r.tag.kind() == event_kind::operation) {
-      std::memcpy(out, name.data(), name.size());
+      copy_short(out, name.data(), name.size());
       out += name.size();
     } else {
       const std::string_view prefix = batch_prefix(r.tag.kind());
@@ -177,18 +188,20 @@ class line_formatter {
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
     if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
-    std::memcpy(out, second_, sizeof(second_));  // always the same size: one move, then overwritten
+    std::memcpy(out, second_,
+                16);  // always the same size: one move; what is too much is overwritten
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);
-    put_8_digits(out + 1, f % 100'000'000);
+    const std::uint64_t digits = eight_digits(f % 100'000'000);
+    std::memcpy(out + 1, &digits, 8);
     return out + 9;
   }
 
   const tick_converter& clock_;
   std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
   std::size_t second_bytes_ = 0;
-  char second_[20] = {};
+  char second_[24] = {};
 };
 
 /// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
@@ -211,30 +224,41 @@ inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
   return 0;
 }
 
-/// The logs of one ring, open for the time of one drain. Every append is bracketed by commits, so a
-/// death in between leaves bytes that are known to be half an append, and only those.
+/// Descriptors of a thread's two logs, by role; -1 where closed.
+struct open_logs {
+  int fds[log_roles] = {-1, -1};
+
+  void close_all() noexcept {
+    for (int& fd : fds) {
+      if (fd >= 0) close(fd);
+      fd = -1;
+    }
+  }
+};
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
 class log_appender {
  public:
   /// @param directory  descriptor of the logs' directory, borrowed.
-  log_appender(int directory, const char* prefix, ring_block& ring) noexcept
-      : directory_{directory}, prefix_{prefix}, ring_{ring} {}
-  ~log_appender() {
-    for (const int fd : fds_) {
-      if (fd >= 0) close(fd);
-    }
-  }
+  /// @param logs       borrowed; opened where closed, left open.
+  log_appender(int directory, const char* prefix, ring_block& ring, open_logs& logs) noexcept
+      : directory_{directory}, prefix_{prefix}, ring_{ring}, fds_{logs.fds} {}
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
   /// Marks the log as about to grow. Returns 0 or errno.
   int begin(log_role role) noexcept {
     int& fd = fds_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
+      close(fd);  // deleted while it was open: a new one is made
+      fd = -1;
+    }
     if (fd < 0) {
       fd = open_log(role, O_CREAT);
-      if (fd < 0) return errno;
+      if (fd < 0 || fstat(fd, &status) != 0) return errno;
     }
-    struct stat status {};
-    if (fstat(fd, &status) != 0) return errno;
     commit_point c = ring_.committed();
     c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
                                               static_cast<std::uint64_t>(status.st_size), true};
@@ -280,7 +304,7 @@ class log_appender {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
       if (!at.appending) continue;
-      fds_[i] = open_log(static_cast<log_role>(i), 0);
+      if (fds_[i] < 0) fds_[i] = open_log(static_cast<log_role>(i), 0);
       struct stat status {};
       if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
           static_cast<std::uint64_t>(status.st_size) > at.length) {
@@ -308,7 +332,7 @@ class log_appender {
   int directory_;
   const char* prefix_;
   ring_block& ring_;
-  int fds_[log_roles] = {-1, -1};
+  int (&fds_)[log_roles];
   std::size_t appended_[log_roles] = {};
 };
 
