@@ -1,0 +1,65 @@
+// Where batches lie: a fixed number of slots that worker threads and worker processes see alike.
+#ifndef IMAGENET_BATCH_SLOTS_HPP
+#define IMAGENET_BATCH_SLOTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "imagenet/shared_memory.hpp"
+
+namespace imagenet {
+
+/// Floats of one image as the pipeline makes it.
+constexpr std::size_t image_floats = std::size_t{3} * 224 * 224;
+
+/// One batch, in memory owned by batch_slots.
+struct batch_slot {
+  struct counts {
+    std::uint32_t wanted = 0;  ///< by the consumer
+    std::uint32_t made = 0;    ///< by the worker; fewer when files could not be decoded
+  };
+
+  counts* size = nullptr;
+  std::uint32_t* samples = nullptr;  ///< [wanted] numbers of the files
+  std::int32_t* labels = nullptr;    ///< [made]
+  float* images = nullptr;           ///< [made][3][224][224]
+};
+
+/// Thread safety: none needed; a slot belongs to one side at a time, and messages hand it over.
+class batch_slots {
+ public:
+  /// Errors: as shared_memory.
+  batch_slots(std::size_t count, std::size_t batch_size)
+      : count_{count}, batch_size_{batch_size}, memory_{count * slot_bytes()} {}
+
+  std::size_t count() const { return count_; }
+  std::size_t batch_size() const { return batch_size_; }
+
+  batch_slot operator[](std::size_t i) const {
+    std::byte* at = memory_.data() + i * slot_bytes();
+    batch_slot slot;
+    slot.size = reinterpret_cast<batch_slot::counts*>(at);
+    slot.samples = reinterpret_cast<std::uint32_t*>(at + line_bytes);
+    slot.labels = reinterpret_cast<std::int32_t*>(at + line_bytes + numbers_bytes());
+    slot.images = reinterpret_cast<float*>(at + line_bytes + 2 * numbers_bytes());
+    return slot;
+  }
+
+ private:
+  static constexpr std::size_t line_bytes = 64;
+
+  std::size_t numbers_bytes() const {
+    return (batch_size_ * sizeof(std::uint32_t) + line_bytes - 1) / line_bytes * line_bytes;
+  }
+  std::size_t slot_bytes() const {
+    return line_bytes + 2 * numbers_bytes() + batch_size_ * image_floats * sizeof(float);
+  }
+
+  std::size_t count_;
+  std::size_t batch_size_;
+  shared_memory memory_;
+};
+
+}  // namespace imagenet
+
+#endif  // IMAGENET_BATCH_SLOTS_HPP

@@ -1,0 +1,53 @@
+// Random numbers that are the same with every standard library.
+#ifndef IMAGENET_RANDOM_SOURCE_HPP
+#define IMAGENET_RANDOM_SOURCE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace imagenet {
+
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+/// The distributions of <random> differ between standard libraries, so the few needed stand here.
+class random_source {
+ public:
+  random_source() = default;
+  /// Sources with different numbers are independent of each other.
+  explicit random_source(std::uint64_t seed, std::uint64_t epoch = 0, std::uint64_t index = 0)
+      : state_{mixed(mixed(mixed(seed) + epoch) + index)} {}
+
+  std::uint64_t next() { return mixed(state_ += golden_ratio); }
+
+  /// In [0, 1).
+  double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
+  /// In [low, high).
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  /// In [0, count); for counts so far below 2^64 that the bias does not matter.
+  std::uint64_t below(std::uint64_t count) { return next() % count; }
+
+ private:
+  static constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15U;
+
+  static constexpr std::uint64_t mixed(std::uint64_t z) {
+    z += golden_ratio;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31U);
+  }
+
+  std::uint64_t state_ = 0;
+};
+
+/// Puts `values` into a random order (Fisher and Yates).
+template <class T>
+void shuffle(std::vector<T>& values, random_source& random) {
+  for (std::size_t left = values.size(); left > 1; --left) {
+    std::swap(values[left - 1], values[random.below(left)]);
+  }
+}
+
+}  // namespace imagenet
+
+#endif  // IMAGENET_RANDOM_SOURCE_HPP

@@ -1,0 +1,136 @@
+// The image-classification pipeline of the Lotus paper, for real: JPEG files go through decoding,
+// RandomResizedCrop, RandomHorizontalFlip, ToTensor, Normalize and Collation in worker threads or
+// processes; a consumer takes batches in order and pretends to train.
+//
+// Where to look: preprocessing.cpp (what a worker does, and how it is recorded), batch_loader.cpp
+// (the consumer), worker_threads.cpp and worker_processes.cpp, transforms.cpp.
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <lotus/lotus.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "imagenet/batch_loader.hpp"
+#include "imagenet/batch_slots.hpp"
+#include "imagenet/image_folder.hpp"
+#include "imagenet/image_source.hpp"
+#include "imagenet/options.hpp"
+#include "imagenet/preprocessing.hpp"
+#include "imagenet/workers.hpp"
+
+namespace {
+
+using steady_clock = std::chrono::steady_clock;
+
+struct run_result {
+  std::size_t batches = 0;
+  std::size_t images = 0;
+  std::size_t left_out = 0;
+  std::size_t out_of_order = 0;
+  double seconds = 0;
+};
+
+std::atomic<bool> interrupted{false};
+
+/// Ctrl-C ends the run after the batch at hand, so that everything is tidied up; a second one ends
+/// it at once.
+void end_early_on_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::unique_ptr<imagenet::workers> start_workers(const imagenet::pipeline_options& chosen,
+                                                 const std::vector<imagenet::labelled_file>& files,
+                                                 const imagenet::batch_slots& slots) {
+  const auto new_maker = [&files, &slots, seed = chosen.seed] {
+    return imagenet::new_batch_maker(files, slots, seed);
+  };
+  if (chosen.workers == 0) return imagenet::no_workers(new_maker);
+  if (chosen.kind == imagenet::worker_kind::process) {
+    return imagenet::start_worker_processes(chosen.workers, new_maker);
+  }
+  return imagenet::start_worker_threads(
+      chosen.workers, imagenet::batch_loader::most_tasks(chosen.workers), new_maker);
+}
+
+run_result run_pipeline(const imagenet::pipeline_options& chosen,
+                        const std::vector<imagenet::labelled_file>& files) {
+  const imagenet::batch_slots slots{imagenet::batch_loader::slots_needed(chosen.workers),
+                                    chosen.batch_size};
+  const auto crew = start_workers(chosen, files, slots);
+  imagenet::batch_loader loader{*crew, chosen.workers, slots};
+  run_result result;
+  const auto start = steady_clock::now();
+  for (std::uint64_t epoch = 0; epoch < chosen.epochs && !interrupted; ++epoch) {
+    loader.begin_epoch(files.size(), epoch, chosen.seed);
+    while (loader.has_next() && !interrupted) {
+      const imagenet::batch_slot batch = loader.next();
+      // A GPU would train on batch.images and batch.labels here; the processors are free meanwhile.
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{chosen.step_ms});
+      ++result.batches;
+      result.images += batch.size->made;
+      result.left_out += batch.size->wanted - batch.size->made;
+    }
+  }
+  result.seconds = std::chrono::duration<double>(steady_clock::now() - start).count();
+  result.out_of_order = loader.out_of_order();
+  return result;
+}
+
+std::string crew_in_words(const imagenet::pipeline_options& chosen) {
+  if (chosen.workers == 0) return "no worker";
+  const bool processes = chosen.kind == imagenet::worker_kind::process;
+  return std::to_string(chosen.workers) + (processes ? " worker process" : " worker thread") +
+         (chosen.workers == 1 ? ""
+          : processes         ? "es"
+                              : "s");
+}
+
+void print_summary(const imagenet::pipeline_options& chosen, const run_result& result,
+                   bool recorded) {
+  std::cout << std::fixed << std::setprecision(1) << result.images << " images in "
+            << result.batches << " batches with " << crew_in_words(chosen) << ": " << result.seconds
+            << " s, " << static_cast<double>(result.images) / result.seconds << " images/s\n"
+            << result.out_of_order << " batches arrived out of order\n";
+  if (result.left_out > 0) std::cout << result.left_out << " images could not be decoded\n";
+  if (!recorded) return;
+  std::string directory = std::filesystem::path{chosen.log_file}.parent_path().string();
+  if (directory.empty()) directory = ".";
+  std::cout << "logs: " << chosen.log_file << "_*\nnext: lotus-tool stats " << directory << "\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_status = 0;
+  const std::optional<imagenet::pipeline_options> chosen =
+      imagenet::parse_options(argc, argv, exit_status);
+  if (!chosen) return exit_status;
+  try {
+    end_early_on_interrupt();
+    const imagenet::image_source source{*chosen};
+    const bool recorded = chosen->log_file != "none" && lotus::start(chosen->log_file);
+    const run_result result = run_pipeline(*chosen, source.files());
+    lotus::stop();
+    print_summary(*chosen, result, recorded);
+    if (interrupted) return 130;
+    return result.images > 0 ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::cerr << "imagenet_pipeline: " << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,40 @@
+# Runs the examples as tests. They leave something only in this build folder.
+
+# lotus_example_test(NAME COMMAND...): succeeds when the command does.
+function(lotus_example_test name)
+  add_test(NAME example_${name} COMMAND ${ARGN})
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/tests/${name}")
+  file(MAKE_DIRECTORY "${folder}")
+  set_tests_properties(example_${name} PROPERTIES
+      WORKING_DIRECTORY "${folder}" TIMEOUT 120 LABELS examples)
+endfunction()
+
+# lotus_example_fails(NAME STATUS MESSAGE COMMAND...): ends with this status and says this.
+function(lotus_example_fails name status message)
+  lotus_example_test(${name} "${CMAKE_COMMAND}" -Dstatus=${status} "-Dmessage=${message}"
+      -P "${CMAKE_CURRENT_SOURCE_DIR}/expect_failure.cmake" -- ${ARGN})
+endfunction()
+
+lotus_example_test(01_scope example_01_scope)
+lotus_example_test(02_compose example_02_compose)
+
+if(TARGET example_imagenet_pipeline)
+  set(pipeline example_imagenet_pipeline
+      --make-images ../images --count 40 --batch-size 6 --step-ms 1 --epochs 2)
+  lotus_example_test(imagenet_threads ${pipeline} --workers 3)
+  lotus_example_test(imagenet_processes ${pipeline} --workers 3 --worker-kind process)
+  lotus_example_test(imagenet_no_workers ${pipeline} --workers 0)
+  lotus_example_test(imagenet_not_recorded ${pipeline} --log-file none)
+  lotus_example_test(imagenet_help example_imagenet_pipeline --help)
+  # Only one makes the images that all read.
+  set_tests_properties(example_imagenet_threads PROPERTIES FIXTURES_SETUP lotus_example_images)
+  set_tests_properties(
+      example_imagenet_processes example_imagenet_no_workers example_imagenet_not_recorded
+      PROPERTIES FIXTURES_REQUIRED lotus_example_images)
+
+  set(program "$<TARGET_FILE:example_imagenet_pipeline>")
+  lotus_example_fails(imagenet_wrong_kind 2 "--worker-kind: fibre" ${program} --worker-kind fibre)
+  lotus_example_fails(imagenet_wrong_count 2 "--count: Value 0" ${program} --count 0)
+  lotus_example_fails(imagenet_no_folder 1 "nowhere: No such file" ${program} --images nowhere)
+  lotus_example_fails(imagenet_no_images 1 "no images; expected" ${program} --images .)
+endif()
