@@ -8,19 +8,31 @@
 #include "names.hpp"
 #include "output_file.hpp"
 #include "text.hpp"
+#include "torch_trace.hpp"
 #include "trace_sink.hpp"
 
 namespace lotus::tool {
 
 void chrome_sink::begin(std::int64_t base_ns) {
+  const std::string key =
+      '"' + std::string(own_trace_key) + "\":" + json_string(LOTUS_TOOL_VERSION);
+  if (torch_ != nullptr) {
+    base_ns_ = torch_->base_ns;
+    torch_->copy_head(out_, key);
+    first_ = !torch_->has_events;
+    return;
+  }
   base_ns_ = base_ns;
-  out_.write("{\"" + std::string(own_trace_key) + "\":" + json_string(LOTUS_TOOL_VERSION) +
-             ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" + std::to_string(base_ns) +
-             ",\"traceEvents\":[");
+  out_.write('{' + key + ",\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":" +
+             std::to_string(base_ns) + ",\"traceEvents\":[");
 }
 
 void chrome_sink::finish() {
-  out_.write("\n]}\n");
+  if (torch_ != nullptr) {
+    torch_->copy_rest(out_);
+  } else {
+    out_.write("\n]}\n");
+  }
 }
 
 void chrome_sink::emit() {
@@ -115,6 +127,19 @@ void chrome_sink::batch(const batch_event& event) {
   event_ += '}';
   emit();
   if (event.flow != flow_end::none) flow(event);
+}
+
+void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+                          std::int64_t value) {
+  event_ = "{\"ph\":\"C\",\"name\":";
+  append_json_string(event_, name);
+  event_ += ",\"pid\":";
+  event_ += std::to_string(pid);
+  append_time(",\"ts\":", at_ns - base_ns_);
+  event_ += ",\"args\":{\"value\":";
+  event_ += std::to_string(value);
+  event_ += '}';
+  emit();
 }
 
 void chrome_sink::flow(const batch_event& event) {

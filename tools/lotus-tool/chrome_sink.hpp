@@ -13,15 +13,20 @@
 
 namespace lotus::tool {
 
+struct torch_trace;
+
 /// The first key of every trace this tool writes; by it our own output is recognised.
 inline constexpr std::string_view own_trace_key = "lotus_tool";
 
 /// Times are µs with three decimals relative to baseTimeNanoseconds: absolute ones would be
 /// rounded to 0.25 µs by viewers, which read numbers as doubles.
+/// Merged into a profiler trace they are relative to that trace's base instead.
 class chrome_sink final : public trace_sink {
  public:
-  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
-  chrome_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
+  /// No argument is owned; all must outlive the sink. The caller commits `out`.
+  /// @param torch  the trace to merge into; nullptr for none.
+  chrome_sink(output_file& out, const name_table& names, const torch_trace* torch = nullptr)
+      : out_(out), names_(names), torch_(torch) {}
 
   void begin(std::int64_t base_ns) override;
   void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
@@ -29,6 +34,8 @@ class chrome_sink final : public trace_sink {
   void operation(track where, std::uint32_t name, std::int64_t start_ns,
                  std::int64_t duration_ns) override;
   void batch(const batch_event& event) override;
+  void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+               std::int64_t value) override;
   void finish() override;
 
  private:
@@ -41,6 +48,7 @@ class chrome_sink final : public trace_sink {
 
   output_file& out_;
   const name_table& names_;
+  const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
   bool first_ = true;
   std::string event_;               // the event being put together

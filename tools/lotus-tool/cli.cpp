@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "errors.hpp"
 #include "names.hpp"
 #include "stats.hpp"
+#include "view.hpp"
 #include "viz.hpp"
 
 namespace lotus::tool {
@@ -29,21 +31,54 @@ void add_reading(CLI::App& command, Options& options) {
 }
 
 void add_viz(CLI::App& app, action& chosen) {
+  struct texts {
+    std::string from, to, last;
+  };
   auto options = std::make_shared<viz_options>();
+  auto given = std::make_shared<texts>();
   CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool viz run/ -o trace.json      then open trace.json at https://ui.perfetto.dev\n"
-      "DIR may hold one run, or several in subfolders: each becomes a process group.");
+      "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
+      "  lotus-tool viz run/ -o part.pftrace --format perfetto --from batch:10 --to batch:20\n"
+      "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
+      "profiler trace (.json, .json.gz) that lies beside the logs is merged; without -o the "
+      "result\n"
+      "is written beside it, its name with _fine or _coarse.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
-      ->required();
+  command->add_option("-o,--output", options->output, "file to write; - is standard output");
+  command->add_option("--format", options->format, "chrome, perfetto or speedscope")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, viz_format>{{"chrome", viz_format::chrome},
+                                            {"perfetto", viz_format::perfetto},
+                                            {"speedscope", viz_format::speedscope}}))
+      ->default_str("chrome")
+      ->option_text("FORMAT");
+  command->add_flag("--gzip", options->gzip, "compress the output");
   command->add_flag("--coarse", options->coarse, "batches only, no operations");
+  command->add_option("--from", given->from,
+                      "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
+                      "batch:EPOCH/INDEX");
+  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole");
+  command->add_option("--last", given->last, "only the end of the run, such as 5s");
+  command->add_option("--op", options->view.ops, "only this operation; may be repeated");
+  command
+      ->add_option("--only-slowest", options->view.only_slowest,
+                   "only the batches with the longest preprocessing")
+      ->option_text("N");
+  command->add_option("--torch-trace", options->torch_trace, "merge into this profiler trace")
+      ->option_text("FILE");
   command->add_flag("--compat", options->compat,
                     "the events that the original's script writes, name for name");
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
+  command->callback([options, given, &chosen] {
+    chosen = [options, given](std::ostream& out, std::ostream& err) {
+      if (!given->from.empty()) options->view.from = parse_window_end(given->from, "--from");
+      if (!given->to.empty()) options->view.to = parse_window_end(given->to, "--to");
+      if (!given->last.empty()) {
+        options->view.last_ns = parse_duration_ns(given->last, "--last");
+      }
       return run_viz(*options, out, err);
     };
   });

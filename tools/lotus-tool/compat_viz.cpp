@@ -4,7 +4,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "diagnostics.hpp"
@@ -12,8 +11,10 @@
 #include "log_files.hpp"
 #include "log_line.hpp"
 #include "log_reader.hpp"
+#include "names.hpp"
 #include "output_file.hpp"
 #include "text.hpp"
+#include "torch_trace.hpp"
 #include "viz.hpp"
 
 namespace lotus::tool {
@@ -21,13 +22,28 @@ namespace {
 
 class compat_writer {
  public:
-  explicit compat_writer(output_file& out) : out_(out) {}
+  compat_writer(output_file& out, const torch_trace* torch) : out_(out), torch_(torch) {}
 
-  void begin() { out_.write("{\"traceEvents\": ["); }
-  void finish() { out_.write("]}"); }
+  void begin() {
+    if (torch_ == nullptr) {
+      out_.write("{\"traceEvents\": [");
+      return;
+    }
+    base_ns_ = torch_->base_ns;
+    first_ = !torch_->has_events;
+    torch_->copy_head(out_, {});
+  }
+  void finish() {
+    if (torch_ == nullptr) {
+      out_.write("]}");
+    } else {
+      torch_->copy_rest(out_);
+    }
+  }
 
   void file(const log_file& file) {
     const std::string number = std::to_string(file.number);
+    heads_.clear();
     place_ = ", \"pid\": " + number + ", \"tid\": " + number;
   }
 
@@ -35,80 +51,67 @@ class compat_writer {
     if (line.kind == record_kind::queued) return;
     // The original passes over every name that begins like a batch record but is none.
     if (line.kind == record_kind::op && (!operations || line.name.substr(0, 6) == "SBatch")) return;
+    const std::int64_t ts = (line.start_ns - base_ns_) / 1000;
     const std::int64_t id = -1 - line.batch;
-    separator();
-    out_.write("{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": ");
-    out_.write(quoted(line));
-    out_.write(place_);
+    out_.write(first_ ? head(line).substr(2) : head(line));
+    first_ = false;
+    char* p = out_.room(output_file::room_bytes);
     if (line.kind == record_kind::op) {
-      out_.write(", \"args\": {}");
+      p = put(p, ", \"args\": {}, \"ts\": ");
     } else {
-      out_.write(", \"args\": {\"External id\": ");
-      integer(id);
-      out_.write(", \"correlation\": ");
-      integer(id);
-      out_.write("}");
+      p = put_integer(put(p, ", \"args\": {\"External id\": "), id);
+      p = put(put_integer(put(p, ", \"correlation\": "), id), "}, \"ts\": ");
     }
-    out_.write(", \"ts\": ");
-    integer(line.start_ns / 1000);
-    out_.write(", \"dur\": ");
-    integer(line.duration_ns / 1000);
-    out_.write("}");
-    if (line.kind == record_kind::preprocessed) flow("s", id, line.start_ns, "}");
-    if (line.kind == record_kind::consumed) flow("f", id, line.start_ns, ", \"bp\": \"e\"}");
+    p = put_integer(p, ts);
+    p = put_integer(put(p, ", \"dur\": "), line.duration_ns / 1000);
+    *p++ = '}';
+    out_.advance_to(p);
+    if (line.kind == record_kind::preprocessed) flow("s", id, ts, "}");
+    if (line.kind == record_kind::consumed) flow("f", id, ts, ", \"bp\": \"e\"}");
   }
 
  private:
-  void separator() {
-    if (!first_) out_.write(", ");
-    first_ = false;
+  void flow(std::string_view phase, std::int64_t id, std::int64_t ts, std::string_view end) {
+    char* p = put(put(out_.room(output_file::room_bytes), ", {\"ph\": \""), phase);
+    p = put(put_integer(put(p, "\", \"id\": "), id), place_);
+    p = put(put_integer(put(p, ", \"ts\": "), ts), ", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
+    out_.advance_to(put(p, end));
   }
 
-  void flow(std::string_view phase, std::int64_t id, std::int64_t at_ns, std::string_view end) {
-    separator();
-    out_.write("{\"ph\": \"");
-    out_.write(phase);
-    out_.write("\", \"id\": ");
-    integer(id);
-    out_.write(place_);
-    out_.write(", \"ts\": ");
-    integer(at_ns / 1000);
-    out_.write(", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
-    out_.write(end);
-  }
-
-  void integer(std::int64_t value) {
-    char* const to = out_.room(24);
-    out_.advance_to(put_integer(to, value));
-  }
-
-  /// The name as a JSON string. Operations' names come again and again, so they are kept.
-  const std::string& quoted(const log_line& line) {
-    if (line.kind != record_kind::op) {
-      scratch_ = json_string(line.name);
-      return scratch_;
+  /// ", {" and what follows up to the args. Of operations it is kept, they come again and again.
+  std::string_view head(const log_line& line) {
+    std::string* text = &scratch_;
+    if (line.kind == record_kind::op) {
+      const std::uint32_t name = names_.id(line.name);
+      if (name >= heads_.size()) heads_.resize(name + 1U);
+      text = &heads_[name];
+      if (!text->empty()) return *text;
     }
-    const auto [entry, is_new] = quoted_.try_emplace(std::string(line.name));
-    if (is_new) entry->second = json_string(line.name);
-    return entry->second;
+    *text = ", {\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": ";
+    append_json_string(*text, line.name);
+    *text += place_;
+    return *text;
   }
 
   output_file& out_;
+  const torch_trace* torch_;
+  std::int64_t base_ns_ = 0;
   bool first_ = true;
   std::string place_;
   std::string scratch_;
-  std::unordered_map<std::string, std::string> quoted_;
+  raw_name_table names_;
+  std::vector<std::string> heads_;  // by name, of the present log
 };
 
 }  // namespace
 
-int draw_compat(const viz_options& options, const std::vector<run_files>& runs, diagnostics& said,
+int draw_compat(const viz_options& options, const compat_job& job, diagnostics& said,
                 std::ostream& out) {
-  output_file file(options.output, out);
-  compat_writer writer(file);
+  output_file file(job.output, out, options.gzip);
+  compat_writer writer(file, job.torch);
   bool empty = true;
   writer.begin();
-  for (const run_files& run : runs) {
+  for (const run_files& run : job.runs) {
     for (const log_file& log : run.files) {
       writer.file(log);
       read_log(log, &said, [&](const log_line& line) {

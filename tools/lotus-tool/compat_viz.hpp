@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_COMPAT_VIZ_HPP
 
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "diagnostics.hpp"
@@ -11,11 +12,21 @@
 
 namespace lotus::tool {
 
+struct torch_trace;
+
+/// What one output shows.
+struct compat_job {
+  const std::vector<run_files>& runs;
+  const torch_trace* torch;  ///< the profiler trace to append to; nullptr for none
+  const std::string& output;
+};
+
 /// Writes the events of the original's visualization_augmenter.py, in the order of the logs, in
 /// one reading and constant memory: times in whole µs (cut, not rounded), names as logged, pid
-/// and tid the number in the log's name, ids -1-i.
+/// and tid the number in the log's name, ids -1-i. Appended to a profiler trace with a base time,
+/// which the original does not know, times are relative to that base.
 /// Returns the exit status; throws input_error.
-int draw_compat(const viz_options& options, const std::vector<run_files>& runs, diagnostics& said,
+int draw_compat(const viz_options& options, const compat_job& job, diagnostics& said,
                 std::ostream& out);
 
 }  // namespace lotus::tool

@@ -36,16 +36,19 @@ void diagnostics::absorb(std::string_view text, const diagnostics& other) {
   malformed_lines_ += other.malformed_lines_;
 }
 
+void diagnostics::malformed_file(const std::string& path, std::string_view what) {
+  ++malformed_files_;
+  warning(path + ": " + std::string(what));
+}
+
 int diagnostics::finish(bool strict) {
-  if (malformed_lines_ == 0) return exit_fine;
-  const std::string lines = std::to_string(malformed_lines_) +
-                            (malformed_lines_ == 1 ? " malformed line" : " malformed lines");
-  if (strict) {
-    err_ << "error: " << lines << ", and --strict allows none\n";
-    return exit_bad_input;
+  if (malformed_lines_ > 0) {
+    warning(std::to_string(malformed_lines_) +
+            (malformed_lines_ == 1 ? " malformed line left out" : " malformed lines left out"));
   }
-  warning(lines + " left out");
-  return exit_fine;
+  if (!strict || malformed_lines_ + malformed_files_ == 0) return exit_fine;
+  err_ << "error: the input is malformed, which --strict does not allow\n";
+  return exit_bad_input;
 }
 
 }  // namespace lotus::tool

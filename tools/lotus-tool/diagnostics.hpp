@@ -26,6 +26,9 @@ class diagnostics {
   /// A line that was left out.
   void malformed(const std::string& path, std::uint64_t line, std::string_view what);
 
+  /// A whole file that was left out.
+  void malformed_file(const std::string& path, std::string_view what);
+
   /// To be called behind a file's last line: says how many lines were not printed.
   void end_of_file(const std::string& path);
 
@@ -37,14 +40,15 @@ class diagnostics {
 
   std::uint64_t malformed_lines() const noexcept { return malformed_lines_; }
 
-  /// The exit status the malformed lines ask for; prints their number when there are any.
-  /// @param strict  any malformed line is an error.
+  /// The exit status that what is malformed asks for; prints how much there was.
+  /// @param strict  anything malformed is an error.
   int finish(bool strict);
 
  private:
   std::ostream& err_;
   bool quiet_;
   std::uint64_t malformed_lines_ = 0;
+  std::uint64_t malformed_files_ = 0;
   std::uint64_t malformed_in_file_ = 0;
 };
 

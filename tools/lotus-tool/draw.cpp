@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "log_files.hpp"
@@ -14,6 +16,7 @@
 #include "run_model.hpp"
 #include "trace_sink.hpp"
 #include "tracks.hpp"
+#include "view.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -58,37 +61,53 @@ std::vector<drawn_record> records_of(const run_batches& batches, std::size_t fil
   return drawn;
 }
 
-std::string drawn_name(const batch_record& r) {
-  const std::string index = std::to_string(r.index);
-  switch (r.kind) {
+std::string_view family_of(record_kind kind) {
+  switch (kind) {
     case record_kind::preprocessed:
-      return "SBatchPreprocessed_" + index;
+      return "SBatchPreprocessed";
     case record_kind::wait:
-      return "SBatchWait_" + index + (r.is_marker() ? " (out of order)" : "");
+      return "SBatchWait";
     case record_kind::consumed:
-      return "step " + index;
+      return "step";
     case record_kind::queued:
-      return "SBatchQueued_" + index;
+      return "SBatchQueued";
     case record_kind::op:
       break;
   }
-  return index;
+  return {};
 }
 
-void draw_record(const scanned_run& run, const drawn_record& drawn, track where, trace_sink& sink) {
+std::string drawn_name(const batch_record& r) {
+  std::string name(family_of(r.kind));
+  name += r.kind == record_kind::consumed ? ' ' : '_';
+  name += std::to_string(r.index);
+  if (r.is_marker()) name += " (out of order)";
+  return name;
+}
+
+void draw_record(const scanned_run& run, const drawn_record& drawn, track where, const view& shown,
+                 trace_sink& sink) {
   const batch_record& r = *run.batches.record(drawn.number);
+  const std::size_t place = run.batches.place_of(r);
+  if (!shown.has_batch(place) || !shown.has_time(r.start_ns, r.start_ns + drawn.duration_ns)) {
+    return;
+  }
   const std::string name = drawn_name(r);
   batch_event event;
   event.where = where;
   event.name = name;
+  event.family = family_of(r.kind);
   event.index = r.index;
   event.epoch = r.epoch;
   event.start_ns = r.start_ns;
   event.duration_ns = drawn.duration_ns;
   event.instant = is_instant(r);
-  const std::size_t place = run.batches.place_of(r);
   const batch& b = run.batches.all()[place];
-  if (b.preprocessed != no_record && b.consumed != no_record) {
+  const batch_record* const made = run.batches.record(b.preprocessed);
+  const batch_record* const used = run.batches.record(b.consumed);
+  // An arrow needs both ends in the picture.
+  if (made != nullptr && used != nullptr && shown.has_time(made->start_ns, made->end_ns()) &&
+      shown.has_time(used->start_ns, used->start_ns + drawn_duration(run.batches, b.consumed))) {
     if (r.kind == record_kind::preprocessed) event.flow = flow_end::leaves;
     if (r.kind == record_kind::consumed) event.flow = flow_end::arrives;
     event.flow_id = run.first_flow + place;
@@ -96,10 +115,49 @@ void draw_record(const scanned_run& run, const drawn_record& drawn, track where,
   sink.batch(event);
 }
 
+/// A counter that goes up at some times and down at others.
+class level {
+ public:
+  void up(std::int64_t at_ns) { changes_.emplace_back(at_ns, 1); }
+  void down(std::int64_t at_ns) { changes_.emplace_back(at_ns, -1); }
+
+  void draw(std::uint32_t pid, std::string_view name, const view& shown, trace_sink& sink) {
+    // Down before up where both happen at once, so that no level is shown that never was.
+    std::sort(changes_.begin(), changes_.end());
+    std::int64_t value = 0;
+    for (std::size_t i = 0; i < changes_.size(); ++i) {
+      value += changes_[i].second;
+      const std::int64_t at_ns = changes_[i].first;
+      const bool last_of_its_time = i + 1 == changes_.size() || changes_[i + 1].first != at_ns;
+      if (last_of_its_time && shown.has_time(at_ns, at_ns)) sink.counter(pid, name, at_ns, value);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes_;
+};
+
+void draw_counters(const scanned_run& run, std::uint32_t pid, const view& shown, trace_sink& sink) {
+  level ready;
+  level busy;
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const made = run.batches.record(b.preprocessed);
+    if (made == nullptr) continue;
+    busy.up(made->start_ns);
+    busy.down(made->end_ns());
+    const batch_record* const used = run.batches.record(b.consumed);
+    ready.up(made->end_ns());
+    // Clocks of two hosts may tell that a batch was used before it was made.
+    if (used != nullptr) ready.down(std::max(used->start_ns, made->end_ns()));
+  }
+  ready.draw(pid, "batches ready", shown, sink);
+  busy.draw(pid, "workers busy", shown, sink);
+}
+
 }  // namespace
 
-void draw_run(const scanned_run& run, const run_tracks& tracks, bool operations, name_table& names,
-              trace_sink& sink) {
+void draw_run(const scanned_run& run, const run_tracks& tracks, bool operations, view& shown,
+              name_table& names, trace_sink& sink) {
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track where = tracks.of_file[f];
     const std::vector<drawn_record> records = records_of(run.batches, f);
@@ -107,19 +165,22 @@ void draw_run(const scanned_run& run, const run_tracks& tracks, bool operations,
     if (operations) {
       const auto emit = [&](const operation& op) {
         for (; next != records.end() && next->start_ns <= op.start_ns; ++next) {
-          draw_record(run, *next, where, sink);
+          draw_record(run, *next, where, shown, sink);
         }
         sink.operation(where, op.name, op.start_ns, op.duration_ns);
       };
       nesting_order order;
       read_log(run.files->files[f], nullptr, [&](const log_line& line) {
         if (line.kind != record_kind::op) return;
-        order.push({line.start_ns, line.duration_ns, names.id(line.name)}, emit);
+        const std::uint32_t name = names.id(line.name);
+        if (!shown.has_operation(f, name, line.start_ns, line.end_ns(), names)) return;
+        order.push({line.start_ns, line.duration_ns, name}, emit);
       });
       order.finish(emit);
     }
-    for (; next != records.end(); ++next) draw_record(run, *next, where, sink);
+    for (; next != records.end(); ++next) draw_record(run, *next, where, shown, sink);
   }
+  draw_counters(run, tracks.pid, shown, sink);
 }
 
 }  // namespace lotus::tool

@@ -10,6 +10,7 @@
 #include "run_model.hpp"
 #include "trace_sink.hpp"
 #include "tracks.hpp"
+#include "view.hpp"
 
 namespace lotus::tool {
 
@@ -17,13 +18,16 @@ namespace lotus::tool {
 struct scanned_run {
   const run_files* files = nullptr;
   run_batches batches;
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
   std::uint64_t first_flow = 0;  ///< flow ids of its batches begin here
 };
 
 /// Draws one run: for every log its batch records, and with `operations` the operations, which
-/// are read from the logs again. Throws input_error.
-void draw_run(const scanned_run& run, const run_tracks& tracks, bool operations, name_table& names,
-              trace_sink& sink);
+/// are read from the logs again; then how many batches lie ready and how many workers are busy.
+/// Throws input_error.
+void draw_run(const scanned_run& run, const run_tracks& tracks, bool operations, view& shown,
+              name_table& names, trace_sink& sink);
 
 }  // namespace lotus::tool
 

@@ -97,33 +97,35 @@ std::string printable_line(std::string_view text) {
   return printable_where(text, false);
 }
 
-name_table::name_table() : slots_(64), mask_(63) {}
+raw_name_table::raw_name_table() : slots_(64), mask_(63) {}
 
-std::uint32_t name_table::add(std::string_view raw, std::uint64_t hash) {
-  if ((raws_.size() + 1) * 2 > slots_.size()) grow();
-  const auto [entry, is_new] =
-      ids_.emplace(printable(decode_name(raw)), static_cast<std::uint32_t>(names_.size()));
-  if (is_new) names_.push_back(entry->first);
-  const std::uint32_t id = entry->second;
-  const auto raw_index = static_cast<std::uint32_t>(raws_.size());
-  raws_.emplace_back(raw);
-  raw_to_id_.push_back(id);
-  std::size_t i = hash & mask_;
-  while (slots_[i].hash != 0) i = (i + 1) & mask_;
-  slots_[i] = {hash, raw_index};
+std::uint32_t raw_name_table::add(std::string_view text, std::uint64_t hash) {
+  if ((texts_.size() + 1) * 2 > slots_.size()) {
+    std::vector<slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    mask_ = slots_.size() - 1;
+    for (const slot& s : old) {
+      if (s.hash != 0) place(s);
+    }
+  }
+  const auto id = static_cast<std::uint32_t>(texts_.size());
+  texts_.emplace_back(text);
+  place({hash, id});
   return id;
 }
 
-void name_table::grow() {
-  std::vector<slot> old(slots_.size() * 2);
-  old.swap(slots_);
-  mask_ = slots_.size() - 1;
-  for (const slot& s : old) {
-    if (s.hash == 0) continue;
-    std::size_t i = s.hash & mask_;
-    while (slots_[i].hash != 0) i = (i + 1) & mask_;
-    slots_[i] = s;
-  }
+void raw_name_table::place(const slot& s) {
+  std::size_t i = s.hash & mask_;
+  while (slots_[i].hash != 0) i = (i + 1) & mask_;
+  slots_[i] = s;
+}
+
+std::uint32_t name_table::add(std::string_view raw) {
+  const auto [entry, is_new] =
+      by_name_.emplace(printable(decode_name(raw)), static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(entry->first);
+  ids_.push_back(entry->second);
+  return entry->second;
 }
 
 }  // namespace lotus::tool

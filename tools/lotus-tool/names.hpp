@@ -24,39 +24,32 @@ std::string printable(std::string_view text);
 /// name in a log cannot move the cursor or break a table.
 std::string printable_line(std::string_view text);
 
-/// Gives every distinct raw name a small number. Two raw names that decode to the same text
-/// share one. Not thread-safe; names are copied.
-class name_table {
+/// Gives every distinct text a number: 0, 1, 2, … in order of first appearance. Texts are copied.
+/// Not thread-safe.
+class raw_name_table {
  public:
-  name_table();
+  raw_name_table();
 
-  /// Number of `raw` (as it stands in the log); the same for equal names, 0, 1, 2, … in order of
-  /// first appearance.
-  std::uint32_t id(std::string_view raw) {
-    const std::uint64_t hash = hash_of(raw);
+  std::uint32_t id(std::string_view text) {
+    const std::uint64_t hash = hash_of(text);
     for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
       const slot& s = slots_[i];
-      if (s.hash == hash && same(raws_[s.raw], raw)) return raw_to_id_[s.raw];
-      if (s.hash == 0) return add(raw, hash);
+      if (s.hash == hash && same(texts_[s.id], text)) return s.id;
+      if (s.hash == 0) return add(text, hash);
     }
   }
-
-  /// The decoded name, valid UTF-8.
-  const std::string& name(std::uint32_t id) const { return names_[id]; }
-  std::size_t size() const noexcept { return names_.size(); }
 
  private:
   struct slot {
     std::uint64_t hash = 0;  // 0: free
-    std::uint32_t raw = 0;
+    std::uint32_t id = 0;
   };
 
   static bool same(const std::string& a, std::string_view b) noexcept {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
   }
 
-  /// Hashes length, beginning and end only, for speed; `same` decides, so this need not be
-  /// perfect. Names that differ only in the middle fall into one chain.
+  /// A multiplicative hash over words of 8 bytes, made for short names.
   static std::uint64_t hash_of(std::string_view text) noexcept {
     std::uint64_t head = 0;
     std::uint64_t tail = 0;
@@ -64,13 +57,11 @@ class name_table {
     if (n >= 8) {
       std::memcpy(&head, text.data(), 8);
       std::memcpy(&tail, text.data() + n - 8, 8);
-      if (n > 24) {
-        std::uint64_t middle = 0;
-        for (std::size_t at = 8; at + 8 < n; at += 8) {
-          std::memcpy(&middle, text.data() + at, 8);
-          head = (head ^ middle) * 0x9E3779B97F4A7C15U;
-          head ^= head >> 29U;
-        }
+      std::uint64_t middle = 0;
+      for (std::size_t at = 8; at + 8 < n; at += 8) {
+        std::memcpy(&middle, text.data() + at, 8);
+        head = (head ^ middle) * 0x9E3779B97F4A7C15U;
+        head ^= head >> 29U;
       }
     } else {
       for (const char c : text) head = head << 8U | static_cast<unsigned char>(c);
@@ -81,15 +72,35 @@ class name_table {
     return h == 0 ? 1 : h;
   }
 
-  std::uint32_t add(std::string_view raw, std::uint64_t hash);
-  void grow();
+  std::uint32_t add(std::string_view text, std::uint64_t hash);
+  void place(const slot& s);
 
   std::vector<slot> slots_;
   std::size_t mask_ = 0;
-  std::vector<std::string> raws_;
-  std::vector<std::uint32_t> raw_to_id_;
+  std::vector<std::string> texts_;
+};
+
+/// Gives every distinct name a number, by what it means: two raw names that decode to the same
+/// text share one. Not thread-safe.
+class name_table {
+ public:
+  /// @param raw  as it stands in the log.
+  std::uint32_t id(std::string_view raw) {
+    const std::uint32_t n = raws_.id(raw);
+    return n < ids_.size() ? ids_[n] : add(raw);
+  }
+
+  /// The decoded name, valid UTF-8.
+  const std::string& name(std::uint32_t id) const { return names_[id]; }
+  std::size_t size() const noexcept { return names_.size(); }
+
+ private:
+  std::uint32_t add(std::string_view raw);
+
+  raw_name_table raws_;
+  std::vector<std::uint32_t> ids_;  // by number of the raw name
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;
 };
 
 }  // namespace lotus::tool

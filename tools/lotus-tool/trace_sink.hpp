@@ -17,10 +17,11 @@ struct track {
 enum class flow_end : std::uint8_t { none, leaves, arrives };
 
 /// A slice, or with `instant` a moment, that belongs to a batch. Times are ns since the Unix
-/// epoch. `name` lives for the call only.
+/// epoch. The texts live for the call only.
 struct batch_event {
   track where;
   std::string_view name;
+  std::string_view family;  ///< the name without the batch's number
   std::int64_t index = 0;
   std::uint32_t epoch = 0;
   std::int64_t start_ns = 0;
@@ -49,6 +50,9 @@ class trace_sink {
   virtual void operation(track where, std::uint32_t name, std::int64_t start_ns,
                          std::int64_t duration_ns) = 0;
   virtual void batch(const batch_event& event) = 0;
+  /// From `at_ns` on the counter has this value; the calls of one counter are in order of time.
+  virtual void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+                       std::int64_t value) = 0;
   virtual void finish() = 0;
 };
 

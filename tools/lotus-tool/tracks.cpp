@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,18 @@ std::uint32_t number_pool::take(std::uint64_t wanted) {
   return next_;
 }
 
-std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir) {
+void number_pool::reserve(std::uint64_t number) {
+  if (number <= UINT32_MAX) taken_.insert(static_cast<std::uint32_t>(number));
+}
+
+std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
+                                   const std::set<std::uint64_t>& taken) {
   number_pool pids;
   number_pool tids;
+  for (const std::uint64_t number : taken) {
+    pids.reserve(number);
+    tids.reserve(number);
+  }
   std::vector<run_tracks> all;
   for (const run_files& run : runs) {
     run_tracks tracks;

@@ -18,6 +18,8 @@ namespace lotus::tool {
 class number_pool {
  public:
   std::uint32_t take(std::uint64_t wanted);
+  /// Never hands out `number`.
+  void reserve(std::uint64_t number);
 
  private:
   std::set<std::uint32_t> taken_;
@@ -34,8 +36,11 @@ struct run_tracks {
   std::vector<std::string> file_name;
 };
 
-/// @param dir  what the user gave; runs are named by their place below it.
-std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir);
+/// @param dir    what the user gave; runs are named by their place below it.
+/// @param taken  numbers that a trace to be merged uses: on the same track its slices and ours
+///               would not nest.
+std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
+                                   const std::set<std::uint64_t>& taken);
 
 }  // namespace lotus::tool
 

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,52 +21,119 @@
 #include "log_files.hpp"
 #include "names.hpp"
 #include "output_file.hpp"
+#include "perfetto_sink.hpp"
 #include "run_model.hpp"
+#include "speedscope_sink.hpp"
+#include "torch_trace.hpp"
+#include "trace_sink.hpp"
 #include "tracks.hpp"
+#include "view.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// An output that is a log, or would be taken for one, would destroy or spoil the input.
-void refuse_log_as_output(const viz_options& options, const std::vector<run_files>& runs) {
-  if (options.output == "-") return;
+/// One output: the runs it shows, and the profiler trace they are merged into.
+struct picture {
+  std::vector<run_files> runs;
+  std::optional<torch_trace> torch;
+  std::string output;
+};
+
+/// An output that is an input, or would be taken for one, would destroy or spoil the input.
+void refuse_input_as_output(const viz_options& options, const picture& made) {
+  if (made.output == "-") return;
   std::error_code ignored;
-  for (const run_files& run : runs) {
-    for (const log_file& file : run.files) {
-      if (std::filesystem::equivalent(file.path, options.output, ignored)) {
-        throw usage_error(options.output + ": is a log of this run; choose another output");
-      }
+  const auto refuse = [&](const std::string& input) {
+    if (std::filesystem::equivalent(input, made.output, ignored)) {
+      throw usage_error(made.output + ": is an input of this picture; choose another output");
     }
+  };
+  for (const run_files& run : made.runs) {
+    for (const log_file& file : run.files) refuse(file.path);
   }
-  const std::string name = std::filesystem::path(options.output).filename().string();
+  if (made.torch) refuse(made.torch->path);
+  const std::string name = std::filesystem::path(made.output).filename().string();
   if (is_log_name(name, options.prefix)) {
-    throw usage_error(options.output +
+    throw usage_error(made.output +
                       ": would be taken for a log; choose a name that does not begin with " +
                       options.prefix);
   }
 }
 
-int draw_default(const viz_options& options, const std::vector<run_files>& runs, diagnostics& said,
-                 std::ostream& out) {
-  name_table names;
-  std::vector<scanned_run> scanned;
-  std::int64_t base_ns = INT64_MAX;
-  std::uint64_t flows = 1;
-  bool empty = true;
-  for (const run_files& run : runs) {
-    run_scan scan = scan_batches(run, said);
-    empty = empty && scan.empty();
-    base_ns = std::min(base_ns, scan.first_ns);
-    scanned.push_back({&run, run_batches(std::move(scan.records)), flows});
-    flows += scanned.back().batches.all().size();
+torch_trace given_torch_trace(const std::string& path) {
+  json_scan scan = scan_json(path);
+  switch (scan.kind) {
+    case json_kind::trace:
+      break;
+    case json_kind::ours:
+      throw input_error(path + ": already holds a run's events");
+    case json_kind::not_trace:
+      throw input_error(path + ": holds no traceEvents");
+    case json_kind::broken:
+      throw input_error(path + ": is no valid JSON: " + scan.what);
   }
-  const int status = said.finish(options.strict);
-  if (status != exit_fine) return status;
-  if (empty) throw input_error(options.dir + ": nothing usable in the logs");
+  return std::move(scan.trace);
+}
 
-  const std::vector<run_tracks> tracks = lay_tracks(runs, options.dir);
-  output_file file(options.output, out);
-  chrome_sink sink(file, names);
+/// Decides what is merged and where it is written: with -o everything into one file; without it,
+/// as the original does, every run that has a profiler trace beside that trace.
+std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
+                          diagnostics& said) {
+  std::vector<picture> pictures;
+  if (!options.torch_trace.empty()) {
+    pictures.push_back({std::move(runs), given_torch_trace(options.torch_trace), options.output});
+  } else if (options.format != viz_format::chrome) {
+    pictures.push_back({std::move(runs), std::nullopt, options.output});
+  } else if (!options.output.empty()) {
+    picture one{{}, std::nullopt, options.output};
+    for (const run_files& run : runs) {
+      std::optional<torch_trace> torch = find_torch_trace(run.dir, said);
+      if (torch && one.torch) {
+        throw usage_error("several runs have a profiler trace (" + one.torch->path + ", " +
+                          torch->path + "); leave out -o to get one output beside each");
+      }
+      if (torch) one.torch = std::move(torch);
+    }
+    one.runs = std::move(runs);
+    pictures.push_back(std::move(one));
+  } else {
+    for (run_files& run : runs) {
+      std::optional<torch_trace> torch = find_torch_trace(run.dir, said);
+      if (!torch) continue;
+      pictures.push_back({{}, std::move(torch), {}});
+      pictures.back().runs.push_back(std::move(run));
+    }
+  }
+  for (picture& p : pictures) {
+    if (p.output.empty() && p.torch) {
+      p.output = merged_name(p.torch->path, options.coarse) + (options.gzip ? ".gz" : "");
+    }
+    if (p.torch) said.note("merged with " + p.torch->path + " into " + p.output);
+  }
+  if (pictures.empty() || pictures.front().output.empty()) {
+    throw usage_error("say where to write: -o FILE");
+  }
+  return pictures;
+}
+
+std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& file,
+                                      const name_table& names, const torch_trace* torch) {
+  switch (options.format) {
+    case viz_format::perfetto:
+      return std::make_unique<perfetto_sink>(file, names);
+    case viz_format::speedscope:
+      return std::make_unique<speedscope_sink>(file, names);
+    case viz_format::chrome:
+      break;
+  }
+  return std::make_unique<chrome_sink>(file, names, torch);
+}
+
+void draw_all(const viz_options& options, const picture& made,
+              const std::vector<scanned_run>& scanned, std::int64_t base_ns, name_table& names,
+              trace_sink& sink) {
+  const std::vector<run_tracks> tracks = lay_tracks(
+      made.runs, options.dir, made.torch ? made.torch->numbers : std::set<std::uint64_t>());
   sink.begin(base_ns);
   std::uint32_t order = 0;
   for (const run_tracks& run : tracks) {
@@ -73,9 +143,35 @@ int draw_default(const viz_options& options, const std::vector<run_files>& runs,
     }
   }
   for (std::size_t r = 0; r < scanned.size(); ++r) {
-    draw_run(scanned[r], tracks[r], !options.coarse, names, sink);
+    const scanned_run& run = scanned[r];
+    view shown(options.view, run.batches, run.first_ns, run.last_ns);
+    draw_run(run, tracks[r], !options.coarse, shown, names, sink);
   }
   sink.finish();
+}
+
+int draw_default(const viz_options& options, const picture& made, diagnostics& said,
+                 std::ostream& out) {
+  std::vector<scanned_run> scanned;
+  std::int64_t base_ns = INT64_MAX;
+  std::uint64_t flows = 1;
+  bool empty = true;
+  for (const run_files& run : made.runs) {
+    run_scan scan = scan_batches(run, said);
+    empty = empty && scan.empty();
+    base_ns = std::min(base_ns, scan.first_ns);
+    const std::int64_t first_ns = scan.first_ns;
+    const std::int64_t last_ns = scan.last_ns;
+    scanned.push_back({&run, run_batches(std::move(scan.records)), first_ns, last_ns, flows});
+    flows += scanned.back().batches.all().size();
+  }
+  const int status = said.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (empty) throw input_error(options.dir + ": nothing usable in the logs");
+  name_table names;
+  output_file file(made.output, out, options.gzip);
+  const auto sink = make_sink(options, file, names, made.torch ? &*made.torch : nullptr);
+  draw_all(options, made, scanned, base_ns, names, *sink);
   file.commit();
   return exit_fine;
 }
@@ -83,11 +179,25 @@ int draw_default(const viz_options& options, const std::vector<run_files>& runs,
 }  // namespace
 
 int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
+  if (options.compat && options.format != viz_format::chrome) {
+    throw usage_error("--compat is a form of --format chrome");
+  }
+  if (options.compat && !options.view.everything()) {
+    throw usage_error("--compat draws everything, as the original does; leave one of them out");
+  }
+  if (!options.torch_trace.empty() && options.format != viz_format::chrome) {
+    throw usage_error("only --format chrome can be merged with a profiler trace");
+  }
   diagnostics said(err, options.quiet);
-  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, said);
-  refuse_log_as_output(options, runs);
-  return options.compat ? draw_compat(options, runs, said, out)
-                        : draw_default(options, runs, said, out);
+  int worst = exit_fine;
+  for (const picture& made : plan(options, find_runs(options.dir, options.prefix, said), said)) {
+    refuse_input_as_output(options, made);
+    const compat_job job{made.runs, made.torch ? &*made.torch : nullptr, made.output};
+    const int status = options.compat ? draw_compat(options, job, said, out)
+                                      : draw_default(options, made, said, out);
+    worst = std::max(worst, status);
+  }
+  return worst;
 }
 
 }  // namespace lotus::tool

@@ -2,19 +2,27 @@
 #ifndef LOTUS_TOOL_VIZ_HPP
 #define LOTUS_TOOL_VIZ_HPP
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 
 #include "log_files.hpp"
+#include "view.hpp"
 
 namespace lotus::tool {
 
+enum class viz_format : std::uint8_t { chrome, perfetto, speedscope };
+
 struct viz_options {
   std::string dir;
-  std::string output;  ///< "-" is standard output
+  std::string output;  ///< "-" is standard output; empty: beside the profiler trace
   std::string prefix{default_prefix};
+  std::string torch_trace;  ///< the profiler trace to merge into; empty: one found in the run
+  viz_format format = viz_format::chrome;
+  view_options view;
   bool coarse = false;  ///< batches only, no operations
   bool compat = false;  ///< the original's events instead of ours
+  bool gzip = false;
   bool strict = false;  ///< a malformed line is an error
   bool quiet = false;   ///< no notes
 };

@@ -1,0 +1,305 @@
+#include "torch_trace.hpp"
+
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "chrome_sink.hpp"
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "log_files.hpp"
+#include "output_file.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A plain or gzip file as bytes; the stream that RapidJSON reads from.
+class byte_stream {
+ public:
+  using Ch = char;  // NOLINT(readability-identifier-naming): RapidJSON's names
+
+  explicit byte_stream(const std::string& path)
+      : path_(path), file_(gzopen(path.c_str(), "rb")), buffer_(block_bytes) {
+    if (file_ == nullptr) {
+      throw input_error(
+          path + ": cannot be read: " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    }
+    fill();
+  }
+  byte_stream(const byte_stream&) = delete;
+  byte_stream& operator=(const byte_stream&) = delete;
+  ~byte_stream() { gzclose(file_); }
+
+  // NOLINTBEGIN(readability-identifier-naming)
+  Ch Peek() const { return at_ < end_ ? buffer_[at_] : '\0'; }
+  Ch Take() {
+    const Ch c = Peek();
+    if (at_ < end_ && ++at_ == end_) fill();
+    return c;
+  }
+  std::size_t Tell() const { return static_cast<std::size_t>(before_ + at_); }
+  // Only for parsing in place, which a stream cannot do.
+  Ch* PutBegin() { return nullptr; }
+  void Put(Ch) {}
+  void Flush() {}
+  std::size_t PutEnd(Ch*) { return 0; }
+  // NOLINTEND(readability-identifier-naming)
+
+  bool at_end() const noexcept { return at_ == end_; }
+
+  /// Hands the next bytes to `write`, at most `limit`; returns how many.
+  template <class Write>
+  std::uint64_t pass(std::uint64_t limit, Write write) {
+    std::uint64_t passed = 0;
+    while (passed < limit && !at_end()) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(limit - passed, end_ - at_));
+      write(std::string_view(buffer_.data() + at_, n));
+      passed += n;
+      at_ += n;
+      if (at_ == end_) fill();
+    }
+    return passed;
+  }
+
+ private:
+  static constexpr std::size_t block_bytes = std::size_t{128} << 10U;
+
+  void fill() {
+    before_ += end_;
+    at_ = end_ = 0;
+    const int n = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int error = Z_OK;
+    const char* const what = gzerror(file_, &error);
+    if (n < 0 || (error != Z_OK && error != Z_STREAM_END)) {
+      throw input_error(path_ + ": cannot be read to its end: " + what);
+    }
+    end_ = static_cast<std::size_t>(n);
+  }
+
+  std::string path_;
+  gzFile file_;
+  std::vector<char> buffer_;
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t before_ = 0;  // bytes before the buffer
+};
+
+/// Receives the parts of the JSON. Returning false stops the parser. The iterative parser calls
+/// it for a bracket before it takes the bracket from the stream.
+class trace_handler {
+ public:
+  using Ch = char;  // NOLINT(readability-identifier-naming)
+
+  trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
+
+  bool is_ours() const noexcept { return ours_; }
+  bool found_events() const noexcept { return found_; }
+
+  // NOLINTBEGIN(readability-identifier-naming)
+  bool Null() { return value(); }
+  bool Bool(bool) { return value(); }
+  bool Int(int) { return value(); }
+  bool Uint(unsigned) { return value(); }
+  bool Int64(std::int64_t) { return value(); }
+  bool Uint64(std::uint64_t) { return value(); }
+  bool Double(double) { return value(); }
+
+  bool RawNumber(const char* text, rapidjson::SizeType n, bool) {
+    std::uint64_t number = 0;
+    const bool whole = std::from_chars(text, text + n, number).ptr == text + n;
+    if (whole && wanted_ == wanted::number) trace_.numbers.insert(number);
+    if (whole && wanted_ == wanted::base && number <= INT64_MAX) {
+      trace_.base_ns = static_cast<std::int64_t>(number);
+    }
+    return value();
+  }
+
+  bool String(const char* text, rapidjson::SizeType n, bool) {
+    // A name that only this format has: our own output, or the original's.
+    ours_ =
+        ours_ || (wanted_ == wanted::name && std::string_view(text, n).substr(0, 6) == "SBatch");
+    return value() && !ours_;
+  }
+
+  bool StartObject() {
+    if (depth_ == 0) {
+      trace_.is_object = true;
+      trace_.key_at = stream_.Tell() + 1;
+    }
+    return open();
+  }
+
+  bool Key(const char* text, rapidjson::SizeType n, bool) {
+    const std::string_view key(text, n);
+    wanted_ = wanted::nothing;
+    if (depth_ == 1) {
+      trace_.has_keys = true;
+      ours_ = key == own_trace_key;
+      next_is_events_ = key == "traceEvents";
+      if (key == "baseTimeNanoseconds") wanted_ = wanted::base;
+    } else if (depth_ == events_depth_ + 1) {
+      if (key == "pid" || key == "tid") wanted_ = wanted::number;
+      if (key == "name") wanted_ = wanted::name;
+    }
+    return !ours_;
+  }
+
+  bool EndObject(rapidjson::SizeType) { return close(); }
+
+  bool StartArray() {
+    const bool whole_array = depth_ == 0;
+    if (whole_array || (depth_ == 1 && next_is_events_)) {
+      in_events_ = true;
+      events_depth_ = depth_ + 1;
+      trace_.has_events = false;
+    }
+    next_is_events_ = false;
+    return open();
+  }
+
+  bool EndArray(rapidjson::SizeType n) {
+    if (in_events_ && depth_ == events_depth_) {
+      in_events_ = false;
+      found_ = true;
+      trace_.has_events = n > 0;
+      trace_.events_end = stream_.Tell();
+    }
+    return close();
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  enum class wanted : std::uint8_t { nothing, number, name, base };
+
+  bool value() {
+    wanted_ = wanted::nothing;
+    next_is_events_ = false;
+    return true;
+  }
+  bool open() {
+    wanted_ = wanted::nothing;
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  const byte_stream& stream_;
+  torch_trace& trace_;
+  std::size_t depth_ = 0;
+  std::size_t events_depth_ = 0;
+  bool next_is_events_ = false;
+  bool in_events_ = false;
+  bool found_ = false;
+  bool ours_ = false;
+  wanted wanted_ = wanted::nothing;
+};
+
+bool ends_in(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+}  // namespace
+
+json_scan scan_json(const std::string& path) {
+  json_scan scan;
+  scan.trace.path = path;
+  byte_stream stream(path);
+  trace_handler handler(stream, scan.trace);
+  rapidjson::Reader reader;
+  // Iterative, so that deep nesting cannot exhaust the stack. Numbers stay text, so that none
+  // is out of range. The profiler is known to write NaN and Infinity.
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
+                             rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
+  const rapidjson::ParseResult result = reader.Parse<flags>(stream, handler);
+  if (handler.is_ours()) {
+    scan.kind = json_kind::ours;
+  } else if (result.IsError()) {
+    scan.what = std::string(rapidjson::GetParseError_En(result.Code())) + " at byte " +
+                std::to_string(result.Offset());
+  } else {
+    scan.kind = handler.found_events() ? json_kind::trace : json_kind::not_trace;
+  }
+  return scan;
+}
+
+void torch_trace::copy_head(output_file& out, std::string_view key) const {
+  byte_stream in(path);
+  const auto write = [&out](std::string_view text) { out.write(text); };
+  std::uint64_t done = 0;
+  if (is_object && !key.empty()) {
+    done = in.pass(key_at, write);
+    out.write(key);
+    if (has_keys) out.write(",");
+  }
+  done += in.pass(events_end - done, write);
+  if (done != events_end) throw input_error(path + ": has changed while it was read");
+}
+
+void torch_trace::copy_rest(output_file& out) const {
+  byte_stream in(path);
+  in.pass(events_end, [](std::string_view) {});
+  in.pass(UINT64_MAX, [&out](std::string_view text) { out.write(text); });
+}
+
+std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostics& said) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code ignored;
+    if ((ends_in(name, ".json") || ends_in(name, ".json.gz")) && entry.is_regular_file(ignored)) {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end(), natural_less);
+  std::optional<torch_trace> found;
+  for (const std::string& path : paths) {
+    json_scan scan = scan_json(path);
+    switch (scan.kind) {
+      case json_kind::ours:
+        break;
+      case json_kind::not_trace:
+        said.note(path + ": no profiler trace, passed over");
+        break;
+      case json_kind::broken:
+        said.malformed_file(path, "not merged, it is no valid JSON: " + scan.what);
+        break;
+      case json_kind::trace:
+        if (found) {
+          said.warning(found->path + ": not merged, because " + path +
+                       " is there too; choose with --torch-trace");
+        }
+        found = std::move(scan.trace);
+        break;
+    }
+  }
+  return found;
+}
+
+std::string merged_name(const std::string& path, bool coarse) {
+  const fs::path whole(path);
+  const std::string name = whole.filename().string();
+  const std::string stem = name.substr(0, name.find(".json"));
+  return (whole.parent_path() / (stem + (coarse ? "_coarse.json" : "_fine.json"))).string();
+}
+
+}  // namespace lotus::tool
