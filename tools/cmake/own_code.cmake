@@ -1,16 +1,18 @@
 # What every target of this project itself is compiled with. Never part of lotus::lotus: a user's
 # warnings and sanitizers are the user's.
-add_library(lotus_own_code INTERFACE)
-target_compile_options(lotus_own_code INTERFACE
+add_library(lotus_own_flags INTERFACE)
+target_compile_options(lotus_own_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
-target_link_libraries(lotus_own_code INTERFACE lotus::lotus)
+
+add_library(lotus_own_code INTERFACE)
+target_link_libraries(lotus_own_code INTERFACE lotus_own_flags lotus::lotus)
 
 # Sanitizers of the presets: "address,undefined" or "thread".
 set(LOTUS_SANITIZE "" CACHE STRING "Sanitizers for this project's own targets")
 if(LOTUS_SANITIZE)
-  target_compile_options(lotus_own_code INTERFACE
-      -fsanitize=${LOTUS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
-  target_link_options(lotus_own_code INTERFACE -fsanitize=${LOTUS_SANITIZE})
+  target_compile_options(lotus_own_flags INTERFACE
+      -fsanitize=${LOTUS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(lotus_own_flags INTERFACE -fsanitize=${LOTUS_SANITIZE})
 endif()
 
 # Says once, at configure time, what is left out because a package is missing.

@@ -1,0 +1,3158 @@
+// Generated from include/lotus by tools/cmake/amalgamate.cmake: do not edit.
+// SPDX-License-Identifier: MIT
+//
+// MIT License
+//
+// Copyright (c) 2026 The Lotus for C++ authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all
+// copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+// AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+// SOFTWARE.
+
+// Lotus: tells a C++ data-preprocessing pipeline where its time goes.
+#ifndef LOTUS_LOTUS_HPP
+#define LOTUS_LOTUS_HPP
+
+// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
+#ifndef LOTUS_BATCH_HPP
+#define LOTUS_BATCH_HPP
+
+#include <cstdint>
+
+// Compile-time knobs, attributes and the inline namespace.
+#ifndef LOTUS_CONFIG_HPP
+#define LOTUS_CONFIG_HPP
+
+// The one place the version is written; CMake reads these three lines.
+#ifndef LOTUS_VERSION_HPP
+#define LOTUS_VERSION_HPP
+
+#define LOTUS_VERSION_MAJOR 0
+#define LOTUS_VERSION_MINOR 1
+#define LOTUS_VERSION_PATCH 0
+
+#endif  // LOTUS_VERSION_HPP
+
+#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
+  #error "lotus supports Linux on x86-64 and aarch64"
+#endif
+
+// Two versions of the library in one program must not share symbols, hence the inline namespace.
+#define LOTUS_DETAIL_CONCAT_(a, b) a##b
+#define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
+#define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
+#define LOTUS_DETAIL_NAMESPACE_BEGIN \
+  namespace lotus {                  \
+  inline namespace LOTUS_DETAIL_ABI(LOTUS_VERSION_MAJOR, LOTUS_VERSION_MINOR) {
+#define LOTUS_DETAIL_NAMESPACE_END \
+  }                                \
+  }
+
+#define LOTUS_DETAIL_STRINGIZE_(x) #x
+#define LOTUS_DETAIL_STRINGIZE(x) LOTUS_DETAIL_STRINGIZE_(x)
+#define LOTUS_DETAIL_VERSION_STRING           \
+  LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MAJOR) \
+  "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_PATCH)
+
+#define LOTUS_DETAIL_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
+#define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
+#define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
+// State that each shared object has for itself, and the functions that touch it. Without it the
+// linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
+// keep a plugin from unloading.
+#define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+
+#endif  // LOTUS_CONFIG_HPP
+
+// How all shared objects of one process find the one session.
+//
+// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
+// the program exports nothing. So the first object to ask puts a hub into a mapping with a name
+// that everyone can see in /proc/self/maps.
+#ifndef LOTUS_PROCESS_HPP
+#define LOTUS_PROCESS_HPP
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+// What a program may choose when it starts recording.
+#ifndef LOTUS_OPTIONS_HPP
+#define LOTUS_OPTIONS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+/// What a thread does whose ring is full.
+enum class full_ring {
+  drain,  ///< it writes its records to the log itself: nothing is lost
+  drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
+};
+
+struct options {
+  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
+  /// run/lotustrace_log_main_pid_<N> and run/lotustrace_log_worker_pid_<N>.
+  std::string_view log_file = "lotustrace_log";
+  full_ring when_full = full_ring::drain;
+  /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
+  std::uint32_t ring_records = 8192;
+  /// The longest that a record lies in its ring before it is text, in milliseconds.
+  std::uint32_t drain_interval_ms = 100;
+  /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
+  /// counted.
+  std::size_t backlog_bytes = std::size_t{256} << 20;
+  /// Receives each message as one line without newline; null: stderr, behind "lotus: ". Called with
+  /// the library's locks held and signals blocked: must not record, start or stop.
+  void (*on_message)(const char* message) = nullptr;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_OPTIONS_HPP
+
+// What one finished span or event is: the kinds and the 24-byte record.
+#ifndef LOTUS_RECORD_HPP
+#define LOTUS_RECORD_HPP
+
+#include <type_traits>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a record tells. The numbers stand in ring files: append, never renumber.
+enum class event_kind : std::uint8_t {
+  none = 0,
+  operation = 1,           ///< value: id of the name
+  batch_preprocessed = 2,  ///< value of this and of all that follow: batch number
+  batch_wait = 3,
+  batch_arrived = 4,  ///< out of order
+  batch_consumed = 5,
+  batch_queued = 6,
+};
+
+/// Kind and value (a name's id or a batch number) in one word.
+class record_tag {
+ public:
+  static constexpr unsigned value_bits = 56;
+
+  constexpr record_tag() noexcept = default;
+  constexpr record_tag(event_kind kind, std::uint64_t value) noexcept
+      : word_{(static_cast<std::uint64_t>(kind) << value_bits) |
+              (value & ((std::uint64_t{1} << value_bits) - 1))} {}
+
+  constexpr event_kind kind() const noexcept {
+    return static_cast<event_kind>(word_ >> value_bits);
+  }
+  constexpr std::uint64_t value() const noexcept {
+    return word_ & ((std::uint64_t{1} << value_bits) - 1);
+  }
+  constexpr bool empty() const noexcept { return word_ == 0; }
+
+ private:
+  std::uint64_t word_ = 0;
+};
+
+/// One finished span; an event has begin == end. Written once, when the span ends.
+struct record {
+  std::uint64_t begin_ticks;
+  std::uint64_t end_ticks;
+  record_tag tag;
+};
+static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,
+              "records are copied into shared memory as they are");
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct producer;
+struct module_state;
+
+/// What the session does for the objects that share it. The code is that of the object which made
+/// the hub; it is never unloaded.
+struct services {
+  producer* (*this_thread)() noexcept;
+  void (*push_slow)(producer&, const record&) noexcept;
+  void (*push_nested)(producer&, const record&) noexcept;
+  std::uint32_t (*intern)(std::string_view) noexcept;
+  bool (*start)(const options&) noexcept;
+  void (*stop)() noexcept;
+  void (*flush)() noexcept;
+  std::uint64_t (*dropped)() noexcept;
+  /// A shared object wants to know from now on whether recording is on.
+  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  void (*join)(module_state&, bool environment_counts) noexcept;
+  void (*leave)(module_state&) noexcept;
+};
+
+enum class recording : std::uint32_t {
+  off = 0,
+  on = 1,
+  unknown = 2,  ///< this object has not asked yet
+};
+
+/// What one shared object knows of the session.
+struct module_state {
+  std::atomic<recording> mode{recording::unknown};
+  std::atomic<bool> hardware_clock{true};
+  std::atomic<const services*> hub{nullptr};
+  module_state* next = nullptr;  ///< the session's list
+
+  constexpr module_state() noexcept = default;
+  module_state(const module_state&) = delete;
+  module_state& operator=(const module_state&) = delete;
+  ~module_state() {
+    if (const services* s = hub.load(std::memory_order_acquire)) s->leave(*this);
+  }
+};
+
+LOTUS_DETAIL_PER_MODULE inline module_state this_module;
+
+/// Makes the session and returns its services; session.hpp.
+LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+
+/// Bump the number whenever services, options, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-1-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+
+/// The address of the mapping called `name` of this process, or null. Allocates nothing.
+inline void* find_mapping(const char* name) noexcept {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  char text[8192];
+  std::size_t held = 0;
+  void* found = nullptr;
+  ssize_t got = 0;
+  while (found == nullptr && (got = read(fd, text + held, sizeof(text) - 1 - held)) > 0) {
+    held += static_cast<std::size_t>(got);
+    text[held] = '\0';
+    char* line = text;
+    while (char* end = static_cast<char*>(
+               std::memchr(line, '\n', held - static_cast<std::size_t>(line - text)))) {
+      *end = '\0';
+      if (std::strstr(line, name) != nullptr && std::strstr(line, "/memfd:") != nullptr) {
+        found = reinterpret_cast<void*>(strtoull(line, nullptr, 16));
+        break;
+      }
+      line = end + 1;
+    }
+    held -= static_cast<std::size_t>(line - text);
+    if (held == sizeof(text) - 1) held = 0;  // one absurdly long line
+    std::memmove(text, line, held);
+  }
+  close(fd);
+  return found;
+}
+
+/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
+/// handlers and other objects go on calling it.
+inline void pin_module_of(const void* code) noexcept {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
+  const char* path = static_cast<const link_map*>(extra)->l_name;
+  if (path == nullptr || *path == '\0') return;  // the program itself
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+struct hub_page {
+  std::atomic<const services*> table;
+};
+
+/// The hub of the process, made if there is none. Runs under the loader's lock, which all objects
+/// share, so two threads never make two.
+LOTUS_DETAIL_PER_MODULE inline int find_or_make_hub(dl_phdr_info*, std::size_t,
+                                                    void* result) noexcept {
+  auto* table = static_cast<const services**>(result);
+  if (void* page = find_mapping(hub_name)) {
+    *table = static_cast<hub_page*>(page)->table.load(std::memory_order_acquire);
+    return 1;
+  }
+  *table = make_services();
+  const int fd = memfd_create(hub_name, MFD_CLOEXEC);
+  if (fd < 0) return 1;  // every object keeps a session for itself then
+  if (ftruncate(fd, sizeof(hub_page)) == 0) {
+    // Private: a forked child has the hub too, but not its parent's.
+    void* page = mmap(nullptr, sizeof(hub_page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (page != MAP_FAILED) {
+      static_cast<hub_page*>(page)->table.store(*table, std::memory_order_release);
+    }
+  }
+  close(fd);
+  return 1;
+}
+
+/// The session's services; makes the session at the first call of the process.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
+    bool environment_counts) noexcept {
+  module_state& m = this_module;
+  const services* s = m.hub.load(std::memory_order_acquire);
+  if (s == nullptr) {
+    dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+    s->join(m, environment_counts);
+  } else if (m.mode.load(std::memory_order_relaxed) == recording::unknown) {
+    s->join(m, environment_counts);
+  }
+  return *s;
+}
+
+/// Whether this object's scopes record.
+LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
+  const recording mode = this_module.mode.load(std::memory_order_relaxed);
+  if (mode == recording::off) return false;
+  if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
+  join_session(true);
+  return this_module.mode.load(std::memory_order_relaxed) == recording::on;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_PROCESS_HPP
+
+// RAII scopes: one record for the time between two braces.
+#ifndef LOTUS_SCOPE_HPP
+#define LOTUS_SCOPE_HPP
+
+// This thread's ring, and the two rare calls behind it: none yet, full.
+#ifndef LOTUS_THREAD_HPP
+#define LOTUS_THREAD_HPP
+
+// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+#ifndef LOTUS_CLOCK_HPP
+#define LOTUS_CLOCK_HPP
+
+#include <time.h>
+
+#if defined(__x86_64__)
+  #include <cpuid.h>
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::int64_t clock_ns(clockid_t id) noexcept {
+  timespec t{};
+  clock_gettime(id, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+}
+
+/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
+/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
+/// The aarch64 counter always does (Arm ARM D11).
+inline bool hardware_ticks_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
+  const int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource",
+                      O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return true;
+  char sources[256] = {};
+  const ssize_t got = read(fd, sources, sizeof(sources) - 1);
+  close(fd);
+  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
+  return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
+         std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
+#else
+  return true;
+#endif
+}
+
+/// One moment read on three clocks.
+struct clock_anchor {
+  std::uint64_t ticks;
+  std::int64_t monotonic_ns;
+  std::int64_t realtime_ns;
+};
+
+/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
+struct clock_segment {
+  std::uint64_t start_ticks;
+  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
+  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
+  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
+
+  std::int64_t to_ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = __int128;
+    const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
+    return start_ns +
+           static_cast<std::int64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32);
+  }
+};
+
+/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
+/// share a clock read still meet exactly, whichever drain turned them into text.
+///
+/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
+/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
+/// before, so that starts stay in order. Durations never contain a step.
+///
+/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
+class clock_map {
+ public:
+  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
+
+  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
+  void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
+    segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
+    count_ = 1;
+    anchors_[0] = first;
+    anchor_count_ = 1;
+    held_back_ns_ = 0;
+  }
+
+  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
+  std::int64_t tie(const clock_anchor& now) noexcept {
+    const clock_segment last = current();
+    if (now.ticks <= last.start_ticks) return 0;
+    const std::int64_t target_ns = now.realtime_ns + held_back_ns_;
+    const std::int64_t here_ns = last.to_ns(now.ticks);
+    const std::int64_t error_ns = target_ns - here_ns;
+    const std::uint64_t rate = rate_between(oldest_anchor(), now);
+    clock_segment next{now.ticks, here_ns, rate, last.jumped_ns};
+    std::int64_t stepped_ns = 0;
+    if (error_ns > step_ns) {
+      next.start_ns += error_ns;
+      next.jumped_ns += error_ns;
+      stepped_ns = error_ns;
+    } else if (error_ns < -step_ns) {
+      held_back_ns_ -= error_ns;
+      stepped_ns = error_ns;
+    } else {
+      next.rate = bent_rate(rate, error_ns, here_ns - last.start_ns);
+    }
+    remember(now);
+    append(next);
+    return stepped_ns;
+  }
+
+  const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
+
+  /// The segment that holds `ticks`; the first one for anything older.
+  const clock_segment& at(std::uint64_t ticks) const noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = count_;
+    while (high - low > 1) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      (segments_[middle].start_ticks <= ticks ? low : high) = middle;
+    }
+    return segments_[low];
+  }
+
+  /// Whether begin() has been here; for maps read from a file.
+  bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
+
+ private:
+  static constexpr std::uint32_t capacity = 512;
+  static constexpr std::uint32_t anchor_capacity = 16;
+
+  /// CLOCK_MONOTONIC gives the rate, for no step of the wall clock ever enters it.
+  static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    if (b.ticks <= a.ticks || b.monotonic_ns <= a.monotonic_ns) return std::uint64_t{1} << 32;
+    const auto elapsed_ns = static_cast<std::uint64_t>(b.monotonic_ns - a.monotonic_ns);
+    return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
+  }
+
+  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
+  static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
+                                 std::int64_t since_ns) noexcept {
+    const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
+    std::int64_t parts_per_billion = error_ns * 1'000'000'000 / span_ns;
+    if (parts_per_billion > 1'000'000) parts_per_billion = 1'000'000;
+    if (parts_per_billion < -1'000'000) parts_per_billion = -1'000'000;
+    __extension__ using wide = __int128;
+    const auto straight = static_cast<std::int64_t>(rate);
+    return static_cast<std::uint64_t>(
+        straight + static_cast<std::int64_t>(wide{straight} * parts_per_billion / 1'000'000'000));
+  }
+
+  const clock_anchor& oldest_anchor() const noexcept {
+    return anchors_[anchor_count_ <= anchor_capacity ? 0 : anchor_count_ % anchor_capacity];
+  }
+
+  void remember(const clock_anchor& a) noexcept {
+    anchors_[anchor_count_ % anchor_capacity] = a;
+    ++anchor_count_;
+  }
+
+  void append(const clock_segment& s) noexcept {
+    if (count_ == capacity) thin_out();
+    segments_[count_++] = s;
+  }
+
+  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
+  /// part more coarsely. Never across a step, which must stay where it was.
+  void thin_out() noexcept {
+    std::uint32_t kept = 1;
+    for (std::uint32_t i = 1; i < capacity; ++i) {
+      const bool step = segments_[i].jumped_ns != segments_[i - 1].jumped_ns ||
+                        (i + 1 < capacity && segments_[i + 1].jumped_ns != segments_[i].jumped_ns);
+      if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
+    }
+    for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
+    // Nothing but steps: forget the oldest, as the newest matter most.
+    if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
+    count_ = kept;
+  }
+
+  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
+  static void straighten(clock_segment& s, const clock_segment& next) noexcept {
+    if (s.jumped_ns != next.jumped_ns) return;
+    __extension__ using wide = unsigned __int128;
+    const auto rise_ns = static_cast<std::uint64_t>(next.start_ns - s.start_ns);
+    s.rate = static_cast<std::uint64_t>((wide{rise_ns} << 32) / (next.start_ticks - s.start_ticks));
+  }
+
+  clock_segment segments_[capacity];
+  std::uint32_t count_;
+  clock_anchor anchors_[anchor_capacity];
+  std::uint32_t anchor_count_;
+  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_CLOCK_HPP
+
+// What stands in a ring file: everything that is needed to write the lines of a process that died.
+//
+// A ring file is a header, then blocks, each as long as its header says, up to the first of no
+// kind.
+#ifndef LOTUS_LAYOUT_HPP
+#define LOTUS_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
+inline constexpr std::uint32_t ring_file_layout = 1;
+inline constexpr std::size_t file_block_alignment = 4096;  ///< blocks begin at multiples of it
+inline constexpr std::size_t max_prefix_bytes = 200;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
+              "processes share these");
+
+struct ring_file_header {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t header_bytes;  ///< where the first block begins
+  std::uint32_t pid;
+  std::uint32_t clock_ticks_are_ns;  ///< 1 where the hardware counter was not used
+  char version[16];
+  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
+  std::atomic<std::uint32_t> clock_index;
+  clock_map clocks[2];  ///< clocks[clock_index] is whole at any instant
+};
+
+enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2 };
+
+struct block_header {
+  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
+  std::uint32_t unused;
+  std::uint64_t bytes;  ///< of the block, this header included
+};
+
+/// The two logs of a thread.
+enum class log_role : std::uint32_t { main = 0, worker = 1 };
+inline constexpr std::size_t log_roles = 2;
+
+/// How far a log file is known to hold whole, committed lines.
+struct log_position {
+  std::uint64_t inode;   ///< 0: not written yet
+  std::uint64_t length;  ///< bytes
+  bool appending;        ///< what lies beyond `length` is an append that was not committed
+};
+
+/// The main lane takes records; the other one those of a signal handler that interrupted the
+/// storing of a record.
+inline constexpr std::size_t lanes = 2;
+inline constexpr std::size_t interrupt_lane_records = 64;
+
+struct commit_point {
+  std::uint64_t tail[lanes];  ///< records before it stand in the logs
+  log_position logs[log_roles];
+};
+
+struct ring_block {
+  block_header header;
+  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs
+  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
+  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
+  alignas(64) std::atomic<std::uint32_t> commit_index;
+  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
+  record interrupt_slots[interrupt_lane_records];
+  // Followed by `capacity` records.
+
+  record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
+  record& slot(std::size_t lane, std::uint64_t position) noexcept {
+    return lane == 0 ? slots()[position & (capacity - 1)]
+                     : interrupt_slots[position % interrupt_lane_records];
+  }
+  const commit_point& committed() const noexcept {
+    return commits[commit_index.load(std::memory_order_acquire)];
+  }
+  void commit(const commit_point& c) noexcept {
+    const std::uint32_t next = 1 - commit_index.load(std::memory_order_relaxed);
+    commits[next] = c;
+    commit_index.store(next, std::memory_order_release);
+  }
+  static constexpr std::size_t bytes_for(std::size_t capacity) noexcept {
+    return sizeof(ring_block) + capacity * sizeof(record);
+  }
+};
+
+/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
+struct names_block {
+  block_header header;
+  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
+
+  char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+struct stored_name {
+  std::uint32_t id;
+  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
+};
+
+constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
+  return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
+}
+
+constexpr std::size_t to_file_blocks(std::size_t bytes) noexcept {
+  return (bytes + file_block_alignment - 1) & ~(file_block_alignment - 1);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LAYOUT_HPP
+
+// Locks that survive signals and fork, and memory that does not come from malloc.
+#ifndef LOTUS_LOCK_HPP
+#define LOTUS_LOCK_HPP
+
+#include <pthread.h>
+#include <signal.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Blocks every signal of this thread for its lifetime. All slow paths run inside one, so a handler
+/// never meets a lock that its own thread holds. Two system calls.
+class signals_blocked {
+ public:
+  signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
+class mutex {
+ public:
+  void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+class locked {
+ public:
+  explicit locked(mutex& m) noexcept : mutex_{m} { mutex_.lock(); }
+  ~locked() { mutex_.unlock(); }
+  locked(const locked&) = delete;
+  locked& operator=(const locked&) = delete;
+
+ private:
+  mutex& mutex_;
+};
+
+/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
+/// malloc may still record. Null when there is none.
+inline void* map_memory(std::size_t bytes) noexcept {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOCK_HPP
+
+// Records to Lotus lines, lines to append-only log files.
+#ifndef LOTUS_WRITER_HPP
+#define LOTUS_WRITER_HPP
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+
+// Names of operations: how they are written into a line, and the table that makes them small ids.
+#ifndef LOTUS_NAMES_HPP
+#define LOTUS_NAMES_HPP
+
+#include <new>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
+
+/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
+/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
+/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
+/// for a batch record. Undone by lotus-tool.
+inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
+  constexpr char hex[] = "0123456789ABCDEF";
+  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
+  const bool like_batch = name.substr(0, 5) == "Batch";
+  char* p = out;
+  *p++ = 'S';
+  for (std::size_t i = 0; i < length; ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
+        (i == 0 && like_batch)) {
+      *p++ = '%';
+      *p++ = hex[c >> 4];
+      *p++ = hex[c & 15];
+    } else {
+      *p++ = static_cast<char>(c);
+    }
+  }
+  return static_cast<std::size_t>(p - out);
+}
+
+/// A name once seen. Lives as long as the process.
+struct name_entry {
+  std::uint64_t hash;
+  std::uint32_t id;
+  std::uint16_t raw_bytes;
+  std::uint16_t line_bytes;
+  // Followed by the raw name, then by the name as a line begins with it, comma included.
+
+  std::string_view raw() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
+  }
+  std::string_view line_start() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
+  }
+};
+
+/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
+/// valid until the process ends. Ids count from 1; 0 says that there was no memory.
+/// Thread safety: all; also from signal handlers.
+class name_table {
+ public:
+  std::uint32_t intern(std::string_view name) noexcept {
+    name = name.substr(0, max_name_bytes);
+    const std::uint64_t hash = hash_of(name);
+    if (const name_entry* found = find(name, hash)) return found->id;
+    const signals_blocked quiet;
+    const locked hold{mutex_};
+    if (const name_entry* found = find(name, hash)) return found->id;
+    return add(name, hash);
+  }
+
+  /// @param id  what intern() returned, not 0.
+  const name_entry& entry(std::uint32_t id) const noexcept {
+    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
+    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
+  }
+
+  std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+
+  mutex& fork_lock() noexcept { return mutex_; }
+
+ private:
+  static constexpr std::size_t page_names = 4096;
+  static constexpr std::size_t max_pages = 4096;
+  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
+
+  struct name_page {
+    std::atomic<const name_entry*> entries[page_names];
+  };
+  struct index {
+    std::size_t slots;  ///< a power of two; the slots follow
+    std::atomic<const name_entry*>* data() noexcept {
+      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
+    }
+  };
+
+  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  static std::uint64_t hash_of(std::string_view name) noexcept {
+    std::uint64_t h = 14695981039346656037U;
+    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    return h;
+  }
+
+  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
+    index* in = index_.load(std::memory_order_acquire);
+    if (in == nullptr) return nullptr;
+    for (std::uint64_t i = hash;; ++i) {
+      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
+      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
+    }
+  }
+
+  static void place(index& in, const name_entry& e) noexcept {
+    std::uint64_t i = e.hash;
+    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
+    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
+  }
+
+  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  index* roomy_index() noexcept {
+    index* in = index_.load(std::memory_order_relaxed);
+    const std::size_t needed = (std::size_t{size()} + 1) * 2;
+    if (in != nullptr && needed <= in->slots) return in;
+    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
+    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
+    if (memory == nullptr) return nullptr;
+    auto* grown = new (memory) index{slots};
+    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
+    index_.store(grown, std::memory_order_release);
+    return grown;
+  }
+
+  void* allocate(std::size_t bytes) noexcept {
+    bytes = (bytes + 7) & ~std::size_t{7};
+    if (arena_left_ < bytes) {
+      void* fresh = map_memory(arena_bytes);
+      if (fresh == nullptr) return nullptr;
+      arena_ = static_cast<char*>(fresh);
+      arena_left_ = arena_bytes;
+    }
+    void* p = arena_;
+    arena_ += bytes;
+    arena_left_ -= bytes;
+    return p;
+  }
+
+  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
+    const std::uint32_t id = size() + 1;
+    if (id > page_names * max_pages) return 0;
+    auto& page_slot = pages_[(id - 1) / page_names];
+    name_page* page = page_slot.load(std::memory_order_relaxed);
+    if (page == nullptr) {
+      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
+      if (page == nullptr) return 0;
+      page_slot.store(page, std::memory_order_release);
+    }
+    index* in = roomy_index();
+    char line[max_line_name_bytes + 1];
+    std::size_t line_bytes = write_line_name(name, line);
+    line[line_bytes++] = ',';
+    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
+    if (in == nullptr || memory == nullptr) return 0;
+    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
+                                      static_cast<std::uint16_t>(line_bytes)};
+    auto* text = reinterpret_cast<char*>(e + 1);
+    if (!name.empty()) std::memcpy(text, name.data(), name.size());
+    std::memcpy(text + name.size(), line, line_bytes);
+    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
+    count_.store(id, std::memory_order_release);
+    place(*in, *e);
+    return id;
+  }
+
+  mutex mutex_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<index*> index_{nullptr};
+  std::atomic<name_page*> pages_[max_pages]{};
+  char* arena_ = nullptr;
+  std::size_t arena_left_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_NAMES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::int64_t placeholder_ns =
+    1000;  ///< the duration of events, and of no real wait
+/// Room that one line needs: its name, two numbers with the bytes that writing them touches.
+inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 24 + 1 + 24 + 1;
+
+/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
+/// every record to be converted ended in or before the newest segment.
+class tick_converter {
+ public:
+  /// @param guard  held while `map` is read; null where nobody else has the map.
+  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
+    if (guard_ != nullptr) guard_->lock();
+    newest_ = map_.current();
+    if (guard_ != nullptr) guard_->unlock();
+  }
+
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+  };
+
+  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
+    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
+      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
+      return {start_ns, newest_.to_ns(end_ticks) - start_ns};
+    }
+    const clock_segment b = segment(begin_ticks);
+    const clock_segment e = segment(end_ticks);
+    const std::int64_t start_ns = b.to_ns(begin_ticks);
+    return {start_ns, (e.to_ns(end_ticks) - e.jumped_ns) - (start_ns - b.jumped_ns)};
+  }
+
+ private:
+  clock_segment segment(std::uint64_t ticks) const noexcept {
+    if (ticks >= newest_.start_ticks) return newest_;
+    if (guard_ != nullptr) guard_->lock();
+    const clock_segment found = map_.at(ticks);
+    if (guard_ != nullptr) guard_->unlock();
+    return found;
+  }
+
+  const clock_map& map_;
+  mutex* guard_;
+  clock_segment newest_{};
+};
+
+/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
+/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
+/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// every lane).
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
+  const std::uint64_t fours =
+      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
+  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
+  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
+  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
+  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
+}
+
+/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
+  const std::uint64_t digits = eight_digits(value);
+  // The lowest byte that is not '0' is the first digit; the last digit always stands.
+  const auto zeros = static_cast<unsigned>(
+      __builtin_ctzll((digits - 0x30303030'30303030U) | (std::uint64_t{1} << 56)) / 8);
+  const std::uint64_t shifted = digits >> (8 * zeros);
+  std::memcpy(out, &shifted, 8);
+  return out + 8 - zeros;
+}
+
+/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
+  constexpr std::uint64_t e8 = 100'000'000;
+  std::uint64_t rest[2];
+  int groups = 0;
+  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
+  }
+  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
+  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
+  return out;
+}
+
+/// Copies a short text without a call; `bytes` may be anything.
+LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
+                                           std::size_t bytes) noexcept {
+  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
+    // Pairs of moves that overlap in the middle.
+    const std::size_t step = bytes >= 16 ? 16 : 8;
+    if (step == 16) {
+      std::memcpy(out, text, 16);
+      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
+    } else {
+      std::memcpy(out, text, 8);
+      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
+    }
+  } else {
+    std::memcpy(out, text, bytes);
+  }
+}
+
+/// Formats records as lines. One for each drain.
+class line_formatter {
+ public:
+  static constexpr log_role role_of(event_kind kind) noexcept {
+    return kind == event_kind::operation || kind == event_kind::batch_preprocessed
+               ? log_role::worker
+               : log_role::main;
+  }
+
+  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
+
+  /// Writes one line; returns its end. `out` has room for max_line_bytes.
+  /// @param name  how the line begins, comma included, for an operation; else unused.
+  char* format(const record& r, std::string_view name, char* out) noexcept {
+    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
+    if (r.tag.kind() == event_kind::operation) {
+      copy_short(out, name.data(), name.size());
+      out += name.size();
+    } else {
+      const std::string_view prefix = batch_prefix(r.tag.kind());
+      std::memcpy(out, prefix.data(), prefix.size());
+      out = put_number(out + prefix.size(), r.tag.value());
+      *out++ = ',';
+      s.duration_ns = batch_duration_ns(r.tag.kind(), s.duration_ns);
+    }
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+    *out++ = '\n';
+    return out;
+  }
+
+ private:
+  static constexpr std::string_view batch_prefix(event_kind kind) noexcept {
+    switch (kind) {
+      case event_kind::batch_preprocessed:
+        return "SBatchPreprocessed_";
+      case event_kind::batch_consumed:
+        return "SBatchConsumed_";
+      case event_kind::batch_queued:
+        return "SBatchQueued_";
+      default:
+        return "SBatchWait_";
+    }
+  }
+
+  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  static constexpr std::int64_t batch_duration_ns(event_kind kind, std::int64_t measured) noexcept {
+    if (kind == event_kind::batch_preprocessed) return measured;
+    if (kind != event_kind::batch_wait) return placeholder_ns;
+    return measured == placeholder_ns ? placeholder_ns + 1 : measured;
+  }
+
+  /// The seconds of one record are nearly always those of the one before.
+  char* put_start(char* out, std::uint64_t ns) noexcept {
+    std::uint64_t fraction = ns - second_start_ns_;
+    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
+      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
+      fraction = ns - second_start_ns_;
+      second_bytes_ =
+          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      if (ns < 1'000'000'000) second_bytes_ = 0;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    std::memcpy(out, second_,
+                16);  // always the same size: one move; what is too much is overwritten
+    out += second_bytes_;
+    const auto f = static_cast<std::uint32_t>(fraction);
+    *out = static_cast<char>('0' + f / 100'000'000);
+    const std::uint64_t digits = eight_digits(f % 100'000'000);
+    std::memcpy(out + 1, &digits, 8);
+    return out + 9;
+  }
+
+  const tick_converter& clock_;
+  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
+  std::size_t second_bytes_ = 0;
+  char second_[24] = {};
+};
+
+/// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         std::uint32_t tid) noexcept {
+  std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
+                tid);
+}
+
+/// Appends all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    const ssize_t n = write(fd, data, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return EIO;
+    data += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// Descriptors of a thread's two logs, by role; -1 where closed.
+struct open_logs {
+  int fds[log_roles] = {-1, -1};
+
+  void close_all() noexcept {
+    for (int& fd : fds) {
+      if (fd >= 0) close(fd);
+      fd = -1;
+    }
+  }
+};
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param directory  descriptor of the logs' directory, borrowed.
+  /// @param logs       borrowed; opened where closed, left open.
+  log_appender(int directory, const char* prefix, ring_block& ring, open_logs& logs) noexcept
+      : directory_{directory}, prefix_{prefix}, ring_{ring}, fds_{logs.fds} {}
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// Marks the log as about to grow. Returns 0 or errno.
+  int begin(log_role role) noexcept {
+    int& fd = fds_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
+      close(fd);  // deleted while it was open: a new one is made
+      fd = -1;
+    }
+    if (fd < 0) {
+      fd = open_log(role, O_CREAT);
+      if (fd < 0 || fstat(fd, &status) != 0) return errno;
+    }
+    commit_point c = ring_.committed();
+    c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
+                                              static_cast<std::uint64_t>(status.st_size), true};
+    ring_.commit(c);
+    return 0;
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(fds_[static_cast<std::size_t>(role)], lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    if (fds_[i] >= 0 && ftruncate(fds_[i], static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    ring_.commit(c);
+  }
+
+  /// Says that the records before `tail` of `lane` stand in the logs.
+  void commit(std::size_t lane, std::uint64_t tail) noexcept {
+    commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    commit_lines(c);
+  }
+
+  /// Says that what was appended, of records of another ring, is whole.
+  void commit_lines() noexcept { commit_lines(ring_.committed()); }
+
+  /// Cuts off what a death left of an append. Call it before anything else is appended.
+  void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      if (fds_[i] < 0) fds_[i] = open_log(static_cast<log_role>(i), 0);
+      struct stat status {};
+      if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
+          static_cast<std::uint64_t>(status.st_size) > at.length) {
+        undo(static_cast<log_role>(i));
+      }
+    }
+  }
+
+ private:
+  void commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+      appended_[i] = 0;
+    }
+    ring_.commit(c);
+  }
+
+  int open_log(log_role role, int flags) const noexcept {
+    char name[max_prefix_bytes + 48];
+    put_log_name(name, sizeof(name), prefix_, role, ring_.tid.load(std::memory_order_relaxed));
+    return openat(directory_, name, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  }
+
+  int directory_;
+  const char* prefix_;
+  ring_block& ring_;
+  int (&fds_)[log_roles];
+  std::size_t appended_[log_roles] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_WRITER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct backlog_chunk;
+
+/// One living thread's way into its ring. Stays where it is until the thread is dead, whatever
+/// becomes of the ring; then another thread takes it over. Never freed.
+struct alignas(64) producer {
+  // For the owning thread; the session changes them only where the owner cannot be storing.
+  record* slots = nullptr;
+  std::uint64_t mask = 0;
+  std::atomic<std::uint64_t>* published = &none_published;
+  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
+
+  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  alignas(64) std::atomic<std::uint64_t> limit{0};
+  std::atomic<std::uint64_t> interrupt_limit{0};
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
+  std::atomic<std::uint64_t> none_published{
+      0};  ///< stands in for a ring's counter before there is one
+
+  // For the session, under `guard`.
+  alignas(64) mutex guard;
+  std::atomic<std::uint32_t> tid{0};  ///< 0: free
+  ring_block* ring = nullptr;
+  bool attached = false;  ///< the ring is the running session's; else left over from one before
+  open_logs logs;         ///< kept open between drains, for as many threads as the session likes
+  bool logs_kept_open = false;
+  backlog_chunk* backlog_first = nullptr;
+  backlog_chunk* backlog_last = nullptr;
+  producer* next = nullptr;
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
+
+/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
+  if (LOTUS_DETAIL_LIKELY(this_module.hardware_clock.load(std::memory_order_relaxed))) {
+    return hardware_ticks();
+  }
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
+  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  this_producer = s.this_thread();
+  if (this_producer != nullptr) s.push_slow(*this_producer, r);
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_rarely(producer& p,
+                                                                  const record& r) noexcept {
+  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  if (p.storing.load(std::memory_order_relaxed) != 0) {
+    s.push_nested(p, r);
+  } else {
+    s.push_slow(p, r);
+  }
+}
+
+/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
+/// lost. The record is complete for every reader, also after a kill, once this returns.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                     record_tag tag) noexcept {
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
+  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
+  // ran before has put everything back as it was.
+  p->storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
+    p->storing.store(0, std::memory_order_relaxed);
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
+  p->published->store(at + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  p->storing.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_THREAD_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The tag under which an operation is recorded; empty where there was no memory for the name.
+LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
+  const services* s = this_module.hub.load(std::memory_order_acquire);
+  if (s == nullptr) s = &join_session(true);
+  const std::uint32_t id = s->intern(name);
+  return id == 0 ? record_tag{} : record_tag{event_kind::operation, id};
+}
+
+/// A place in the source with a fixed name, and the name's id once it is known.
+class call_site {
+ public:
+  explicit constexpr call_site(std::string_view name) noexcept : name_{name} {}
+
+  record_tag tag() noexcept {
+    const std::uint32_t id = id_.load(std::memory_order_relaxed);
+    if (LOTUS_DETAIL_LIKELY(id != 0)) return {event_kind::operation, id};
+    return first_tag();
+  }
+
+ private:
+  LOTUS_DETAIL_COLD record_tag first_tag() noexcept {
+    const record_tag tag = operation_tag(name_);
+    id_.store(static_cast<std::uint32_t>(tag.value()), std::memory_order_relaxed);
+    return tag;
+  }
+
+  std::string_view name_;
+  std::atomic<std::uint32_t> id_{0};
+};
+
+/// The call site of the type `Here`, which has a static constexpr name(). A member of a hidden
+/// template, since a static in an inline function would keep a plugin from unloading.
+template <class Here>
+struct LOTUS_DETAIL_PER_MODULE call_site_of {
+  static call_site site;
+};
+template <class Here>
+call_site call_site_of<Here>::site{Here::name()};
+
+/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
+/// only ever on the stack, for its end is the end of a block.
+class span {
+ public:
+  span(const span&) = delete;
+  span& operator=(const span&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ protected:
+  span() noexcept = default;
+
+  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
+    tag_ = tag;
+    begin_ticks_ = now_ticks();
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~span() {
+    if (tag_.empty()) return;
+    const std::uint64_t end_ticks = now_ticks();
+    if (LOTUS_DETAIL_LIKELY(is_recording())) push(begin_ticks_, end_ticks, tag_);
+  }
+
+ private:
+  std::uint64_t begin_ticks_ = 0;
+  record_tag tag_;
+};
+
+}  // namespace detail
+
+/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class scope : detail::span {
+ public:
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
+  /// look-up.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept {
+    if (detail::is_recording()) begin(detail::operation_tag(name));
+  }
+  /// With a name known when compiled: its id is looked up once.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept {
+    if (detail::is_recording()) begin(site.tag());
+  }
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <event_kind Kind>
+class batch_span : span {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept {
+    if (is_recording()) begin({Kind, batch});
+  }
+};
+
+template <event_kind Kind>
+LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
+  if (!is_recording()) return;
+  const std::uint64_t now = now_ticks();
+  push(now, now, {Kind, batch});
+}
+
+}  // namespace detail
+
+/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
+using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
+
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
+using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
+
+/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
+/// "SBatchWait_i" with the 1000-ns marker.
+LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_arrived>(batch);
+}
+
+/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_consumed>(batch);
+}
+
+/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_queued>(batch);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BATCH_HPP
+
+// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+#ifndef LOTUS_COMPOSE_HPP
+#define LOTUS_COMPOSE_HPP
+
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The name of a type as a person would say it: without namespaces and template arguments.
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  std::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = ") + 4);
+  const std::size_t end = name.find_first_of(";]<");
+  // A lambda or a function has no name of its own.
+  const std::string_view whole = name.substr(0, name.find_first_of(";]"));
+  if (whole.find("lambda") != std::string_view::npos) return "lambda";
+  if (std::is_function_v<std::remove_pointer_t<T>>) return "function";
+  name = name.substr(0, end);
+  const std::size_t colon = name.rfind(':');
+  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (is_recording()) first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept { running_ = tag; }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) ended(running_);
+    if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+  }
+
+ private:
+  record_tag whole_;
+  record_tag running_;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+};
+
+struct transform_name {
+  static constexpr std::string_view name() noexcept { return "Transform"; }
+};
+inline record_tag transform_tag() noexcept {
+  return call_site_of<transform_name>::site.tag();
+}
+
+/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
+/// that it changed.
+template <class F, class T>
+LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
+  if constexpr (std::is_invocable_v<F&, T&&>) {
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
+      return std::invoke(f, std::forward<T>(value));
+    } else {
+      std::invoke(f, std::forward<T>(value));
+      return std::decay_t<T>{std::forward<T>(value)};
+    }
+  } else {
+    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
+                  "an operation must take what the one before it returns");
+    std::decay_t<T> own{std::forward<T>(value)};
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
+      std::invoke(f, own);
+      return own;
+    } else {
+      return std::invoke(f, own);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// A callable and the name under which it is logged. Made by op().
+template <class F>
+struct operation {
+  F call;
+  detail::record_tag tag;
+};
+
+/// Gives a callable a name: compose(op("Flip", f)).
+/// @param name  interned by content.
+template <class F>
+operation<std::decay_t<F>> op(std::string_view name, F&& f) {
+  return {std::forward<F>(f), detail::operation_tag(name)};
+}
+
+namespace detail {
+
+template <class T>
+struct is_operation : std::false_type {};
+template <class F>
+struct is_operation<operation<F>> : std::true_type {};
+
+template <class F>
+auto as_operation(F&& f) {
+  if constexpr (is_operation<std::decay_t<F>>::value) {
+    return std::decay_t<F>{std::forward<F>(f)};
+  } else {
+    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+  }
+}
+
+}  // namespace detail
+
+/// A fixed list of operations, called one after another; made by compose(). Copies when its
+/// callables copy. Thread safety: that of the callables.
+template <class... Fs>
+class composed {
+ public:
+  explicit composed(operation<Fs>... operations)
+      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
+
+  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
+  /// Exceptions of an operation pass through, logged up to there.
+  template <class T>
+  auto operator()(T&& value) {
+    detail::operation_run run{whole_};
+    return from<0>(run, std::forward<T>(value));
+  }
+
+ private:
+  template <std::size_t I, class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
+    if constexpr (I == sizeof...(Fs)) {
+      return std::decay_t<T>{std::forward<T>(value)};
+    } else {
+      auto& operation = std::get<I>(operations_);
+      run.running(operation.tag);
+      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
+      run.ended(operation.tag);
+      if constexpr (I + 1 == sizeof...(Fs)) {
+        return result;
+      } else {
+        return from<I + 1>(run, std::move(result));
+      }
+    }
+  }
+
+  std::tuple<operation<Fs>...> operations_;
+  detail::record_tag whole_;
+};
+
+/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless given by op(). A callable takes what the one before returned,
+/// or changes it in place and returns nothing.
+template <class... Fs>
+auto compose(Fs&&... fs) {
+  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
+                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
+}
+
+/// A list of operations on `T` put together at run time. Otherwise as compose().
+template <class T>
+class chain {
+ public:
+  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// @param name  interned by content.
+  template <class F>
+  chain& add(std::string_view name, F&& f) {
+    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
+    return *this;
+  }
+
+  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  T operator()(T value) {
+    detail::operation_run run{whole_};
+    for (auto& operation : operations_) {
+      run.running(operation.tag);
+      value = operation.call(std::move(value));
+      run.ended(operation.tag);
+    }
+    return value;
+  }
+
+  std::size_t size() const noexcept { return operations_.size(); }
+
+ private:
+  template <class F>
+  static std::function<T(T)> wrap(F&& f) {
+    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
+      return detail::apply_operation(call, std::move(value));
+    };
+  }
+
+  std::vector<operation<std::function<T(T)>>> operations_;
+  detail::record_tag whole_ = detail::transform_tag();
+};
+
+/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
+/// lap begins where the one before ended. "STransform" around all is logged at the end of the
+/// block.
+class laps {
+ public:
+  laps() noexcept : run_{detail::transform_tag()} {}
+
+  /// Logs what ran since the lap before, or since construction.
+  /// @param name  interned by content.
+  void operator()(std::string_view name) noexcept {
+    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
+  }
+
+ private:
+  detail::operation_run run_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COMPOSE_HPP
+
+// Every public macro; the only reader of LOTUS_DISABLE.
+#ifndef LOTUS_MACROS_HPP
+#define LOTUS_MACROS_HPP
+
+// Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
+// expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
+#if defined(LOTUS_DISABLE)
+  #define LOTUS_DETAIL_SCOPE(type, argument)                                 \
+    [[maybe_unused]] const int LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) = \
+        true ? 0 : (static_cast<void>(argument), 0)
+  #define LOTUS_DETAIL_SITE(name) (name)
+  #define LOTUS_DETAIL_EVENT(function, argument) \
+    static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+#else
+  #define LOTUS_DETAIL_SCOPE(type, argument)                          \
+    const ::lotus::type LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) { \
+      argument                                                        \
+    }
+  #define LOTUS_DETAIL_SITE(literal)                                            \
+    []() noexcept -> ::lotus::detail::call_site& {                              \
+      struct here {                                                             \
+        static constexpr ::std::string_view name() noexcept { return literal; } \
+      };                                                                        \
+      return ::lotus::detail::call_site_of<here>::site;                         \
+    }()
+  #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+#endif
+
+/// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
+#define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
+/// The same with a name known only at run time: anything a std::string_view is made from.
+#define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
+
+/// Scope in a worker around all that makes batch `i`.
+#define LOTUS_BATCH_PREPROCESSED(i) \
+  LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
+/// Scope in the consumer around its wait for batch `i`.
+#define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
+/// In the consumer: batch `i` came out of order and is put aside.
+#define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
+/// In the consumer: batch `i` is handed over.
+#define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
+/// In the consumer: the work for batch `i` is given to a worker.
+#define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
+
+#endif  // LOTUS_MACROS_HPP
+
+// Start, stop, flush; threads come and go; the drain; fork; answers thread.hpp's rare calls.
+#ifndef LOTUS_SESSION_HPP
+#define LOTUS_SESSION_HPP
+
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+// Records in memory while the disk does not take them.
+#ifndef LOTUS_BACKLOG_HPP
+#define LOTUS_BACKLOG_HPP
+
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_DRAIN_HPP
+#define LOTUS_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room for the text of one append.
+struct drain_buffer {
+  static constexpr std::size_t capacity = std::size_t{128} << 10;
+  char text[log_roles][capacity];
+  std::size_t bytes[log_roles];
+};
+
+/// How far each lane's records were complete at one moment.
+struct lane_heads {
+  std::uint64_t head[lanes];
+
+  explicit lane_heads(const ring_block& ring) noexcept {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      head[i] = ring.published[i].load(std::memory_order_acquire);
+    }
+  }
+  bool beyond(const commit_point& c) const noexcept {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      if (head[i] != c.tail[i]) return true;
+    }
+    return false;
+  }
+};
+
+/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
+/// goes: what was appended is never given again.
+/// @param heads   read before `clock` was made.
+/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// included.
+/// @param sink    begin(role), append(role, text, bytes) -> errno, undo(role), commit(lane, tail).
+/// @return 0, or the errno of the sink; then the rest of the records stays.
+template <class Names, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& clock,
+               const Names& names, Sink& sink, drain_buffer& buffer) noexcept {
+  line_formatter formatter{clock};
+  for (std::size_t lane = lanes; lane-- > 0;) {
+    std::uint64_t at = ring.committed().tail[lane];
+    while (at != heads.head[lane]) {
+      buffer.bytes[0] = buffer.bytes[1] = 0;
+      for (; at != heads.head[lane]; ++at) {
+        const record r = ring.slot(lane, at);
+        const auto role = static_cast<std::size_t>(line_formatter::role_of(r.tag.kind()));
+        if (drain_buffer::capacity - buffer.bytes[role] < max_line_bytes) break;
+        char* out = buffer.text[role] + buffer.bytes[role];
+        const std::string_view name =
+            r.tag.kind() == event_kind::operation ? names(r.tag.value()) : std::string_view{};
+        buffer.bytes[role] =
+            static_cast<std::size_t>(formatter.format(r, name, out) - buffer.text[role]);
+      }
+      for (std::size_t i = 0; i < log_roles; ++i) {
+        if (buffer.bytes[i] == 0) continue;
+        const auto role = static_cast<log_role>(i);
+        int error = sink.begin(role);
+        if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
+        if (error != 0) {
+          for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+          return error;
+        }
+      }
+      sink.commit(lane, at);
+    }
+  }
+  return 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A ring block that was full when the disk was, in private memory, waiting with what it held.
+struct backlog_chunk {
+  backlog_chunk* next;
+  std::uint64_t bytes;  ///< of the mapping
+  ring_block ring;      ///< last, since its records follow
+};
+
+/// Moves what `p`'s ring holds into memory and empties the ring. False when `used_bytes` would pass
+/// `most_bytes` or there is no memory; then nothing has moved. Caller holds p.guard.
+inline bool set_aside(producer& p, std::atomic<std::size_t>& used_bytes,
+                      std::size_t most_bytes) noexcept {
+  ring_block& ring = *p.ring;
+  const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
+  if (used_bytes.load(std::memory_order_relaxed) + bytes > most_bytes) return false;
+  auto* chunk = static_cast<backlog_chunk*>(map_memory(bytes));
+  if (chunk == nullptr) return false;
+  used_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  chunk->bytes = bytes;
+  chunk->ring.capacity = ring.capacity;
+  chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const lane_heads heads{ring};
+  commit_point all = ring.committed();
+  chunk->ring.commit(all);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::uint64_t at = all.tail[lane]; at != heads.head[lane]; ++at) {
+      chunk->ring.slot(lane, at) = ring.slot(lane, at);
+    }
+    chunk->ring.published[lane].store(heads.head[lane], std::memory_order_relaxed);
+    all.tail[lane] = heads.head[lane];
+  }
+  ring.commit(all);
+  (p.backlog_last == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
+  p.backlog_last = chunk;
+  return true;
+}
+
+/// Drains a chunk through the logs of the ring it came from, whose commits survive a kill.
+class backlog_sink {
+ public:
+  backlog_sink(ring_block& chunk, log_appender& logs) noexcept : chunk_{chunk}, logs_{logs} {}
+  int begin(log_role role) noexcept { return logs_.begin(role); }
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    return logs_.append(role, lines, bytes);
+  }
+  void undo(log_role role) noexcept { logs_.undo(role); }
+  void commit(std::size_t lane, std::uint64_t tail) noexcept {
+    commit_point c = chunk_.committed();
+    c.tail[lane] = tail;
+    chunk_.commit(c);
+    logs_.commit_lines();
+  }
+
+ private:
+  ring_block& chunk_;
+  log_appender& logs_;
+};
+
+/// Frees the oldest chunk of `p`. Caller holds p.guard.
+inline void drop_oldest(producer& p, std::atomic<std::size_t>& used_bytes) noexcept {
+  backlog_chunk* chunk = p.backlog_first;
+  p.backlog_first = chunk->next;
+  if (p.backlog_first == nullptr) p.backlog_last = nullptr;
+  used_bytes.fetch_sub(chunk->bytes, std::memory_order_relaxed);
+  munmap(chunk, chunk->bytes);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BACKLOG_HPP
+
+// The directory of a run: found or made, and what lies in it.
+#ifndef LOTUS_DIRECTORY_HPP
+#define LOTUS_DIRECTORY_HPP
+
+#include <dirent.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+struct log_location {
+  char directory[4096];
+  char prefix[max_prefix_bytes + 1];
+
+  /// Returns 0 or errno.
+  int parse(std::string_view log_file) noexcept {
+    const std::size_t slash = log_file.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "."
+                                    : slash == 0                    ? "/"
+                                                                    : log_file.substr(0, slash);
+    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (name.empty()) name = "lotustrace_log";
+    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
+    std::memcpy(directory, folder.data(), folder.size());
+    directory[folder.size()] = '\0';
+    std::memcpy(prefix, name.data(), name.size());
+    prefix[name.size()] = '\0';
+    return 0;
+  }
+
+  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  int open_directory() noexcept {
+    for (char* p = directory + 1; *p != '\0'; ++p) {
+      if (*p != '/') continue;
+      *p = '\0';
+      const int made = mkdir(directory, 0777);
+      const int error = errno;
+      *p = '/';
+      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+    }
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+      const int error = errno;
+      close(fd);
+      return -error;
+    }
+    return fd;
+  }
+};
+
+/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+template <class Each>
+void for_each_entry(int directory, Each&& each) noexcept {
+  const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  DIR* listing = fdopendir(fd);
+  if (listing == nullptr) {
+    close(fd);
+    return;
+  }
+  while (const dirent* entry = readdir(listing)) each(static_cast<const char*>(entry->d_name));
+  closedir(listing);
+}
+
+/// Whether `name` is a log of the runs with this prefix.
+inline bool is_log_name(const char* name, const char* prefix) noexcept {
+  const std::size_t n = std::strlen(prefix);
+  if (std::strncmp(name, prefix, n) != 0) return false;
+  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
+         std::strncmp(name + n, "_worker_pid_", 12) == 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DIRECTORY_HPP
+
+// What processes that died left in their ring files.
+#ifndef LOTUS_RECOVER_HPP
+#define LOTUS_RECOVER_HPP
+
+#include <sys/file.h>
+
+#include <ctime>
+
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_RING_FILE_HPP
+#define LOTUS_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Ring files begin with this; while they are being made, with the other one.
+inline constexpr char ring_file_start[] = ".lotus_ring_";
+inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
+
+/// This process's ring file. The lock on it (flock) tells others that the process lives; the kernel
+/// drops it when the process ends or execs. Where no file can be had, blocks are private memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
+  int create(int directory, const char* prefix, bool ticks_are_ns) noexcept {
+    directory_ = directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    const auto now_ns = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, now_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  now_ns);
+    fd_ = openat(directory, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) return errno;
+    int error = 0;
+    if (flock(fd_, LOCK_EX) != 0) error = errno;
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, ticks_are_ns);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param in_file  set to whether the block survives the process. Returns null without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    int error = 0;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    in_file = memory != nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    if (!keep) unlinkat(directory_, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    if (fd_ >= 0) close(fd_);
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = posix_fallocate(fd_, static_cast<off_t>(bytes_), static_cast<off_t>(bytes));
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
+                        static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  int directory_ = -1;
+  int fd_ = -1;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The ring file of a dead process, locked against everyone else who may want to recover it.
+/// Whatever is in the file is checked before it is believed: it may be damaged.
+class dead_ring_file {
+ public:
+  /// Opens `name` in `directory` (borrowed). False when it is gone, not a ring file, or its process
+  /// lives.
+  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  bool open(int directory, const char* name, bool writable) noexcept {
+    fd_ = openat(directory, name, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (fd_ < 0 || flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return false;
+    struct stat status {};
+    // Somebody who had the lock before may have recovered and deleted it.
+    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return false;
+    bytes_ = static_cast<std::size_t>(status.st_size);
+    if (bytes_ < sizeof(ring_file_header)) return false;
+    // Private when only read: the process's commits are worked on, the file stays as it is.
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
+    if (memory == MAP_FAILED) return false;
+    memory_ = static_cast<char*>(memory);
+    return usable() && index_names();
+  }
+
+  dead_ring_file() noexcept = default;
+  dead_ring_file(const dead_ring_file&) = delete;
+  dead_ring_file& operator=(const dead_ring_file&) = delete;
+  ~dead_ring_file() {
+    if (names_ != nullptr) munmap(names_, names_bytes_);
+    if (memory_ != nullptr) munmap(memory_, bytes_);
+    if (fd_ >= 0) close(fd_);
+  }
+
+  const ring_file_header& header() const noexcept {
+    return *reinterpret_cast<const ring_file_header*>(memory_);
+  }
+
+  /// Calls `each(ring_block&)` for every ring that makes sense.
+  template <class Each>
+  void for_each_ring(Each&& each) noexcept {
+    for_each_block([&](block_header& block) {
+      if (block.kind.load(std::memory_order_relaxed) != block_kind::ring) return;
+      auto& ring = reinterpret_cast<ring_block&>(block);
+      if (block.bytes < sizeof(ring_block) || !sound(ring)) return;
+      each(ring);
+    });
+  }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept {
+    return tick_converter{header().clocks[header().clock_index.load(std::memory_order_relaxed)],
+                          nullptr};
+  }
+
+  /// How a line begins that has the name `id`.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id == 0 || id > name_count_ || names_[id - 1].data() == nullptr) return "Sname_lost,";
+    return names_[id - 1];
+  }
+
+ private:
+  bool usable() const noexcept {
+    const ring_file_header& h = header();
+    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
+    return std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) == 0 &&
+           h.layout == ring_file_layout && h.header_bytes >= sizeof(ring_file_header) &&
+           h.header_bytes <= bytes_ && h.header_bytes % file_block_alignment == 0 &&
+           std::memchr(h.prefix, '\0', sizeof(h.prefix)) != nullptr &&
+           std::strchr(h.prefix, '/') == nullptr && index <= 1 && h.clocks[index].valid();
+  }
+
+  static bool sound(ring_block& ring) noexcept {
+    const std::size_t capacity = ring.capacity;
+    if (capacity == 0 || (capacity & (capacity - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity) > ring.header.bytes) return false;
+    if (ring.commit_index.load(std::memory_order_relaxed) > 1) return false;
+    const commit_point& c = ring.committed();
+    return ring.published[0].load(std::memory_order_relaxed) - c.tail[0] <= capacity &&
+           ring.published[1].load(std::memory_order_relaxed) - c.tail[1] <= interrupt_lane_records;
+  }
+
+  template <class Each>
+  void for_each_block(Each&& each) noexcept {
+    std::size_t at = header().header_bytes;
+    while (bytes_ - at >= file_block_alignment) {
+      auto& block = *reinterpret_cast<block_header*>(memory_ + at);
+      if (block.kind.load(std::memory_order_relaxed) == block_kind::none) return;
+      if (block.bytes < sizeof(block_header) || block.bytes > bytes_ - at ||
+          block.bytes % file_block_alignment != 0) {
+        return;
+      }
+      each(block);
+      at += block.bytes;
+    }
+  }
+
+  template <class Each>
+  void for_each_name(Each&& each) noexcept {
+    for_each_block([&](block_header& block) {
+      if (block.kind.load(std::memory_order_relaxed) != block_kind::names) return;
+      auto& names = reinterpret_cast<names_block&>(block);
+      if (block.bytes < sizeof(names_block)) return;
+      const std::size_t room = block.bytes - sizeof(names_block);
+      const std::size_t used = names.used_bytes.load(std::memory_order_relaxed);
+      std::size_t at = 0;
+      while (used <= room && used - at >= sizeof(stored_name)) {
+        stored_name head{};
+        std::memcpy(&head, names.entries() + at, sizeof(head));
+        if (head.bytes > used - at - sizeof(head) || head.bytes > max_line_name_bytes + 1) return;
+        each(head.id, std::string_view{names.entries() + at + sizeof(head), head.bytes});
+        at += padded_name_bytes(head.bytes);
+        if (at > used) return;
+      }
+    });
+  }
+
+  bool index_names() noexcept {
+    for_each_name([&](std::uint32_t, std::string_view) { ++name_count_; });
+    if (name_count_ == 0) return true;
+    names_bytes_ = name_count_ * sizeof(std::string_view);
+    void* memory = map_memory(names_bytes_);
+    if (memory == nullptr) return false;
+    names_ = static_cast<std::string_view*>(memory);
+    for_each_name([&](std::uint32_t id, std::string_view text) {
+      if (id >= 1 && id <= name_count_) names_[id - 1] = text;
+    });
+    return true;
+  }
+
+  int fd_ = -1;
+  char* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::string_view* names_ = nullptr;  ///< by id - 1
+  std::size_t names_bytes_ = 0;
+  std::uint64_t name_count_ = 0;
+};
+
+struct recovery {
+  std::uint64_t files = 0;    ///< dead ring files that were read to their end
+  std::uint64_t records = 0;  ///< lines appended to the logs
+  int error = 0;              ///< errno of the first thing that failed, or 0
+};
+
+/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
+/// May be killed at any instant and run again: the commits in the file say how far it came.
+inline void recover_file(int directory, const char* name, dead_ring_file& file, recovery& result,
+                         drain_buffer& buffer) noexcept {
+  int error = 0;
+  file.for_each_ring([&](ring_block& ring) {
+    open_logs opened;
+    log_appender logs{directory, file.header().prefix, ring, opened};
+    logs.undo_torn();
+    const lane_heads heads{ring};
+    std::uint64_t before = 0;
+    for (std::size_t i = 0; i < lanes; ++i) before += heads.head[i] - ring.committed().tail[i];
+    const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+    const int failed = drain_ring(ring, heads, file.clock(), names, logs, buffer);
+    std::uint64_t left = 0;
+    for (std::size_t i = 0; i < lanes; ++i) left += heads.head[i] - ring.committed().tail[i];
+    result.records += before - left;
+    if (failed != 0) error = failed;
+    opened.close_all();
+  });
+  if (error == 0) {
+    unlinkat(directory, name, 0);
+    ++result.files;
+  } else if (result.error == 0) {
+    result.error = error;
+  }
+}
+
+/// Recovers every dead ring file in `directory` (borrowed).
+/// @param prefix  only those of runs with this prefix; null: all.
+inline recovery recover_directory(int directory, const char* prefix) noexcept {
+  recovery result;
+  drain_buffer* buffer = nullptr;
+  for_each_entry(directory, [&](const char* name) {
+    if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
+    dead_ring_file file;
+    if (!file.open(directory, name, true)) return;
+    if (prefix != nullptr && std::strcmp(prefix, file.header().prefix) != 0) return;
+    if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+    if (buffer != nullptr) recover_file(directory, name, file, result, *buffer);
+  });
+  if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
+  return result;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The session of the process. One, made at first use, never destroyed.
+///
+/// Every entry runs with signals blocked. Locks, outermost first: control_, producers_lock_, a
+/// producer's guard, file_lock_, clock_lock_, and the leaves (modules_, names, buffers).
+class LOTUS_DETAIL_PER_MODULE session {
+ public:
+  session() noexcept : hardware_clock_{hardware_ticks_invariant()} {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
+
+  static session& instance() noexcept { return *instance_; }
+  static const services* make() noexcept;
+
+  // --- shared objects
+
+  void join(module_state& m, bool environment_counts) noexcept {
+    const signals_blocked quiet;
+    {
+      const locked hold{control_};
+      if (!pinned_) {
+        pinned_ = true;
+        pin_module_of(&instance_);
+      }
+      if (environment_counts && !environment_read_) {
+        environment_read_ = true;
+        const char* log_file = secure_getenv("LOTUS_LOG_FILE");
+        if (log_file != nullptr && *log_file != '\0') {
+          options chosen;
+          chosen.log_file = log_file;
+          started_by_environment_ = begin(chosen);
+        }
+      }
+    }
+    const locked hold{modules_lock_};
+    if (m.hub.load(std::memory_order_relaxed) == nullptr) {
+      m.next = modules_;
+      modules_ = &m;
+    }
+    m.hardware_clock.store(hardware_clock_, std::memory_order_relaxed);
+    m.hub.store(&table_, std::memory_order_release);
+    m.mode.store(mode(), std::memory_order_release);
+  }
+
+  void leave(module_state& m) noexcept {
+    const signals_blocked quiet;
+    if (&m == &this_module) return finish();
+    const locked hold{modules_lock_};
+    for (module_state** at = &modules_; *at != nullptr; at = &(*at)->next) {
+      if (*at == &m) {
+        *at = m.next;
+        return;
+      }
+    }
+  }
+
+  // --- the program's choices
+
+  bool start(const options& chosen) noexcept {
+    const signals_blocked quiet;
+    const locked hold{control_};
+    environment_read_ = true;
+    if (recording_.load(std::memory_order_relaxed)) {
+      if (!started_by_environment_) return already_recording(chosen);
+      end();
+    }
+    started_by_environment_ = false;
+    return begin(chosen);
+  }
+
+  void stop() noexcept {
+    const signals_blocked quiet;
+    const locked hold{control_};
+    environment_read_ = true;
+    if (recording_.load(std::memory_order_relaxed)) end();
+  }
+
+  void flush() noexcept {
+    const signals_blocked quiet;
+    for_each_producer([&](producer& p) {
+      const locked hold{p.guard};
+      if (p.attached) drain(p);
+    });
+  }
+
+  std::uint64_t dropped() const noexcept {
+    std::uint64_t sum = dropped_before_.load(std::memory_order_relaxed);
+    for_each_producer([&](producer& p) { sum += p.dropped.load(std::memory_order_relaxed); });
+    return sum;
+  }
+
+  std::uint32_t intern(std::string_view name) noexcept {
+    const std::uint32_t id = names_.intern(name);
+    if (id > names_stored_.load(std::memory_order_acquire)) {
+      const signals_blocked quiet;
+      const locked hold{file_lock_};
+      store_names();
+    }
+    return id;
+  }
+
+  // --- threads
+
+  producer* this_thread() noexcept {
+    const signals_blocked quiet;
+    const locked hold{producers_lock_};
+    const auto tid = static_cast<std::uint32_t>(gettid());
+    // One with our thread id is ours through another shared object, or that of a dead thread whose
+    // id and logs we inherit: two rings must never feed one log.
+    if (producer* p = find_producer(tid)) return p;
+    producer* p = find_producer(0);
+    if (p == nullptr && ++attached_since_reaping_ > producer_count_ / 2) {
+      attached_since_reaping_ = 0;
+      reap();
+      p = find_producer(0);
+    }
+    if (p == nullptr) p = add_producer();
+    if (p != nullptr) take_over(*p, tid);
+    return p;
+  }
+
+  void push_slow(producer& p, const record& r) noexcept {
+    // A limit other than 0 means a ring that is merely full.
+    if (when_full_ == full_ring::drop && p.limit.load(std::memory_order_relaxed) != 0) {
+      return drop(p);
+    }
+    const signals_blocked quiet;
+    const locked hold{p.guard};
+    if (!recording_.load(std::memory_order_acquire)) return;
+    if (!p.attached && !attach(p)) return drop(p);
+    ring_block& ring = *p.ring;
+    const std::uint64_t at = ring.published[0].load(std::memory_order_relaxed);
+    if (at - ring.committed().tail[0] >= ring.capacity && !make_room(p)) return drop(p);
+    ring.slot(0, at) = r;
+    ring.published[0].store(at + 1, std::memory_order_release);
+    if (write_through_.load(std::memory_order_relaxed)) drain(p);
+  }
+
+  /// From a signal handler that interrupted this thread while it was storing a record. A handler
+  /// within a handler within these few instructions is dropped and counted.
+  static void push_nested(producer& p, const record& r) noexcept {
+    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
+    p.storing.store(2, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ring_block& ring = *p.ring;
+    const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
+    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+      ring.slot(1, at) = r;
+      ring.published[1].store(at + 1, std::memory_order_release);
+    } else {
+      drop(p);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    p.storing.store(1, std::memory_order_relaxed);
+  }
+
+ private:
+  recording mode() const noexcept {
+    return recording_.load(std::memory_order_relaxed) ? recording::on : recording::off;
+  }
+
+  void set_modes() noexcept {
+    const locked hold{modules_lock_};
+    for (module_state* m = modules_; m != nullptr; m = m->next) {
+      m->mode.store(mode(), std::memory_order_release);
+    }
+  }
+
+  /// Says one line, printf-like.
+  __attribute__((format(printf, 2, 3))) void say(const char* format, ...) noexcept {
+    char line[4096 + 512] = "lotus: ";
+    constexpr std::size_t head = 7;
+    va_list values;
+    va_start(values, format);
+    const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+    va_end(values);
+    if (n < 0) return;
+    if (on_message_ != nullptr) return on_message_(line + head);
+    const std::size_t length = std::strlen(line);
+    line[length] = '\n';
+    write_all(STDERR_FILENO, line, length + 1);
+  }
+
+  // --- starting and stopping; caller holds control_
+
+  bool already_recording(const options& chosen) noexcept {
+    log_location asked;
+    if (asked.parse(chosen.log_file) == 0 &&
+        std::strcmp(asked.directory, location_.directory) == 0 &&
+        std::strcmp(asked.prefix, location_.prefix) == 0) {
+      return true;
+    }
+    say("already recording to %s/%s_*; call lotus::stop() before lotus::start() with another name",
+        location_.directory, location_.prefix);
+    return false;
+  }
+
+  bool begin(const options& chosen) noexcept {
+    on_message_ = chosen.on_message;
+    int error = location_.parse(chosen.log_file);
+    const int opened = error == 0 ? location_.open_directory() : -error;
+    if (opened < 0) {
+      if (!said_unwritable_) {
+        say("cannot write %.*s_*: %s; this run is not recorded",
+            static_cast<int>(chosen.log_file.size()), chosen.log_file.data(),
+            std::strerror(-opened));
+      }
+      said_unwritable_ = true;
+      return false;
+    }
+    said_unwritable_ = false;
+    directory_ = opened;
+    when_full_ = chosen.when_full;
+    drain_interval_ms_ = chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1;
+    backlog_most_bytes_ = chosen.backlog_bytes;
+    ring_records_ = 64;
+    while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
+    dropped_before_.store(dropped(), std::memory_order_relaxed);
+    for_each_producer([](producer& p) { p.dropped.store(0, std::memory_order_relaxed); });
+    dropped_at_start_ = dropped_before_.load(std::memory_order_relaxed);
+    said_disk_error_ = said_no_file_ = false;
+    report_existing_logs();
+    begin_clock();
+    {
+      const locked hold{file_lock_};
+      make_ring_file();
+    }
+    write_through_.store(false, std::memory_order_relaxed);
+    recording_.store(true, std::memory_order_release);
+    set_modes();
+    run_drain_thread();
+    return true;
+  }
+
+  void end() noexcept {
+    recording_.store(false, std::memory_order_release);
+    set_modes();
+    bool left_over = false;
+    for_each_producer([&](producer& p) {
+      const locked hold{p.guard};
+      if (!p.attached) return;
+      p.limit.store(0, std::memory_order_release);
+      p.interrupt_limit.store(0, std::memory_order_release);
+      if (drain(p) != 0) left_over = true;
+      while (p.backlog_first != nullptr) {
+        count_lost(p.backlog_first->ring);
+        drop_oldest(p, backlog_bytes_);
+      }
+      close_logs(p);
+      // The thread may be storing at this moment: the ring stays mapped until it attaches again.
+      p.attached = false;
+    });
+    const locked hold{file_lock_};
+    file_.finish(left_over);
+    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+    close(directory_);
+    directory_ = -1;
+    const std::uint64_t lost = dropped() - dropped_at_start_;
+    if (lost > 0) say("%llu records were dropped", static_cast<unsigned long long>(lost));
+  }
+
+  /// The process exits: from now on each record goes into its log at once, for nobody drains later.
+  void finish() noexcept {
+    const locked hold{control_};
+    if (!recording_.load(std::memory_order_relaxed)) return;
+    write_through_.store(true, std::memory_order_relaxed);
+    bool others = false;
+    for_each_producer([&](producer& p) {
+      const locked guard{p.guard};
+      if (!p.attached) return;
+      p.limit.store(0, std::memory_order_release);
+      if (drain(p) != 0) others = true;
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (tid != static_cast<std::uint32_t>(gettid()) && !thread_is_dead(tid)) others = true;
+    });
+    const locked guard{file_lock_};
+    // Threads that still run may be in the middle of storing a record: that one can be recovered.
+    file_.finish(others);
+    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+    const std::uint64_t lost = dropped() - dropped_at_start_;
+    if (lost > 0) say("%llu records were dropped", static_cast<unsigned long long>(lost));
+  }
+
+  void report_existing_logs() noexcept {
+    unsigned count = 0;
+    for_each_entry(directory_, [&](const char* name) {
+      if (is_log_name(name, location_.prefix)) ++count;
+    });
+    if (count > 0) {
+      say("%u logs of %s/%s_* exist already; new lines are appended to those of the same threads",
+          count, location_.directory, location_.prefix);
+    }
+  }
+
+  /// Makes the ring file, after what dead processes left has been put into the logs: this one may
+  /// have a process or thread id of theirs. Caller holds file_lock_.
+  void make_ring_file() noexcept {
+    const recovery recovered = recover_directory(directory_, location_.prefix);
+    if (recovered.records > 0) {
+      say("%llu records of processes that died were recovered in %s",
+          static_cast<unsigned long long>(recovered.records), location_.directory);
+    }
+    const int error = file_.create(directory_, location_.prefix, !hardware_clock_);
+    ring_file_due_ = false;
+    if (error != 0) return say_no_file(error);
+    {
+      const locked hold{clock_lock_};
+      file_.store_clock(clock_);
+    }
+    store_names();
+  }
+
+  void say_no_file(int error) noexcept {
+    if (!said_no_file_) {
+      say("no ring file in %s: %s; what is not yet in the logs would be lost if the process were "
+          "killed",
+          location_.directory, std::strerror(error));
+    }
+    said_no_file_ = true;
+  }
+
+  /// Caller holds file_lock_.
+  void store_names() noexcept {
+    const bool stored = file_.store_names(names_);
+    names_stored_.store(stored ? file_.names_stored() : ~std::uint32_t{0},
+                        std::memory_order_release);
+  }
+
+  // --- producers
+
+  template <class Each>
+  void for_each_producer(Each&& each) const noexcept {
+    for (producer* p = producers_.load(std::memory_order_acquire); p != nullptr; p = p->next) {
+      each(*p);
+    }
+  }
+
+  producer* find_producer(std::uint32_t tid) const noexcept {
+    producer* p = producers_.load(std::memory_order_acquire);
+    while (p != nullptr && p->tid.load(std::memory_order_relaxed) != tid) p = p->next;
+    return p;
+  }
+
+  static bool thread_is_dead(std::uint32_t tid) noexcept {
+    return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
+  }
+
+  /// Frees the producers of dead threads, their records drained. No hook runs when a thread ends,
+  /// so the last of its thread_local destructors may still record. Caller holds producers_lock_.
+  void reap() noexcept {
+    for_each_producer([&](producer& p) {
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (tid == 0 || !thread_is_dead(tid)) return;
+      const locked hold{p.guard};
+      if (p.attached && (drain(p) != 0 || p.backlog_first != nullptr)) return;
+      close_logs(p);
+      p.tid.store(0, std::memory_order_relaxed);
+    });
+  }
+
+  producer* add_producer() noexcept {
+    if (spare_producers_ == 0) {
+      spare_ = static_cast<producer*>(map_memory(producers_at_once * sizeof(producer)));
+      if (spare_ == nullptr) return nullptr;
+      spare_producers_ = producers_at_once;
+    }
+    auto* p = new (spare_++) producer;
+    --spare_producers_;
+    ++producer_count_;
+    p->next = producers_.load(std::memory_order_relaxed);
+    producers_.store(p, std::memory_order_release);
+    return p;
+  }
+
+  void take_over(producer& p, std::uint32_t tid) noexcept {
+    const locked hold{p.guard};
+    p.tid.store(tid, std::memory_order_relaxed);
+    p.storing.store(0, std::memory_order_relaxed);
+    dropped_before_.fetch_add(p.dropped.exchange(0, std::memory_order_relaxed),
+                              std::memory_order_relaxed);
+    if (!p.attached) return;
+    p.ring->tid.store(tid, std::memory_order_relaxed);
+    commit_point c = p.ring->committed();
+    for (log_position& log : c.logs) log = {};
+    p.ring->commit(c);
+  }
+
+  /// Gives the producer a ring of this session. Caller holds its guard and is its thread.
+  bool attach(producer& p) noexcept {
+    const locked hold{file_lock_};
+    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    p.ring = nullptr;
+    if (ring_file_due_) make_ring_file();
+    bool in_file = false;
+    ring_block* ring =
+        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, in_file);
+    if (ring == nullptr) return false;
+    if (!in_file && file_.exists()) say_no_file(ENOSPC);
+    p.ring = ring;
+    p.attached = true;
+    p.slots = ring->slots();
+    p.mask = ring->capacity - 1;
+    p.published = &ring->published[0];
+    open_lanes(p);
+    run_drain_thread();
+    return true;
+  }
+
+  /// Lets the owner store up to where the committed records leave room.
+  void open_lanes(producer& p) const noexcept {
+    const commit_point& c = p.ring->committed();
+    p.interrupt_limit.store(c.tail[1] + interrupt_lane_records, std::memory_order_release);
+    const bool open = recording_.load(std::memory_order_relaxed) &&
+                      !write_through_.load(std::memory_order_relaxed);
+    p.limit.store(open ? c.tail[0] + p.ring->capacity : 0, std::memory_order_release);
+  }
+
+  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
+
+  void count_lost(const ring_block& ring) noexcept {
+    const lane_heads heads{ring};
+    for (std::size_t i = 0; i < lanes; ++i) {
+      dropped_before_.fetch_add(heads.head[i] - ring.committed().tail[i],
+                                std::memory_order_relaxed);
+    }
+  }
+
+  // --- draining
+
+  /// Room in a full ring. Caller holds the guard.
+  bool make_room(producer& p) noexcept {
+    if (when_full_ == full_ring::drop) return false;
+    p.drained_itself.store(true, std::memory_order_relaxed);
+    if (drain(p) == 0) return true;
+    if (!set_aside(p, backlog_bytes_, backlog_most_bytes_)) return false;
+    open_lanes(p);
+    return true;
+  }
+
+  /// Writes all complete records of `p` to its logs. Caller holds the guard. Returns 0 or errno;
+  /// then what could not be written stays.
+  int drain(producer& p) noexcept {
+    ring_block& ring = *p.ring;
+    const lane_heads heads{ring};
+    if (!heads.beyond(ring.committed()) && p.backlog_first == nullptr) return 0;
+    drain_buffer* buffer = take_buffer();
+    if (buffer == nullptr) return ENOMEM;
+    tie_clock();
+    const tick_converter clock{clock_, &clock_lock_};
+    const auto names = [&](std::uint64_t id) {
+      return names_.entry(static_cast<std::uint32_t>(id)).line_start();
+    };
+    log_appender logs{directory_, location_.prefix, ring, p.logs};
+    int error = 0;
+    while (error == 0 && p.backlog_first != nullptr) {
+      ring_block& chunk = p.backlog_first->ring;
+      backlog_sink sink{chunk, logs};
+      error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
+      if (error == 0) drop_oldest(p, backlog_bytes_);
+    }
+    if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
+    give_back(buffer);
+    keep_or_close_logs(p);
+    open_lanes(p);
+    report_disk(error);
+    return error;
+  }
+
+  /// Opening for each drain would cost a file system more than the writing; but descriptors are the
+  /// program's, so that only some threads' logs stay open.
+  void keep_or_close_logs(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = kept_open_.fetch_add(1, std::memory_order_relaxed) < max_kept_open;
+    if (p.logs_kept_open) return;
+    kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs.close_all();
+  }
+
+  void close_logs(producer& p) noexcept {
+    p.logs.close_all();
+    if (p.logs_kept_open) kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
+  }
+
+  void report_disk(int error) noexcept {
+    if ((error != 0) == said_disk_error_.load(std::memory_order_relaxed)) return;
+    if (said_disk_error_.exchange(error != 0) == (error != 0)) return;
+    if (error != 0) {
+      say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
+          location_.directory, std::strerror(error));
+    } else {
+      say("the logs in %s can be written again", location_.directory);
+    }
+  }
+
+  drain_buffer* take_buffer() noexcept {
+    const locked hold{buffers_lock_};
+    if (spare_buffer_count_ > 0) return spare_buffers_[--spare_buffer_count_];
+    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+  }
+
+  void give_back(drain_buffer* buffer) noexcept {
+    const locked hold{buffers_lock_};
+    if (spare_buffer_count_ < max_spare_buffers) {
+      spare_buffers_[spare_buffer_count_++] = buffer;
+    } else {
+      munmap(buffer, sizeof(drain_buffer));
+    }
+  }
+
+  // --- the clock
+
+  std::uint64_t ticks() const noexcept {
+    return hardware_clock_ ? hardware_ticks()
+                           : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// The three clocks at one moment: the tightest of a few readings.
+  clock_anchor read_anchor() const noexcept {
+    clock_anchor best{};
+    std::uint64_t tightest = ~std::uint64_t{0};
+    for (int i = 0; i < 5; ++i) {
+      const std::uint64_t before = ticks();
+      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
+      const std::uint64_t between = ticks();
+      const std::int64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::uint64_t after = ticks();
+      if (after - before >= tightest) continue;
+      tightest = after - before;
+      best = {before + (between - before) / 2, monotonic_ns, realtime_ns};
+    }
+    return best;
+  }
+
+  /// A millisecond gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  void begin_clock() noexcept {
+    const locked hold{clock_lock_};
+    const clock_anchor first = read_anchor();
+    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < 1'000'000) {
+    }
+    clock_.begin(first, read_anchor());
+    ties_ = 0;
+    last_tie_ns_ = first.monotonic_ns;
+  }
+
+  void tie_clock() noexcept {
+    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
+    if (clock_ns(CLOCK_MONOTONIC) - last_tie_ns_.load(std::memory_order_relaxed) < due_ns) return;
+    std::int64_t stepped_ns = 0;
+    {
+      const locked hold_file{file_lock_};
+      const locked hold{clock_lock_};
+      const clock_anchor now = read_anchor();
+      if (now.monotonic_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns) return;
+      stepped_ns = clock_.tie(now);
+      last_tie_ns_.store(now.monotonic_ns, std::memory_order_relaxed);
+      ties_.fetch_add(1, std::memory_order_relaxed);
+      file_.store_clock(clock_);
+    }
+    if (stepped_ns != 0) {
+      say("the wall clock was stepped by %.3f s; %s", static_cast<double>(stepped_ns) * 1e-9,
+          stepped_ns > 0 ? "times go on from the new one"
+                         : "times go on as before, so that they stay in order");
+    }
+  }
+
+  // --- the drain thread: a convenience that keeps rings from filling, nothing depends on it
+
+  void run_drain_thread() noexcept {
+    wake_.fetch_add(1, std::memory_order_release);
+    syscall(SYS_futex, &wake_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (drain_thread_runs_.exchange(true)) return;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    const int failed = pthread_create(&thread, &detached, drain_loop, this);
+    pthread_attr_destroy(&detached);
+    if (failed != 0) drain_thread_runs_.store(false);
+  }
+
+  static void* drain_loop(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "lotus-drain");
+    static_cast<session*>(self)->drain_for_ever();
+    return nullptr;
+  }
+
+  void drain_for_ever() noexcept {
+    std::uint32_t pause_ms = 5;  // the clock's rate wants an early tie
+    for (;;) {
+      const std::uint32_t seen = wake_.load(std::memory_order_acquire);
+      const bool idle = !recording_.load(std::memory_order_acquire);
+      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
+      syscall(SYS_futex, &wake_, FUTEX_WAIT_PRIVATE, seen, idle ? nullptr : &pause, nullptr, 0);
+      for_each_producer([&](producer& p) {
+        // A thread that fills its ring between two rounds drains it itself, with the records still
+        // in its cache: to come between would only make it wait.
+        if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
+        const locked hold{p.guard};
+        if (p.attached) drain(p);
+      });
+      pause_ms = pause_ms * 4 < drain_interval_ms_ ? pause_ms * 4 : drain_interval_ms_;
+    }
+  }
+
+  // --- fork: parent and child each go on with a whole session
+
+  static void before_fork() noexcept {
+    session& s = instance();
+    sigset_t all;
+    sigfillset(&all);
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s.control_.lock();
+    s.signals_at_fork_ = before;
+    s.modules_lock_.lock();
+    s.producers_lock_.lock();
+    s.for_each_producer([](producer& p) { p.guard.lock(); });
+    s.file_lock_.lock();
+    s.clock_lock_.lock();
+    s.buffers_lock_.lock();
+    s.names_.fork_lock().lock();
+    s.forking_tid_ = static_cast<std::uint32_t>(gettid());
+  }
+
+  static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
+
+  static void after_fork_in_child() noexcept {
+    session& s = instance();
+    s.for_each_producer([&](producer& p) {
+      // The ring is the parent's, and so is what is in it.
+      if (p.ring != nullptr) ring_file::unmap(p.ring);
+      p.ring = nullptr;
+      p.attached = false;
+      p.published = &p.none_published;
+      p.limit.store(0, std::memory_order_relaxed);
+      p.interrupt_limit.store(0, std::memory_order_relaxed);
+      p.dropped.store(0, std::memory_order_relaxed);
+      while (p.backlog_first != nullptr) drop_oldest(p, s.backlog_bytes_);
+      s.close_logs(p);
+      const bool forked = p.tid.load(std::memory_order_relaxed) == s.forking_tid_;
+      p.tid.store(forked ? static_cast<std::uint32_t>(gettid()) : 0, std::memory_order_relaxed);
+    });
+    s.file_.forget();
+    s.ring_file_due_ = true;
+    s.names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
+    s.dropped_before_.store(0, std::memory_order_relaxed);
+    s.dropped_at_start_ = 0;
+    s.drain_thread_runs_.store(false, std::memory_order_relaxed);
+    s.unlock_after_fork();
+  }
+
+  void unlock_after_fork() noexcept {
+    names_.fork_lock().unlock();
+    buffers_lock_.unlock();
+    clock_lock_.unlock();
+    file_lock_.unlock();
+    for_each_producer([](producer& p) { p.guard.unlock(); });
+    producers_lock_.unlock();
+    modules_lock_.unlock();
+    const sigset_t before = signals_at_fork_;
+    control_.unlock();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  static constexpr std::size_t producers_at_once = 64;
+  static constexpr std::size_t max_spare_buffers = 4;
+  static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
+
+  static session* instance_;
+  static const services table_;
+
+  mutex control_;
+  bool pinned_ = false;
+  bool environment_read_ = false;
+  bool started_by_environment_ = false;
+  bool said_unwritable_ = false;
+  bool said_no_file_ = false;
+  std::atomic<bool> said_disk_error_{false};
+  const bool hardware_clock_;
+  std::atomic<bool> recording_{false};
+  std::atomic<bool> write_through_{false};
+  void (*on_message_)(const char*) = nullptr;
+  full_ring when_full_ = full_ring::drain;
+  std::uint32_t ring_records_ = 0;
+  std::uint32_t drain_interval_ms_ = 0;
+  log_location location_{};
+  int directory_ = -1;
+
+  mutex modules_lock_;
+  module_state* modules_ = nullptr;
+
+  mutex producers_lock_;
+  std::atomic<producer*> producers_{nullptr};
+  producer* spare_ = nullptr;
+  std::size_t spare_producers_ = 0;
+  std::size_t producer_count_ = 0;
+  std::size_t attached_since_reaping_ = 0;
+  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are no more
+  std::uint64_t dropped_at_start_ = 0;
+
+  mutex file_lock_;
+  ring_file file_;
+  bool ring_file_due_ = false;
+  std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
+  std::atomic<std::size_t> backlog_bytes_{0};
+  std::size_t backlog_most_bytes_ = 0;
+  std::atomic<std::uint32_t> kept_open_{0};
+
+  mutex clock_lock_;
+  clock_map clock_{};
+  std::atomic<std::int64_t> last_tie_ns_{0};
+  std::atomic<std::uint32_t> ties_{0};
+
+  mutex buffers_lock_;
+  drain_buffer* spare_buffers_[max_spare_buffers] = {};
+  std::size_t spare_buffer_count_ = 0;
+
+  name_table names_;
+
+  std::atomic<std::uint32_t> wake_{0};
+  std::atomic<bool> drain_thread_runs_{false};
+
+  sigset_t signals_at_fork_{};
+  std::uint32_t forking_tid_ = 0;
+};
+
+inline session* session::instance_ = nullptr;
+
+inline const services session::table_ = {
+    []() noexcept { return instance().this_thread(); },
+    [](producer& p, const record& r) noexcept { instance().push_slow(p, r); },
+    [](producer& p, const record& r) noexcept { push_nested(p, r); },
+    [](std::string_view name) noexcept { return instance().intern(name); },
+    [](const options& chosen) noexcept { return instance().start(chosen); },
+    []() noexcept { instance().stop(); },
+    []() noexcept { instance().flush(); },
+    []() noexcept { return instance().dropped(); },
+    [](module_state& m, bool environment_counts) noexcept {
+      instance().join(m, environment_counts);
+    },
+    [](module_state& m) noexcept { instance().leave(m); },
+};
+
+inline const services* session::make() noexcept {
+  // Memory of its own, never freed: scopes may end after every static object is gone.
+  static_assert(sizeof(session) < (std::size_t{1} << 20));
+  instance_ = new (map_memory(sizeof(session))) session;
+  return &table_;
+}
+
+inline const services* make_services() noexcept {
+  return session::make();
+}
+
+}  // namespace detail
+
+/// Starts recording; see options. Records what ends from now on, on every thread, also of other
+/// shared objects of this process and of children it forks. At most 5 ms.
+/// @return false, after saying why once, when the directory cannot be written; the program can go
+/// on and just is not recorded. True also when this very recording runs already. Thread safety: all
+/// of these functions.
+inline bool start(const options& chosen = {}) noexcept {
+  return detail::join_session(false).start(chosen);
+}
+
+/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
+inline bool start(std::string_view log_file) noexcept {
+  options chosen;
+  chosen.log_file = log_file;
+  return start(chosen);
+}
+
+/// Writes every record that is complete by now to the logs. Not needed before exit.
+inline void flush() noexcept {
+  detail::join_session(false).flush();
+}
+
+/// Ends recording, everything written. Scopes still open are not recorded. start() may follow.
+inline void stop() noexcept {
+  detail::join_session(false).stop();
+}
+
+/// How many records this process has lost: dropped by choice (full_ring::drop), or because neither
+/// disk nor memory could take them.
+inline std::uint64_t dropped() noexcept {
+  return detail::join_session(false).dropped();
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_HPP
+
+#endif  // LOTUS_LOTUS_HPP

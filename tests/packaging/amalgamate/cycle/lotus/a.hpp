@@ -1,0 +1,1 @@
+#include "lotus/b.hpp"

@@ -1,0 +1,1 @@
+#include "lotus/a.hpp"

@@ -1,0 +1,10 @@
+// What every consumer project compiles: records one scope into the log that it is told.
+#include <lotus/lotus.hpp>
+
+int main(int argc, char** argv) {
+  if (argc != 2 || !lotus::start(argv[1])) return 1;
+  {
+    LOTUS_SCOPE("Consumer");
+  }
+  lotus::stop();
+}

@@ -1,0 +1,24 @@
+// Each macro makes one mistake that the compiler must refuse.
+#include <string>
+#include <utility>
+
+#include "lotus/lotus.hpp"
+
+void records(const std::string& run_time_name) {
+  lotus::scope scope{"A"};
+  LOTUS_SCOPE("B");
+  LOTUS_SCOPE_DYNAMIC(run_time_name);
+#if defined(MISUSE_COPY)
+  const lotus::scope other{scope};
+#elif defined(MISUSE_MOVE)
+  const lotus::scope other{std::move(scope)};
+#elif defined(MISUSE_ASSIGN)
+  scope = lotus::scope{"C"};
+#elif defined(MISUSE_NEW)
+  new lotus::scope{"C"};
+#elif defined(MISUSE_RUNTIME_NAME)
+  LOTUS_SCOPE(run_time_name);
+#elif !defined(MISUSE_NONE)
+  #error "no such misuse"
+#endif
+}

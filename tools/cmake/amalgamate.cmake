@@ -1,0 +1,111 @@
+# Writes all headers that lotus/lotus.hpp reaches into one file, each where it is first included.
+#
+# cmake [-DINCLUDE_DIR=dir] [-DOUTPUT=file] [-DCURRENT=file] -P amalgamate.cmake
+#   OUTPUT   defaults to single_include/lotus/lotus.hpp
+#   CURRENT  is compared with what was written: the script fails where they differ
+#
+# Guards stay, so that a header of include/lotus may be included after the single one. The same
+# headers give the same file to the byte. A cycle, a missing header, and a header that nothing
+# reaches are errors.
+cmake_minimum_required(VERSION 3.21)
+
+get_filename_component(source_dir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+if(NOT INCLUDE_DIR)
+  set(INCLUDE_DIR "${source_dir}/include")
+endif()
+if(NOT OUTPUT)
+  set(OUTPUT "${source_dir}/single_include/lotus/lotus.hpp")
+endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/opt_in_headers.cmake")
+
+# Appends the text of `header` to the global property `text`. `stack` is the chain of headers that
+# led here. `conditional`: the include stands in an #if, so later includes must not rely on it.
+function(emit header stack conditional)
+  if(header IN_LIST stack)
+    list(JOIN stack " -> " chain)
+    message(FATAL_ERROR "include cycle: ${chain} -> ${header}")
+  endif()
+  get_property(done GLOBAL PROPERTY done)
+  if(header IN_LIST done)
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY reached "${header}")
+  if(NOT conditional)
+    set_property(GLOBAL APPEND PROPERTY done "${header}")
+  endif()
+  if(NOT EXISTS "${INCLUDE_DIR}/${header}")
+    list(JOIN stack " -> " chain)
+    message(FATAL_ERROR "missing header: ${header}, included by ${chain}")
+  endif()
+  list(APPEND stack "${header}")
+
+  # The text is cut at its include lines. It never becomes a CMake list: brackets and semicolons
+  # in it would not survive that.
+  file(READ "${INCLUDE_DIR}/${header}" rest)
+  string(PREPEND rest "\n")
+  while(rest MATCHES "\n( *)#include ([<\"])([^>\"]+)[>\"][^\n]*")
+    set(line "${CMAKE_MATCH_0}")
+    set(indent "${CMAKE_MATCH_1}")
+    set(quote "${CMAKE_MATCH_2}")
+    set(included "${CMAKE_MATCH_3}")
+    string(FIND "${rest}" "${line}" at)
+    string(LENGTH "${line}" length)
+    string(SUBSTRING "${rest}" 0 ${at} before)
+    math(EXPR at "${at} + ${length}")
+    string(SUBSTRING "${rest}" ${at} -1 rest)
+    set_property(GLOBAL APPEND_STRING PROPERTY text "${before}")
+
+    # clang-format indents what stands in an #if; the guard does not count.
+    set(in_if ${conditional})
+    if(indent)
+      set(in_if ON)
+    endif()
+    if(included MATCHES "^lotus/" AND quote STREQUAL "\"")
+      emit("${included}" "${stack}" ${in_if})
+    elseif(included MATCHES "^lotus/" OR quote STREQUAL "\"")
+      message(FATAL_ERROR "${header}: own headers are included as \"lotus/...\", others as <...>, "
+                          "so not ${included}")
+    else()
+      get_property(system_headers GLOBAL PROPERTY system_headers)
+      if(NOT included IN_LIST system_headers)
+        set_property(GLOBAL APPEND_STRING PROPERTY text "${line}")
+        if(NOT in_if)
+          set_property(GLOBAL APPEND PROPERTY system_headers "${included}")
+        endif()
+      endif()
+    endif()
+  endwhile()
+  set_property(GLOBAL APPEND_STRING PROPERTY text "${rest}")
+endfunction()
+
+emit(lotus/lotus.hpp "" OFF)
+
+get_property(reached GLOBAL PROPERTY reached)
+file(GLOB_RECURSE headers RELATIVE "${INCLUDE_DIR}" "${INCLUDE_DIR}/lotus/*.hpp")
+list(REMOVE_ITEM headers ${reached})
+list(FILTER headers EXCLUDE REGEX "${lotus_opt_in_headers}")
+if(headers)
+  message(FATAL_ERROR "not reached from lotus/lotus.hpp: ${headers}")
+endif()
+
+file(READ "${source_dir}/LICENSE" licence)
+string(STRIP "${licence}" licence)
+string(REPLACE "\n" "\n// " licence "${licence}")
+string(REPLACE "// \n" "//\n" licence "${licence}")
+get_property(text GLOBAL PROPERTY text)
+# clang-format leaves no two empty lines in a row, so these stand where includes were taken out.
+string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
+file(WRITE "${OUTPUT}" "// Generated from include/lotus by tools/cmake/amalgamate.cmake: do not edit.
+// SPDX-License-Identifier: MIT
+//
+// ${licence}
+${text}")
+
+if(CURRENT)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files "${OUTPUT}" "${CURRENT}"
+                  RESULT_VARIABLE differs OUTPUT_QUIET ERROR_QUIET)
+  if(differs)
+    message(FATAL_ERROR "${CURRENT} is out of date: build the target amalgamate")
+  endif()
+endif()
