@@ -4,10 +4,9 @@
 //
 // Where to look: preprocessing.cpp (what a worker does, and how it is recorded), batch_loader.cpp
 // (the consumer), worker_threads.cpp and worker_processes.cpp, transforms.cpp.
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

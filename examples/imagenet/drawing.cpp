@@ -58,10 +58,9 @@ void draw_ellipse(image& picture, random_source& random) {
     const int left = std::max(0, static_cast<int>(center_x - half));
     const int right = std::min(picture.width, static_cast<int>(center_x + half));
     const float light = 1.0F - 0.3F * static_cast<float>(down);
+    std::uint8_t* pixel = picture.pixel(left, y);
     for (int x = left; x < right; ++x) {
-      for (std::size_t c = 0; c < channels; ++c) {
-        picture.row(y)[x * channels + static_cast<int>(c)] = to_byte(fill[c] * light);
-      }
+      for (const float value : fill) *pixel++ = to_byte(value * light);
     }
   }
 }
@@ -70,7 +69,7 @@ void draw_ellipse(image& picture, random_source& random) {
 void add_grain(image& picture, float amplitude, random_source& random) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < picture.pixels.size(); i += channels) {
-    if (i % (8 * channels) == 0) bits = random.next();
+    if (i % (std::size_t{8} * channels) == 0) bits = random.next();
     const float grain = (static_cast<float>(bits & 0xFFU) / 127.5F - 1.0F) * amplitude;
     bits >>= 8U;
     for (std::size_t c = i; c < i + channels; ++c) {

@@ -27,6 +27,8 @@ struct image {
     return pixels.data() + static_cast<std::size_t>(y) * row_bytes();
   }
 
+  std::uint8_t* pixel(int x, int y) { return row(y) + static_cast<std::size_t>(x) * channels; }
+
   int width = 0;
   int height = 0;
   std::vector<std::uint8_t> pixels;

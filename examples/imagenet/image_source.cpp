@@ -1,9 +1,8 @@
 #include "imagenet/image_source.hpp"
 
-#include <stdlib.h>
-
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <string>

@@ -41,8 +41,8 @@ class axis {
  private:
   /// The triangle filter around `center`, cut off at the image's edge; its weights add up to 1.
   taps make_taps(double center, int in, float* weights) const {
-    const int first = std::max(0, static_cast<int>(center - radius_ + 0.5));
-    const int end = std::min(in, static_cast<int>(center + radius_ + 0.5));
+    const int first = std::max(0, static_cast<int>(std::lround(center - radius_)));
+    const int end = std::min(in, static_cast<int>(std::lround(center + radius_)));
     double sum = 0;
     for (int i = first; i < end; ++i) sum += triangle(i, center);
     for (int i = first; i < end; ++i) {

@@ -11,14 +11,15 @@
 
 namespace imagenet {
 
-/// Owns a mapping, zeroed at first, page-aligned.
+/// Owns a mapping, zeroed at first, page-aligned. All of it is there from the start, so that no
+/// batch pays for being the first in its place.
 class shared_memory {
  public:
   /// Errors: std::system_error when there is not so much memory.
   explicit shared_memory(std::size_t size_bytes)
       : size_bytes_{size_bytes},
-        begin_{
-            mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)} {
+        begin_{mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)} {
     if (begin_ == MAP_FAILED) {
       throw std::system_error{errno, std::generic_category(),
                               "no " + std::to_string(size_bytes >> 20U) + " MiB for the batches"};

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -8,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -171,13 +171,13 @@ class worker_processes : public workers {
     std::_Exit(status);  // what else there is to tidy up is the parent's
   }
 
-  [[noreturn]] void throw_failed(process& p) {
+  [[noreturn]] static void throw_failed(process& p) {
     const std::string which = "worker process " + std::to_string(p.pid);
     const std::string how = wait_for(p);
     throw std::runtime_error{which + (how.empty() ? " ended too early" : " " + how)};
   }
 
-  std::string wait_for(process& p) {
+  static std::string wait_for(process& p) {
     p.tasks = file_descriptor{-1};
     int status = 0;
     while (waitpid(p.pid, &status, 0) < 0 && errno == EINTR) {
