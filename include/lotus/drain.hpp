@@ -29,11 +29,11 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  bool beyond(const commit_point& c) const noexcept {
-    for (std::size_t i = 0; i < lanes; ++i) {
-      if (head[i] != c.tail[i]) return true;
-    }
-    return false;
+  /// How many records are complete and not in the logs.
+  std::uint64_t beyond(const commit_point& c) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
+    return count;
   }
 };
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 #include "lotus/config.hpp"
 
@@ -19,7 +19,7 @@ enum class full_ring {
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_<N> and run/lotustrace_log_worker_pid_<N>.
-  std::string_view log_file = "lotustrace_log";
+  std::string log_file = "lotustrace_log";
   full_ring when_full = full_ring::drain;
   /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
   std::uint32_t ring_records = 8192;

@@ -178,13 +178,10 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
     log_appender logs{directory, file.header().prefix, ring, opened};
     logs.undo_torn();
     const lane_heads heads{ring};
-    std::uint64_t before = 0;
-    for (std::size_t i = 0; i < lanes; ++i) before += heads.head[i] - ring.committed().tail[i];
+    const std::uint64_t before = heads.beyond(ring.committed());
     const auto names = [&](std::uint64_t id) { return file.line_start(id); };
     const int failed = drain_ring(ring, heads, file.clock(), names, logs, buffer);
-    std::uint64_t left = 0;
-    for (std::size_t i = 0; i < lanes; ++i) left += heads.head[i] - ring.committed().tail[i];
-    result.records += before - left;
+    result.records += before - heads.beyond(ring.committed());
     if (failed != 0) error = failed;
     opened.close_all();
   });

@@ -1,0 +1,74 @@
+#include <thread>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::log_line;
+
+TEST_CASE("batches are logged where and as the format says") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  std::uint32_t worker_tid = 0;
+  std::thread{[&] {
+    worker_tid = static_cast<std::uint32_t>(gettid());
+    LOTUS_BATCH_PREPROCESSED(7);
+    LOTUS_SCOPE("Loader");
+  }}.join();
+  LOTUS_BATCH_QUEUED(8U);
+  {
+    LOTUS_BATCH_WAIT(std::size_t{6});
+    LOTUS_BATCH_ARRIVED(7);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  LOTUS_BATCH_CONSUMED(6);
+  lotus::stop();
+
+  const auto lines = support::read_logs(run.path());
+  REQUIRE(lines.size() == 6);
+  const auto find = [&](const std::string& name) {
+    for (const log_line& l : lines) {
+      if (l.name == name) return l;
+    }
+    FAIL("no " << name);
+    return log_line{};
+  };
+  const auto main_tid = static_cast<std::uint32_t>(gettid());
+  CHECK(find("SBatchPreprocessed_7").role == "worker");
+  CHECK(find("SBatchPreprocessed_7").tid == worker_tid);
+  CHECK(find("SLoader").tid == worker_tid);
+  for (const char* name : {"SBatchQueued_8", "SBatchWait_6", "SBatchWait_7", "SBatchConsumed_6"}) {
+    CHECK(find(name).role == "main");
+    CHECK(find(name).tid == main_tid);
+  }
+  CHECK(find("SBatchWait_6").duration_ns >= 2'000'000);
+  CHECK(find("SBatchWait_7").duration_ns == 1000);
+  CHECK(find("SBatchConsumed_6").duration_ns == 1000);
+  CHECK(find("SBatchQueued_8").duration_ns == 1000);
+  CHECK(find("SBatchWait_6").start_ns <= find("SBatchWait_7").start_ns);
+  CHECK(find("SBatchWait_6").end_ns() <= find("SBatchConsumed_6").start_ns);
+}
+
+TEST_CASE("one thread that preprocesses and consumes has both files") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  for (int i = 0; i < 3; ++i) {
+    LOTUS_BATCH_WAIT(i);
+    LOTUS_BATCH_PREPROCESSED(i);
+  }
+  lotus::stop();
+  const auto lines = support::read_logs(run.path());
+  CHECK(lines.size() == 6);
+  CHECK(support::count_files(run.path(), "lotustrace_log_main_pid_") == 1);
+  CHECK(support::count_files(run.path(), "lotustrace_log_worker_pid_") == 1);
+}
+
+TEST_CASE("batch macros do nothing while nothing is recorded") {
+  LOTUS_BATCH_WAIT(1);
+  LOTUS_BATCH_PREPROCESSED(1);
+  LOTUS_BATCH_ARRIVED(1);
+  LOTUS_BATCH_CONSUMED(1);
+  LOTUS_BATCH_QUEUED(1);
+  CHECK(lotus::dropped() == 0);
+}

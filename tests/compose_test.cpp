@@ -1,0 +1,155 @@
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::count_named;
+
+namespace image {
+
+template <class T>
+struct Scale {
+  T by;
+  T operator()(T x) const { return x * by; }
+};
+struct AddOne {
+  void operator()(int& x) const { ++x; }
+};
+
+}  // namespace image
+
+namespace {
+
+int twice(int x) {
+  return 2 * x;
+}
+
+/// Counts how often it is copied.
+struct tracked {
+  int copies = 0;
+  std::vector<int> payload = std::vector<int>(10);
+  tracked() = default;
+  tracked(const tracked& o) : copies{o.copies + 1}, payload{o.payload} {}
+  tracked(tracked&&) = default;
+  tracked& operator=(const tracked&) = delete;
+  tracked& operator=(tracked&&) = default;
+};
+
+std::vector<support::log_line> recorded(const support::temp_directory& run) {
+  lotus::stop();
+  return support::read_logs(run.path());
+}
+
+}  // namespace
+
+TEST_CASE("compose calls one after another, and names come from types unless given") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  auto t = lotus::compose(image::Scale<int>{3}, image::AddOne{}, lotus::op("Twice", twice), twice,
+                          [](int x) { return std::to_string(x); });
+  CHECK(t(2) == "28");
+  const auto lines = recorded(run);
+  std::vector<std::string> names;
+  for (const auto& l : lines) names.push_back(l.name);
+  CHECK(names == std::vector<std::string>{"SScale", "SAddOne", "STwice", "Sfunction", "Slambda",
+                                          "STransform"});
+}
+
+TEST_CASE("neighbours share clock reads and STransform takes none") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  auto t = lotus::compose(lotus::op("a", twice), lotus::op("b", twice), lotus::op("c", twice));
+  for (int i = 0; i < 100; ++i) t(i);
+  const auto lines = recorded(run);
+  REQUIRE(lines.size() == 400);
+  for (std::size_t i = 0; i < lines.size(); i += 4) {
+    CHECK(lines[i].end_ns() == lines[i + 1].start_ns);
+    CHECK(lines[i + 1].end_ns() == lines[i + 2].start_ns);
+    CHECK(lines[i + 3].name == "STransform");
+    CHECK(lines[i + 3].start_ns == lines[i].start_ns);
+    CHECK(lines[i + 3].end_ns() == lines[i + 2].end_ns());
+  }
+}
+
+TEST_CASE("values move through and are never copied") {
+  auto t = lotus::compose([](tracked v) { return v; }, [](tracked&& v) { return std::move(v); },
+                          [](tracked& v) { v.payload[0] = 5; });
+  const tracked out = t(tracked{});
+  CHECK(out.copies == 0);
+  CHECK(out.payload[0] == 5);
+  auto unique = lotus::compose([](std::unique_ptr<int> p) { return p; });
+  CHECK(*unique(std::make_unique<int>(4)) == 4);
+  // What the caller keeps is copied once and left alone.
+  const tracked kept;
+  CHECK(t(kept).copies == 1);
+}
+
+TEST_CASE("without recording, compose still computes; an empty one gives the value back") {
+  auto t = lotus::compose(twice, twice);
+  CHECK(t(1) == 4);
+  CHECK(lotus::compose()(7) == 7);
+}
+
+TEST_CASE("an operation that throws is logged up to there, with STransform") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  auto t =
+      lotus::compose(lotus::op("Good", twice),
+                     lotus::op("Bad", [](int) -> int { throw std::runtime_error("broken image"); }),
+                     lotus::op("Never", twice));
+  CHECK_THROWS_WITH(t(1), "broken image");
+  CHECK_THROWS(t(1));
+  const auto lines = recorded(run);
+  CHECK(lines.size() == 6);
+  CHECK(count_named(lines, "SGood") == 2);
+  CHECK(count_named(lines, "SBad") == 2);
+  CHECK(count_named(lines, "SNever") == 0);
+  CHECK(count_named(lines, "STransform") == 2);
+}
+
+TEST_CASE("a chain put together at run time does the same") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  lotus::chain<int> c;
+  CHECK(c(3) == 3);
+  c.add("Resize", twice).add("AddOne", image::AddOne{});
+  for (const char* name : {"x", "y"}) c.add(name, twice);
+  CHECK(c.size() == 4);
+  CHECK(c(1) == 12);
+  const auto lines = recorded(run);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[1].name == "SAddOne");
+  for (std::size_t i = 0; i + 2 < lines.size(); ++i)
+    CHECK(lines[i].end_ns() == lines[i + 1].start_ns);
+  CHECK(lines[4].name == "STransform");
+}
+
+TEST_CASE("laps time straight code by its ends") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  {
+    lotus::laps lap;
+    twice(1);
+    lap("Decode");
+    twice(2);
+    lap("Crop");
+  }
+  { const lotus::laps nothing; }
+  const auto lines = recorded(run);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].name == "SDecode");
+  CHECK(lines[1].name == "SCrop");
+  CHECK(lines[0].end_ns() == lines[1].start_ns);
+  CHECK(lines[2].name == "STransform");
+  CHECK(lines[2].end_ns() == lines[1].end_ns());
+}
+
+TEST_CASE("a composed transform can be copied for each worker") {
+  auto first = lotus::compose(image::Scale<int>{3});
+  auto second = first;
+  CHECK(second(2) == 6);
+}
