@@ -1,0 +1,178 @@
+// libtorch's data loader, with its batches logged.
+#ifndef LOTUS_TORCH_DATA_LOADER_HPP
+#define LOTUS_TORCH_DATA_LOADER_HPP
+
+#include <torch/data/dataloader.h>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "lotus/config.hpp"
+#include "lotus/torch/batch_log.hpp"
+#include "lotus/torch/logging_sequencer.hpp"
+#include "lotus/torch/numbered_dataset.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace torch {
+namespace detail {
+
+/// libtorch 1.13 and 2.0 have an optional of their own, later ones std's; this is theirs.
+template <class Optional, class T>
+struct optional_like;
+template <template <class> class Optional, class Any, class T>
+struct optional_like<Optional<Any>, T> {
+  using type = Optional<T>;
+};
+using optional_size =
+    std::decay_t<decltype(std::declval<const ::torch::data::DataLoaderOptions&>().max_jobs())>;
+template <class T>
+using optional = typename optional_like<optional_size, T>::type;
+
+template <class Dataset, class Batch, class Request>
+using loader_base = ::torch::data::DataLoaderBase<numbered_dataset<Dataset, Request>, Batch,
+                                                  numbered_request<Request>>;
+
+/// What loaders of stateless and of stateful datasets share: they number requests, and watch the
+/// results of each epoch.
+template <class Dataset, class Batch, class Request>
+class logging_loader : public loader_base<Dataset, Batch, Request> {
+  using base = loader_base<Dataset, Batch, Request>;
+
+ protected:
+  using dataset_type = numbered_dataset<Dataset, Request>;
+
+  logging_loader(::torch::data::DataLoaderOptions options, bool every_request_yields)
+      : base{std::move(options)}, log_{every_request_yields} {}
+
+  consumer_log* log_of_inline_making() noexcept {
+    return this->options_.workers == 0 ? &log_ : nullptr;
+  }
+
+  void reset() override {
+    log_.begin_epoch();
+    next_batch_ = 0;
+    base::reset();
+    this->sequencer_ = std::make_unique<logging_sequencer<typename base::Result>>(
+        std::move(this->sequencer_), this->options_.enforce_ordering, log_);
+  }
+
+  /// The request of the batch that comes next; the base sends it off at once, under this number.
+  numbered_request<Request> numbered(Request request) {
+    log_.queued(next_batch_);
+    return {std::move(request), next_batch_++};
+  }
+
+ private:
+  consumer_log log_;
+  std::size_t next_batch_ = 0;
+};
+
+}  // namespace detail
+
+/// As ::torch::data::StatelessDataLoader; made by make_data_loader().
+template <class Dataset, class Sampler>
+class stateless_data_loader final
+    : public detail::logging_loader<Dataset, typename Dataset::BatchType,
+                                    typename Sampler::BatchRequestType> {
+  using base = detail::logging_loader<Dataset, typename Dataset::BatchType,
+                                      typename Sampler::BatchRequestType>;
+  using typename base::dataset_type;
+
+ public:
+  /// @param dataset  each worker gets a copy.
+  stateless_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options)
+      : base{std::move(options), true}, sampler_{std::move(sampler)} {
+    dataset_type source{std::move(dataset), this->log_of_inline_making()};
+    for (std::size_t i = 0; i < this->options_.workers; ++i) {
+      this->workers_.emplace_back([this, source]() mutable { this->worker_thread(source); });
+    }
+    if (this->options_.workers == 0) {
+      this->main_thread_dataset_ = std::make_unique<dataset_type>(std::move(source));
+    }
+  }
+
+ private:
+  void reset() override {
+    sampler_.reset();
+    base::reset();
+  }
+
+  detail::optional<typename base::BatchRequestType> get_batch_request() override {
+    auto indices = sampler_.next(this->options_.batch_size);
+    if (!indices) return {};
+    if (this->options_.drop_last && indices->size() < this->options_.batch_size) return {};
+    TORCH_INTERNAL_ASSERT(indices->size() > 0);
+    return this->numbered(std::move(*indices));
+  }
+
+  Sampler sampler_;
+};
+
+/// As ::torch::data::StatefulDataLoader; made by make_data_loader().
+template <class Dataset>
+class stateful_data_loader final
+    : public detail::logging_loader<Dataset, typename Dataset::BatchType::value_type,
+                                    typename Dataset::BatchRequestType> {
+  using base = detail::logging_loader<Dataset, typename Dataset::BatchType::value_type,
+                                      typename Dataset::BatchRequestType>;
+  using typename base::dataset_type;
+
+ public:
+  /// @param dataset  shared by all workers.
+  stateful_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options)
+      : base{std::move(options), false} {
+    this->main_thread_dataset_ =
+        std::make_unique<dataset_type>(std::move(dataset), this->log_of_inline_making());
+    for (std::size_t i = 0; i < this->options_.workers; ++i) {
+      this->workers_.emplace_back([this] { this->worker_thread(*this->main_thread_dataset_); });
+    }
+  }
+
+ private:
+  void reset() override {
+    this->main_thread_dataset_->reset();
+    base::reset();
+  }
+
+  detail::optional<typename base::BatchRequestType> get_batch_request() override {
+    return this->numbered(this->options_.batch_size);
+  }
+};
+
+/// The same as ::torch::data::make_data_loader, in arguments, use, batches and errors, for all of
+/// its overloads, and logs for each batch: "SBatchPreprocessed_i" on the worker that makes it,
+/// "SBatchQueued_i", "SBatchWait_i" and "SBatchConsumed_i" on the thread that iterates. A batch
+/// whose making throws is logged as the others are, up to the exception. Cost: six records a batch
+/// at most, and moving a number with each request.
+template <class Dataset, class Sampler>
+std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
+make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
+      std::move(dataset), std::move(sampler), std::move(options));
+}
+
+/// The same with a sampler made for the size of the dataset, which it must know.
+template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
+std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
+                 std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
+make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
+  const auto size = dataset.size();
+  TORCH_CHECK(size.has_value(), "The dataset must know its size for a sampler to be made for it");
+  // Not by a call of the other overload: torch::data has one that would match as well.
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
+      std::move(dataset), Sampler(*size), std::move(options));
+}
+
+/// The same for a stateful dataset. Requests that find it at its end are not logged.
+template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
+std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
+    Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
+  return std::make_unique<stateful_data_loader<Dataset>>(std::move(dataset), std::move(options));
+}
+
+}  // namespace torch
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_TORCH_DATA_LOADER_HPP

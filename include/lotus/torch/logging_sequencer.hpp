@@ -1,0 +1,72 @@
+// Between a data loader and the batches that its workers send: logs waits and arrivals.
+#ifndef LOTUS_TORCH_LOGGING_SEQUENCER_HPP
+#define LOTUS_TORCH_LOGGING_SEQUENCER_HPP
+
+#include <torch/data/detail/sequencers.h>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "lotus/batch.hpp"
+#include "lotus/config.hpp"
+#include "lotus/torch/batch_log.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace torch::detail {
+
+/// Leaves the order to another sequencer and watches what goes in and out. One for each epoch.
+/// Thread safety: the consumer's thread only.
+template <class Result>
+class logging_sequencer final : public ::torch::data::detail::sequencers::Sequencer<Result> {
+ public:
+  using sequencer = ::torch::data::detail::sequencers::Sequencer<Result>;
+  using typename sequencer::ResultProducer;
+  using optional_result = typename ResultProducer::result_type;
+
+  /// @param order    who decides which result is next.
+  /// @param ordered  whether that is the order of the batch numbers.
+  /// @param log      borrowed.
+  logging_sequencer(std::unique_ptr<sequencer> order, bool ordered, consumer_log& log)
+      : order_{std::move(order)}, ordered_{ordered}, log_{log} {}
+
+  /// Exceptions of `next_result` (a timeout) pass through; the wait then goes on with the next
+  /// call.
+  optional_result next(ResultProducer next_result) override {
+    log_.begin_wait();
+    optional_result result = order_->next([&] {
+      optional_result arrived = next_result();
+      if (arrived && yields(*arrived)) on_arrival(arrived->sequence_number);
+      return arrived;
+    });
+    if (!result) return result;
+    ++awaited_;
+    if (yields(*result)) {
+      log_.handed_over(result->sequence_number);
+    } else {
+      log_.yielded_nothing(result->sequence_number);
+    }
+    return result;
+  }
+
+ private:
+  static bool yields(const Result& result) { return result.batch || result.exception; }
+
+  void on_arrival(std::size_t batch) noexcept {
+    if (ordered_ && batch != awaited_) {
+      batch_arrived(batch);
+    } else {
+      log_.end_wait(batch);
+    }
+  }
+
+  std::unique_ptr<sequencer> order_;
+  bool ordered_;
+  std::size_t awaited_ = 0;  ///< where ordered: the number of the next batch
+  consumer_log& log_;
+};
+
+}  // namespace torch::detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_TORCH_LOGGING_SEQUENCER_HPP
