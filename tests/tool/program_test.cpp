@@ -24,13 +24,21 @@ result call(const temp_dir& dir, const std::string& arguments) {
 
 TEST_CASE("wrong use is status 2, with a line on stderr") {
   const temp_dir dir;
-  for (const auto* arguments : {"", "nonsense", "viz", "viz x", "stats", "stats x --nonsense"}) {
+  for (const auto* arguments :
+       {"", "nonsense", "viz", "viz x --format nonsense", "stats", "stats x --nonsense"}) {
     INFO(arguments);
     const result r = call(dir, arguments);
     CHECK(r.status == 2);
     CHECK(r.out.empty());
     CHECK_FALSE(r.err.empty());
   }
+}
+
+TEST_CASE("viz without a place to write is wrong use") {
+  const temp_dir dir;
+  const result r = call(dir, "viz '" + traces() + "/quirks/good'");
+  CHECK(r.status == 2);
+  CHECK(contains(r.err, "-o FILE"));
 }
 
 TEST_CASE("help and version go to stdout") {

@@ -75,7 +75,12 @@ const char* blame(std::string_view text) noexcept {
                         "DURATION is not a whole number of nanoseconds", "DURATION is out of range",
                         duration);
   }
-  return what != nullptr ? what : "START + DURATION is out of range";
+  if (what != nullptr) return what;
+  if (duration > INT64_MAX - start) return "START + DURATION is out of range";
+  log_line line;
+  line.name = text.substr(0, first);
+  what = classify_batch(line);
+  return what != nullptr ? what : "a newline stands in the name";
 }
 
 }  // namespace lotus::tool::detail

@@ -68,6 +68,14 @@ void read_log(const log_file& file, diagnostics* said, OnRecord&& on_record) {
     const char* const block_end = p + block.size();
     while (p != block_end) {
       ++odd.lines;
+      // Nearly every line is a plain record, and its end is found by reading it.
+      const char* const behind = read_record(p, block_end, record);
+      if (behind != nullptr && behind != block_end && *behind == '\n') {
+        odd.blanks |= record.blanks;
+        on_record(record);
+        p = behind + 1;
+        continue;
+      }
       const auto* newline =
           static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(block_end - p)));
       const char* line_end = newline != nullptr ? newline : block_end;

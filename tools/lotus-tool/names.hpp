@@ -46,7 +46,27 @@ class raw_name_table {
   };
 
   static bool same(const std::string& a, std::string_view b) noexcept {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+    return a.size() == b.size() && equal(a.data(), b.data(), a.size());
+  }
+
+  /// As memcmp() == 0, without the call: names are short.
+  static bool equal(const char* a, const char* b, std::size_t n) noexcept {
+    if (n < 8) {
+      for (; n > 0; --n, ++a, ++b) {
+        if (*a != *b) return false;
+      }
+      return true;
+    }
+    std::uint64_t x = 0;
+    std::uint64_t y = 0;
+    for (std::size_t at = 0; at + 8 < n; at += 8) {
+      std::memcpy(&x, a + at, 8);
+      std::memcpy(&y, b + at, 8);
+      if (x != y) return false;
+    }
+    std::memcpy(&x, a + n - 8, 8);  // the last eight, whatever of them was compared already
+    std::memcpy(&y, b + n - 8, 8);
+    return x == y;
   }
 
   /// A multiplicative hash over words of 8 bytes, made for short names.

@@ -225,8 +225,8 @@ json_scan scan_json(const std::string& path) {
   byte_stream stream(path);
   trace_handler handler(stream, scan.trace);
   rapidjson::Reader reader;
-  // Iterative, so that deep nesting cannot exhaust the stack. Numbers stay text, so that none
-  // is out of range. The profiler is known to write NaN and Infinity.
+  // Iterative, so that deep nesting cannot exhaust the stack. Numbers stay text: few are wanted.
+  // The profiler is known to write NaN and Infinity.
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = reader.Parse<flags>(stream, handler);

@@ -1,0 +1,255 @@
+#include "map/attribute.hpp"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "map/counters.hpp"
+#include "map/mapping.hpp"
+#include "map/table_text.hpp"
+#include "names.hpp"
+#include "run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// An operation that a function runs for, and the function's share inside it.
+using users = std::map<std::string, double>;
+
+/// Finds the users of a counted function. Names are compared exactly first; then normalised.
+class function_index {
+ public:
+  explicit function_index(const mapping& m) {
+    for (const auto& [op, use] : m.ops) {
+      for (const auto& [key, function] : use.functions) {
+        const std::size_t bar = key.rfind('|');
+        const std::string name = key.substr(0, bar);
+        const std::string module = comparable_module(key.substr(bar + 1));
+        add(exact_, name, module, op, function.share);
+        add(normal_, comparable_function(name), module, op, function.share);
+      }
+    }
+  }
+
+  /// Null when the mapping does not know the function.
+  std::optional<users> find(const counted_function& counted) const {
+    auto found = find_in(exact_, counted.function, counted.module);
+    if (!found) found = find_in(normal_, comparable_function(counted.function), counted.module);
+    return found;
+  }
+
+ private:
+  using by_module = std::map<std::string, users>;
+  using by_name = std::map<std::string, by_module>;
+
+  static void add(by_name& to, const std::string& name, const std::string& module,
+                  const std::string& op, double share) {
+    to[name][module][op] += share;
+  }
+
+  static std::optional<users> find_in(const by_name& names, const std::string& name,
+                                      const std::string& module) {
+    const auto at = names.find(name);
+    if (at == names.end()) return std::nullopt;
+    const std::string wanted = comparable_module(module);
+    users all;
+    bool any = false;
+    for (const auto& [known, ops] : at->second) {
+      // Either side may not know its module; VTune's window shows none.
+      if (!wanted.empty() && !known.empty() && known != wanted) continue;
+      any = true;
+      for (const auto& [op, share] : ops) all[op] += share;
+    }
+    if (!any) return std::nullopt;
+    return all;
+  }
+
+  by_name exact_;
+  by_name normal_;
+};
+
+/// What an operation's claim on a function is: its time, or that times the function's share of it.
+double claim(const elapsed_by_op& elapsed, const std::string& op, double share, weighting weights) {
+  const auto time = elapsed.find(op);
+  const double total = time == elapsed.end() ? 0 : time->second;
+  return weights == weighting::mix ? total * share : total;
+}
+
+/// Adds a function's numbers, `weight` of them; shares of clockticks are multiplied by these.
+void add_weighted(const counter_table& counters, const counted_function& counted, double weight,
+                  std::vector<double>& to) {
+  const auto clockticks = counters.find("Clockticks");
+  to.resize(counters.metrics.size());
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const bool share = counters.metrics[i].kind == metric_kind::share && clockticks;
+    to[i] += weight * counted.values[i] * (share ? counted.values[*clockticks] / 100 : 1);
+  }
+}
+
+using elapsed_by_config = std::map<std::string, elapsed_by_op>;
+
+/// config,op,op,… with a row per configuration.
+elapsed_by_config read_elapsed(const std::string& path) {
+  const std::string text = read_text(path);
+  text_lines lines(text);
+  std::string_view line;
+  std::optional<table_head> head;
+  elapsed_by_config configs;
+  while (lines.next(line)) {
+    if (trimmed(line).empty()) continue;
+    const std::vector<std::string> fields = split_fields(line, ',');
+    if (!head) {
+      head.emplace(fields);
+      if (fields.size() < 2) {
+        throw input_error(at_line(path, lines.number(), "expected config,operation,operation,…"));
+      }
+      continue;
+    }
+    if (fields.size() != head->names().size()) {
+      throw input_error(at_line(path, lines.number(), "other fields than its head has columns"));
+    }
+    for (std::size_t c = 1; c < fields.size(); ++c) {
+      const auto seconds = number_in(fields[c]);
+      if (!seconds || *seconds < 0) {
+        throw input_error(
+            at_line(path, lines.number(), "'" + fields[c] + "' is not a number of seconds"));
+      }
+      configs[fields[0]][head->names()[c]] = *seconds;
+    }
+  }
+  if (configs.empty()) throw input_error(path + ": no row in it");
+  return configs;
+}
+
+elapsed_by_config trace_elapsed(const std::string& dir, std::string_view prefix,
+                                diagnostics& said) {
+  elapsed_by_config configs;
+  for (const run_files& run : find_runs(dir, prefix, said)) {
+    name_table names;
+    std::map<std::uint32_t, std::int64_t> total_ns;
+    scan_run(run, said, [&](std::size_t, const log_line& line) {
+      total_ns[names.id(line.name)] += line.duration_ns;
+    });
+    const std::string config = run.dir.substr(run.dir.find_last_of('/') + 1);
+    for (const auto& [name, ns] : total_ns) {
+      configs[config][names.name(name).substr(1)] += static_cast<double>(ns) * 1e-9;
+    }
+  }
+  return configs;
+}
+
+/// The digits at the end: "b1024_gpu4_dataloader20" and "20" name the same configuration.
+std::string_view number_at_end(std::string_view text) {
+  const std::size_t last = text.find_last_not_of("0123456789");
+  return last == std::string_view::npos ? text : text.substr(last + 1);
+}
+
+const elapsed_by_op& of_config(const elapsed_by_config& configs, const std::string& name) {
+  const auto exact = configs.find(name);
+  if (exact != configs.end()) return exact->second;
+  if (configs.size() == 1) return configs.begin()->second;
+  const elapsed_by_op* found = nullptr;
+  const std::string_view number = number_at_end(name);
+  for (const auto& [config, elapsed] : configs) {
+    if (number.empty() || number_at_end(config) != number) continue;
+    if (found != nullptr) throw input_error(name + ": two configurations end in the same number");
+    found = &elapsed;
+  }
+  if (found == nullptr) {
+    throw input_error(name + ": no elapsed times for this configuration; its name or the number at "
+                             "its end must be one of theirs");
+  }
+  return *found;
+}
+
+}  // namespace
+
+attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
+                      weighting weights) {
+  attribution result;
+  result.name = counters.name;
+  result.metrics = counters.metrics;
+  result.outside.resize(counters.metrics.size());
+  users everyone;
+  for (const auto& [op, use] : m.ops) {
+    result.ops[op].resize(counters.metrics.size());
+    everyone[op] = 1;
+  }
+  const function_index index(m);
+  for (const counted_function& counted : counters.functions) {
+    const auto found =
+        counters.whole_process ? std::optional<users>(everyone) : index.find(counted);
+    double sum = 0;
+    if (found) {
+      for (const auto& [op, share] : *found) sum += claim(elapsed, op, share, weights);
+    }
+    // Known, but all its operations took no time: nobody can claim it.
+    if (sum <= 0) {
+      add_weighted(counters, counted, 1, result.outside);
+      continue;
+    }
+    for (const auto& [op, share] : *found) {
+      add_weighted(counters, counted, claim(elapsed, op, share, weights) / sum, result.ops[op]);
+    }
+  }
+  return result;
+}
+
+double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index) {
+  const auto value_of = [&](std::string_view name) {
+    for (std::size_t i = 0; i < a.metrics.size(); ++i) {
+      if (a.metrics[i].name == name) return values[i];
+    }
+    return 0.0;
+  };
+  const auto ratio = [](double a_value, double b_value) {
+    return b_value > 0 ? a_value / b_value : 0;
+  };
+  const double clockticks = value_of("Clockticks");
+  switch (a.metrics[index].kind) {
+    case metric_kind::share:
+      return clockticks > 0 ? 100 * values[index] / clockticks : values[index];
+    case metric_kind::cpi:
+      return ratio(clockticks, value_of("Instructions Retired"));
+    case metric_kind::frequency:
+      return ratio(clockticks, value_of("CPU Time")) * 1e-9;
+    case metric_kind::sum:
+      break;
+  }
+  return values[index];
+}
+
+int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  if (options.trace.empty() == options.elapsed.empty()) {
+    throw usage_error("give the operations' times: either --trace DIR or --elapsed FILE");
+  }
+  const mapping m = read_mapping(options.mapping);
+  if (options.weights == weighting::mix && !m.has_shares()) {
+    throw input_error(options.mapping +
+                      ": has no shares of functions inside operations, which --weights mix needs; "
+                      "make it with 'lotus-tool map build' or take --weights elapsed");
+  }
+  const elapsed_by_config configs = options.elapsed.empty()
+                                        ? trace_elapsed(options.trace, options.prefix, said)
+                                        : read_elapsed(options.elapsed);
+  std::vector<attribution> all;
+  for (const std::string& path : options.counters) {
+    const counter_table counters = read_counters(path);
+    all.push_back(attribute(counters, m, of_config(configs, counters.name), options.weights));
+  }
+  print_attributions(all, options.print, out);
+  out.flush();
+  if (!out) throw input_error("standard output: cannot be written");
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

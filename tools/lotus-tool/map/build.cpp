@@ -1,0 +1,107 @@
+#include "map/build.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "log_files.hpp"
+#include "map/function_report.hpp"
+#include "map/mapping.hpp"
+#include "output_file.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The entries of a directory in natural order. Throws input_error.
+std::vector<fs::directory_entry> entries_of(const std::string& dir) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+    entries.push_back(*at);
+  }
+  if (error) throw input_error(dir + ": cannot be read: " + error.message());
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return natural_less(a.path().native(), b.path().native());
+  });
+  return entries;
+}
+
+/// The last part of a path that has a name, also of "dir/" and ".".
+std::string name_of(const std::string& dir) {
+  std::error_code ignored;
+  const fs::path whole = fs::weakly_canonical(dir, ignored);
+  return whole.has_filename() ? whole.filename().string()
+                              : whole.parent_path().filename().string();
+}
+
+/// Adds one folder's reports; returns how many.
+std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
+                       mapping_builder& to, diagnostics& said) {
+  std::size_t reports = 0;
+  for (const fs::directory_entry& entry : entries) {
+    std::error_code ignored;
+    if (!entry.is_regular_file(ignored) || !is_report_name(entry.path().filename().native())) {
+      continue;
+    }
+    for (const auto& [own_op, report] : read_reports(entry.path().string(), said)) {
+      to.add(own_op.empty() ? op : own_op, report);
+      ++reports;
+    }
+  }
+  return reports;
+}
+
+}  // namespace
+
+void add_reports(const std::string& dir, mapping_builder& to, diagnostics& said) {
+  const std::vector<fs::directory_entry> entries = entries_of(dir);
+  std::size_t reports = add_folder(entries, name_of(dir), to, said);
+  for (const fs::directory_entry& entry : entries) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory(ignored) || name.front() == '.') continue;
+    const std::size_t added = add_folder(entries_of(entry.path().string()), name, to, said);
+    if (added == 0) said.note(entry.path().string() + ": no report in it");
+    reports += added;
+  }
+  if (reports == 0) {
+    throw input_error(dir + ": no report in it; expected a folder per operation, a report per run");
+  }
+}
+
+void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
+  if (m.ops.empty()) throw input_error("no operation was seen in any report");
+  if (!output.empty()) {
+    output_file file(output, out);
+    write_mapping(m, file);
+    file.commit();
+  }
+  if (print == print_as::csv) {
+    print_mapping_csv(m, out);
+  } else if (print == print_as::json) {
+    output_file standard_output("-", out);
+    write_mapping(m, standard_output);
+    standard_output.commit();
+  } else if (output != "-") {
+    print_mapping(m, out);
+  }
+  out.flush();
+  if (!out) throw input_error("standard output: cannot be written");
+}
+
+int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  mapping_builder builder;
+  for (const std::string& dir : options.dirs) add_reports(dir, builder, said);
+  hand_over(builder.build(options.rule), options.output, options.print, out);
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,200 @@
+#include "map/callgrind_reports.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "map/table_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::string& word : split_fields(trimmed(text), ' ')) {
+    if (!word.empty()) out.push_back(std::move(word));
+  }
+  return out;
+}
+
+bool begins_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+/// "(12) name" says that 12 stands for name from now on; "(12)" stands for it.
+const std::string& compressed_name(std::map<std::string, std::string>& known,
+                                   std::string_view text) {
+  if (text.empty() || text.front() != '(') return known[std::string(text)] = std::string(text);
+  const std::size_t close = text.find(')');
+  std::string& name = known[std::string(text.substr(0, close))];
+  const std::string_view given =
+      close == std::string_view::npos ? std::string_view{} : trimmed(text.substr(close + 1));
+  if (!given.empty()) name = given;
+  return name;
+}
+
+/// Reads the lines of one callgrind.out file.
+class profile_reader {
+ public:
+  profile_reader(const std::string& path, std::string_view text) : path_(path), lines_(text) {}
+
+  std::vector<callgrind_profile> all() {
+    std::string_view line;
+    while (lines_.next(line)) read(line);
+    finish_part();
+    return std::move(parts_);
+  }
+
+ private:
+  void read(std::string_view line) {
+    constexpr std::string_view trigger = "desc: Trigger: Client Request: ";
+    if (line.empty() || line.front() == '#') return;
+    if (begins_with(line, "part:")) return finish_part();
+    if (begins_with(line, trigger)) {
+      part_.operation = trimmed(line.substr(trigger.size()));
+    } else if (begins_with(line, "positions:")) {
+      positions_ = words(line.substr(10)).size();
+    } else if (begins_with(line, "events:")) {
+      part_.events = words(line.substr(7));
+    } else if (begins_with(line, "ob=")) {
+      module_ = compressed_name(modules_, line.substr(3));
+    } else if (begins_with(line, "fn=")) {
+      function_ = compressed_name(functions_, line.substr(3));
+    } else if (begins_with(line, "cfn=")) {
+      compressed_name(functions_, line.substr(4));
+    } else if (begins_with(line, "cob=")) {
+      compressed_name(modules_, line.substr(4));
+    } else if (begins_with(line, "calls=")) {
+      callee_follows_ = true;  // the next line's cost is that of the called function
+    } else if (line.find_first_of("0123456789+-*") == 0) {
+      add(line);
+    }
+  }
+
+  void add(std::string_view line) {
+    if (std::exchange(callee_follows_, false)) return;
+    const std::vector<std::string> fields = words(line);
+    if (part_.events.empty() || fields.size() > positions_ + part_.events.size()) {
+      throw input_error(at_line(path_, lines_.number(), "more numbers than events"));
+    }
+    auto& counts = part_.functions[{function_, module_}];
+    counts.resize(part_.events.size());
+    for (std::size_t i = positions_; i < fields.size(); ++i) {
+      std::uint64_t value = 0;
+      const char* const end = fields[i].data() + fields[i].size();
+      const auto [at, error] = std::from_chars(fields[i].data(), end, value);
+      if (error != std::errc{} || at != end) {
+        throw input_error(at_line(path_, lines_.number(), "'" + fields[i] + "' is not a count"));
+      }
+      counts[i - positions_] += value;
+    }
+  }
+
+  void finish_part() {
+    if (!part_.functions.empty()) parts_.push_back(part_);
+    part_.functions.clear();
+    part_.operation.clear();
+  }
+
+  std::string path_;
+  text_lines lines_;
+  std::map<std::string, std::string> modules_;
+  std::map<std::string, std::string> functions_;
+  std::string module_;
+  std::string function_;
+  std::size_t positions_ = 1;
+  bool callee_follows_ = false;
+  callgrind_profile part_;
+  std::vector<callgrind_profile> parts_;
+};
+
+/// Takes "36,000,015 (54.55%)" or "." from the front of `line`. False when it is none of them.
+bool take_count(std::string_view& line, std::uint64_t& value) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::size_t end = line.find_first_not_of("0123456789,.");
+  if (end == 0 || end == std::string_view::npos) return false;
+  const std::string_view digits = line.substr(0, end);
+  value = digits == "." ? 0 : static_cast<std::uint64_t>(number_in(digits).value_or(0));
+  line.remove_prefix(end);
+  const std::size_t next = line.find_first_not_of(' ');
+  if (next != std::string_view::npos && line[next] == '(' &&
+      line.substr(0, 12).find("%)") != std::string_view::npos) {
+    line.remove_prefix(line.find(')') + 1);
+  }
+  return true;
+}
+
+/// "file:function [object]", the object where it is known.
+std::pair<std::string, std::string> place_of(std::string_view text, const std::string& program) {
+  std::string module = program;
+  const std::size_t bracket = text.rfind(" [");
+  if (bracket != std::string_view::npos && text.back() == ']' && text[bracket + 2] == '/') {
+    module = text.substr(bracket + 2, text.size() - bracket - 3);
+    text = text.substr(0, bracket);
+  }
+  const std::size_t colon = text.find(':');
+  return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
+}
+
+}  // namespace
+
+bool looks_like_callgrind(std::string_view text) {
+  return begins_with(text, "# callgrind format") ||
+         (begins_with(text, "version:") &&
+          text.substr(0, 200).find("creator: callgrind") != std::string_view::npos);
+}
+
+std::vector<callgrind_profile> read_callgrind(const std::string& path, std::string_view text) {
+  return profile_reader(path, text).all();
+}
+
+bool looks_like_callgrind_annotate(std::string_view text) {
+  return text.substr(0, 1024).find("(creator: callgrind") != std::string_view::npos;
+}
+
+callgrind_profile read_callgrind_annotate(const std::string& path, std::string_view text) {
+  text_lines lines(text);
+  std::string_view line;
+  callgrind_profile profile;
+  std::string program;
+  bool in_table = false;
+  while (lines.next(line)) {
+    constexpr std::string_view target = "Profiled target:";
+    constexpr std::string_view shown = "Events shown:";
+    constexpr std::string_view trigger = "Trigger: Client Request: ";
+    if (begins_with(line, target)) {
+      const std::vector<std::string> command = words(line.substr(target.size()));
+      if (!command.empty()) program = command.front();
+    } else if (begins_with(line, shown)) {
+      profile.events = words(line.substr(shown.size()));
+    } else if (begins_with(line, trigger)) {
+      profile.operation = trimmed(line.substr(trigger.size()));
+    } else if (line.size() > 13 && line.substr(line.size() - 13) == "file:function") {
+      in_table = true;
+    } else if (in_table && begins_with(line, "-- ")) {
+      break;  // annotated sources follow
+    } else if (in_table && !trimmed(line).empty() && !begins_with(line, "----")) {
+      std::vector<std::uint64_t> values(profile.events.size());
+      std::string_view rest = line;
+      for (std::uint64_t& value : values) {
+        if (!take_count(rest, value)) {
+          throw input_error(at_line(path, lines.number(), "fewer counts than events"));
+        }
+      }
+      auto& counts = profile.functions[place_of(trimmed(rest), program)];
+      counts.resize(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) counts[i] += values[i];
+    }
+  }
+  if (!in_table) throw input_error(path + ": no table of functions in it");
+  return profile;
+}
+
+}  // namespace lotus::tool

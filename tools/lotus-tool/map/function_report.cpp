@@ -1,0 +1,77 @@
+#include "map/function_report.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "map/callgrind_reports.hpp"
+#include "map/sample_reports.hpp"
+#include "map/table_text.hpp"
+#include "map/vendor_reports.hpp"
+
+namespace lotus::tool {
+namespace {
+
+function_report instructions_of(const callgrind_profile& profile) {
+  function_report report;
+  report.unit = profile.events.empty() ? "Ir" : profile.events.front();
+  for (const auto& [place, counts] : profile.functions) {
+    if (!counts.empty()) {
+      report.add(place.first, place.second, static_cast<double>(counts.front()));
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+std::string function_key(std::string_view function, std::string_view module) {
+  const std::size_t slash = module.rfind('/');
+  if (slash != std::string_view::npos) module.remove_prefix(slash + 1);
+  return std::string(function) + '|' + std::string(module);
+}
+
+bool is_own_function(std::string_view function) noexcept {
+  // "lotus::v0_1::detail::wait_in_random_phase", also spelled with its parameters.
+  constexpr std::string_view start = "lotus::v";
+  return function.find("lotus_map_wait") != std::string_view::npos ||
+         (function.substr(0, start.size()) == start &&
+          function.find("::detail::") != std::string_view::npos);
+}
+
+bool is_report_name(std::string_view name) noexcept {
+  constexpr std::string_view json = ".json";
+  if (name.empty()) return false;
+  if (name.front() == '.') return is_samples_name(name);
+  return name.size() < json.size() || name.substr(name.size() - json.size()) != json;
+}
+
+reports_by_op read_reports(const std::string& path, diagnostics& said) {
+  if (is_samples_file(path)) return read_sample_reports(path, said);
+  const std::string text = read_text(path);
+  reports_by_op reports;
+  if (looks_like_callgrind(text)) {
+    for (const callgrind_profile& profile : read_callgrind(path, text)) {
+      reports.emplace(profile.operation, instructions_of(profile));
+    }
+  } else if (looks_like_callgrind_annotate(text)) {
+    const callgrind_profile profile = read_callgrind_annotate(path, text);
+    reports.emplace(profile.operation, instructions_of(profile));
+  } else if (looks_like_uprof(text)) {
+    reports.emplace("", read_uprof(path, text));
+  } else if (looks_like_perf(text)) {
+    reports.emplace("", read_perf(path, text));
+  } else if (looks_like_vtune(text)) {
+    reports.emplace("", read_vtune(path, text));
+  } else {
+    throw input_error(
+        path + ": not a report that is known; expected VTune's or uProf's CSV, perf report -t '|', "
+               "callgrind's profile, callgrind_annotate, or samples of the built-in collector");
+  }
+  return reports;
+}
+
+}  // namespace lotus::tool

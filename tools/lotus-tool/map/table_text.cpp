@@ -1,0 +1,90 @@
+#include "map/table_text.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+
+namespace lotus::tool {
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in || in.bad()) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    throw input_error(path + ": cannot be read: " + std::strerror(errno));
+  }
+  return text;
+}
+
+bool text_lines::next(std::string_view& line) noexcept {
+  if (rest_.empty()) return false;
+  const std::size_t end = rest_.find('\n');
+  line = rest_.substr(0, end);
+  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+std::vector<std::string> split_fields(std::string_view line, char delimiter) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quoted) {
+      if (c != '"') {
+        fields.back() += c;
+      } else if (i + 1 < line.size() && line[i + 1] == '"') {
+        fields.back() += line[++i];
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && fields.back().empty()) {
+      quoted = true;
+    } else if (c == delimiter) {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::optional<double> number_in(std::string_view text) {
+  std::string digits(trimmed(text));
+  digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end == digits.data()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::size_t> table_head::find(std::string_view name) const noexcept {
+  const auto at = std::find(names_.begin(), names_.end(), name);
+  if (at == names_.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - names_.begin());
+}
+
+std::string at_line(const std::string& path, std::size_t line, std::string_view what) {
+  return path + ':' + std::to_string(line) + ": " + std::string(what);
+}
+
+}  // namespace lotus::tool
