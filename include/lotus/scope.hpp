@@ -23,26 +23,25 @@ LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) n
   return id == 0 ? record_tag{} : record_tag{event_kind::operation, id};
 }
 
-/// A place in the source with a fixed name, and the name's id once it is known.
+/// A place in the source with a fixed name, and the name's tag once it is known.
 class call_site {
  public:
   explicit constexpr call_site(std::string_view name) noexcept : name_{name} {}
 
   record_tag tag() noexcept {
-    const std::uint32_t id = id_.load(std::memory_order_relaxed);
-    if (LOTUS_DETAIL_LIKELY(id != 0)) return {event_kind::operation, id};
-    return first_tag();
+    const record_tag known = tag_.load(std::memory_order_relaxed);
+    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag();
   }
 
  private:
   LOTUS_DETAIL_COLD record_tag first_tag() noexcept {
     const record_tag tag = operation_tag(name_);
-    id_.store(static_cast<std::uint32_t>(tag.value()), std::memory_order_relaxed);
+    tag_.store(tag, std::memory_order_relaxed);
     return tag;
   }
 
   std::string_view name_;
-  std::atomic<std::uint32_t> id_{0};
+  std::atomic<record_tag> tag_{record_tag{}};
 };
 
 /// The call site of the type `Here`, which has a static constexpr name(). A member of a hidden
@@ -64,12 +63,9 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  span() noexcept = default;
-
-  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
-    tag_ = tag;
-    begin_ticks_ = now_ticks();
-  }
+  /// @param tag  empty: nothing is recorded.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(record_tag tag) noexcept
+      : tag_{tag}, begin_ticks_{tag.empty() ? 0 : now_ticks()} {}
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
@@ -78,8 +74,8 @@ class span {
   }
 
  private:
-  std::uint64_t begin_ticks_ = 0;
   record_tag tag_;
+  std::uint64_t begin_ticks_;
 };
 
 }  // namespace detail
@@ -90,13 +86,12 @@ class scope : detail::span {
  public:
   /// @param name  interned by content: needs to live only for this call. Costs a hash and a
   /// look-up.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept {
-    if (detail::is_recording()) begin(detail::operation_tag(name));
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+      : span{detail::is_recording() ? detail::operation_tag(name) : detail::record_tag{}} {}
   /// With a name known when compiled: its id is looked up once.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept {
-    if (detail::is_recording()) begin(site.tag());
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
+      : span{detail::is_recording() ? site.tag() : detail::record_tag{}} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
 
 LOTUS_DETAIL_NAMESPACE_END

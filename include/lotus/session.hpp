@@ -105,8 +105,10 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   std::uint32_t intern(std::string_view name) noexcept {
     const std::uint32_t id = names_.intern(name);
-    const signals_blocked quiet;
-    storage_.keep_name(id);
+    if (!storage_.keeps_name(id)) {
+      const signals_blocked quiet;
+      storage_.keep_names();
+    }
     return id;
   }
 

@@ -75,9 +75,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
     directory_ = -1;
   }
 
-  /// Makes sure that a name can be found after a kill, before any record has it.
-  void keep_name(std::uint32_t id) noexcept {
-    if (id <= names_stored_.load(std::memory_order_acquire)) return;
+  /// Whether a name can be found after a kill. It must be before any record has it.
+  bool keeps_name(std::uint32_t id) const noexcept {
+    return id <= names_stored_.load(std::memory_order_acquire);
+  }
+  void keep_names() noexcept {
     const locked hold{file_lock_};
     store_names();
   }

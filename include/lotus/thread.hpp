@@ -49,12 +49,14 @@ struct alignas(64) producer {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
 
+LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
 /// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
-  if (LOTUS_DETAIL_LIKELY(this_module.hardware_clock.load(std::memory_order_relaxed))) {
-    return hardware_ticks();
-  }
-  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
+  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
