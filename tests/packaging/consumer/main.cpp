@@ -3,8 +3,6 @@
 
 int main(int argc, char** argv) {
   if (argc != 2 || !lotus::start(argv[1])) return 1;
-  {
-    LOTUS_SCOPE("Consumer");
-  }
+  { LOTUS_SCOPE("Consumer"); }
   lotus::stop();
 }

@@ -1,0 +1,41 @@
+// Two files of one program, one with LOTUS_DISABLE: only the macros of that one are gone.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+int recording_pipeline();
+int disabled_pipeline();
+
+namespace {
+
+/// The names in the log of one run of `pipeline`, sorted.
+std::vector<std::string> names_logged(int (*pipeline)(), int arguments_evaluated) {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  CHECK(pipeline() == arguments_evaluated);
+  lotus::stop();
+  std::vector<std::string> names;
+  for (const auto& line : support::read_logs(run.path())) names.push_back(line.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("where nothing is disabled every macro and class logs") {
+  CHECK(names_logged(recording_pipeline, 6) ==
+        std::vector<std::string>{"SBatchConsumed_6", "SBatchPreprocessed_2", "SBatchQueued_5",
+                                 "SBatchWait_3", "SBatchWait_5", "STransform", "STransform",
+                                 "STransform", "SrecordingChain", "SrecordingCompose",
+                                 "SrecordingDynamic", "SrecordingLap", "SrecordingScope"});
+}
+
+TEST_CASE("LOTUS_DISABLE in one file takes its macros away, and neither classes nor other files") {
+  CHECK(names_logged(disabled_pipeline, 0) ==
+        std::vector<std::string>{"STransform", "STransform", "STransform", "SdisabledChain",
+                                 "SdisabledCompose", "SdisabledLap"});
+}

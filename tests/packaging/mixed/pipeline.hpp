@@ -1,0 +1,27 @@
+// The same pipeline in a file that records and in one with LOTUS_DISABLE: included once by each,
+// which says how the function is called and with what the names begin.
+#include <string>
+#include <utility>
+
+#include "lotus/lotus.hpp"
+
+/// @return  how many arguments of macros were evaluated.
+int PIPELINE() {
+  int evaluated = 0;
+  const auto [name, batch] = std::pair{std::string{PIPELINE_NAME "Dynamic"}, 1};
+  if (batch == 1) LOTUS_SCOPE(PIPELINE_NAME "Scope");
+  LOTUS_SCOPE_DYNAMIC((++evaluated, name));
+  LOTUS_BATCH_PREPROCESSED(++evaluated);
+  LOTUS_BATCH_WAIT([&] { return ++evaluated; }());
+  LOTUS_BATCH_QUEUED(batch + ++evaluated);
+  LOTUS_BATCH_ARRIVED(++evaluated);
+  LOTUS_BATCH_CONSUMED(++evaluated);
+
+  const auto add_one = [](int x) { return x + 1; };
+  lotus::compose(lotus::op(PIPELINE_NAME "Compose", add_one))(0);
+  lotus::chain<int> chain;
+  chain.add(PIPELINE_NAME "Chain", add_one)(0);
+  lotus::laps lap;
+  lap(PIPELINE_NAME "Lap");
+  return evaluated;
+}

@@ -1,0 +1,3 @@
+#define PIPELINE recording_pipeline
+#define PIPELINE_NAME "recording"
+#include "pipeline.hpp"
