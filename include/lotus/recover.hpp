@@ -30,23 +30,29 @@ namespace detail {
 /// Whatever is in the file is checked before it is believed: it may be damaged.
 class dead_ring_file {
  public:
-  /// Opens `name` in `directory` (borrowed). False when it is gone, not a ring file, or its process
-  /// lives.
+  enum class state {
+    opened,
+    gone,     ///< recovered and deleted by somebody else meanwhile, or not readable
+    living,   ///< its process lives, or somebody recovers it at this moment
+    damaged,  ///< not a ring file of this version
+  };
+
+  /// Opens `name` in `directory` (borrowed).
   /// @param writable  to append to the logs and delete it; otherwise only to read.
-  bool open(int directory, const char* name, bool writable) noexcept {
+  state open(int directory, const char* name, bool writable) noexcept {
     fd_ = openat(directory, name, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    if (fd_ < 0 || flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return false;
+    if (fd_ < 0) return state::gone;
+    if (flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return state::living;
     struct stat status {};
-    // Somebody who had the lock before may have recovered and deleted it.
-    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return false;
+    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return state::gone;
     bytes_ = static_cast<std::size_t>(status.st_size);
-    if (bytes_ < sizeof(ring_file_header)) return false;
+    if (bytes_ < sizeof(ring_file_header)) return state::damaged;
     // Private when only read: the process's commits are worked on, the file stays as it is.
-    void* memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
-    if (memory == MAP_FAILED) return false;
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                        writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
+    if (memory == MAP_FAILED) return state::gone;
     memory_ = static_cast<char*>(memory);
-    return usable() && index_names();
+    return usable() && index_names() ? state::opened : state::damaged;
   }
 
   dead_ring_file() noexcept = default;
@@ -165,6 +171,8 @@ class dead_ring_file {
 struct recovery {
   std::uint64_t files = 0;    ///< dead ring files that were read to their end
   std::uint64_t records = 0;  ///< lines appended to the logs
+  std::uint64_t living = 0;   ///< ring files left alone because their processes live
+  std::uint64_t damaged = 0;  ///< ring files that could not be read
   int error = 0;              ///< errno of the first thing that failed, or 0
 };
 
@@ -201,7 +209,10 @@ inline recovery recover_directory(int directory, const char* prefix) noexcept {
   for_each_entry(directory, [&](const char* name) {
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     dead_ring_file file;
-    if (!file.open(directory, name, true)) return;
+    const dead_ring_file::state state = file.open(directory, name, true);
+    if (state == dead_ring_file::state::living) ++result.living;
+    if (state == dead_ring_file::state::damaged) ++result.damaged;
+    if (state != dead_ring_file::state::opened) return;
     if (prefix != nullptr && std::strcmp(prefix, file.header().prefix) != 0) return;
     if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
     if (buffer != nullptr) recover_file(directory, name, file, result, *buffer);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "lost_records.hpp"
 #include "names.hpp"
 #include "stats.hpp"
 #include "view.hpp"
@@ -104,6 +105,24 @@ void add_stats(CLI::App& app, action& chosen) {
   });
 }
 
+void add_recover(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<recover_options>();
+  CLI::App* command = app.add_subcommand("recover", "Put into the logs what killed processes left");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool recover run/\n"
+      "Every record is appended exactly once, however often this runs or is interrupted. "
+      "Processes\n"
+      "that are still recording are left alone. Other commands count such records in by "
+      "themselves.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_recover(*options, out, err);
+    };
+  });
+}
+
 int report(std::ostream& err, const char* what, int status) {
   err << "lotus-tool: " << printable_line(what) << '\n';
   return status;
@@ -121,6 +140,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
         "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
     add_viz(app, chosen);
     add_stats(app, chosen);
+    add_recover(app, chosen);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& stop) {

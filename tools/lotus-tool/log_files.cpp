@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,6 +16,7 @@
 
 #include "diagnostics.hpp"
 #include "errors.hpp"
+#include "lost_records.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -54,6 +56,10 @@ class search {
     std::error_code error;
     if (!entry.is_regular_file(error)) return;
     const std::string name = entry.path().filename().string();
+    if (is_ring_file_name(name)) {
+      with_rings_.insert(entry.path().parent_path().string());
+      return;
+    }
     const std::optional<std::uint64_t> number = number_of(name);
     if (name.compare(0, prefix_.size(), prefix_) != 0) {
       const std::size_t role =
@@ -75,8 +81,12 @@ class search {
   }
 
   std::vector<run_files> result() && {
+    for (const std::string& dir : with_rings_) {
+      count_in_lost_records(dir, prefix_, runs_[dir], said_);
+    }
     std::vector<run_files> runs;
     for (auto& [dir, files] : runs_) {
+      if (files.empty()) continue;
       std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
         return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
       });
@@ -93,6 +103,7 @@ class search {
   std::string prefix_;
   diagnostics& said_;
   std::map<std::string, std::vector<log_file>> runs_;
+  std::set<std::string> with_rings_;
   std::string other_prefix_;
 };
 
