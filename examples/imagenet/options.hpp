@@ -20,7 +20,7 @@ struct pipeline_options {
   worker_kind kind = worker_kind::thread;
   std::size_t batch_size = 32;
   std::uint64_t epochs = 1;
-  double step_ms = 50;
+  double step_ms = 20;
   std::string log_file = "run/lotustrace_log";  ///< "none": do not record
 };
 
