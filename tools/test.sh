@@ -22,11 +22,13 @@ step() {
   printf '=== %s: %d s\n' "$what" $((SECONDS - began))
 }
 
+# build PRESET FOLDER [OPTION...]
 build() {
+  local preset=$1
   # An earlier choice of options in the build folder must not leave tests out.
   rm -f "$2/CMakeCache.txt"
-  cmake --preset "$1" --log-level=NOTICE
-  cmake --build --preset "$1"
+  cmake --preset "$preset" "${@:3}"
+  cmake --build --preset "$preset"
 }
 
 if command -v ccache >/dev/null; then
@@ -47,6 +49,6 @@ for preset in clang asan-ubsan; do
 done
 step 'build, tsan' build tsan build-tsan
 step 'test, tsan' "${fixed_addresses[@]}" ctest --preset tsan
-step 'build, g++ Release' build default build
+step 'build, g++ Release' build default build -DLOTUS_WITH_TORCH=ON
 # Last, so that the summary of the largest run ends the output.
 step 'test, g++ Release' ctest --preset default

@@ -8,7 +8,7 @@ file(GLOB_RECURSE lotus_headers CONFIGURE_DEPENDS
      RELATIVE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/include/lotus/*.hpp")
 include(tools/cmake/opt_in_headers.cmake)
 foreach(header IN LISTS lotus_headers)
-  if(header MATCHES lotus_opt_in_headers)
+  if(header MATCHES "${lotus_opt_in_headers}")
     configure_file("include/${header}" "${single_header_dir}/${header}" COPYONLY)
   elseif(NOT header STREQUAL "lotus/lotus.hpp")
     file(CONFIGURE OUTPUT "${single_header_dir}/${header}"
