@@ -103,7 +103,7 @@ class stateless_data_loader final
     auto indices = sampler_.next(this->options_.batch_size);
     if (!indices) return {};
     if (this->options_.drop_last && indices->size() < this->options_.batch_size) return {};
-    TORCH_INTERNAL_ASSERT(indices->size() > 0);
+    TORCH_INTERNAL_ASSERT(indices->size() > 0, "The sampler gave an empty request");
     return this->numbered(std::move(*indices));
   }
 
