@@ -3,8 +3,10 @@
 #define LOTUS_LOTUS_HPP
 
 #include "lotus/batch.hpp"
+#include "lotus/collector.hpp"
 #include "lotus/compose.hpp"
 #include "lotus/macros.hpp"
+#include "lotus/map.hpp"
 #include "lotus/options.hpp"
 #include "lotus/scope.hpp"
 #include "lotus/session.hpp"

@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "lotus/batch.hpp"
+#include "lotus/collector.hpp"
 #include "lotus/config.hpp"
+#include "lotus/map.hpp"
 #include "lotus/scope.hpp"
 
 // Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
@@ -17,6 +19,11 @@
   #define LOTUS_DETAIL_SITE(name) (name)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+  #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (bool variable = true; variable;     \
+         variable = true ? false             \
+                         : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
 #else
   #define LOTUS_DETAIL_SCOPE(type, argument)                          \
     const ::lotus::type LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) { \
@@ -30,6 +37,9 @@
       return ::lotus::detail::call_site_of<here>::site;                         \
     }()
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+  #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
 #endif
 
 /// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
@@ -48,5 +58,20 @@
 #define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
 /// In the consumer: the work for batch `i` is given to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
+
+/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
+#define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
+/// It stops; once for each LOTUS_RESUME().
+#define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
+/// It collects nothing more until the program ends.
+#define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
+
+/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
+/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
+/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
+/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
+/// block takes and gives, so that the compiler moves no work on them out of the block.
+#define LOTUS_MAP_REGION(...) \
+  LOTUS_DETAIL_REGION(LOTUS_DETAIL_CONCAT(lotus_region_, __LINE__), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP

@@ -1,0 +1,186 @@
+// Resume, pause and detach of a profiler, chosen at run time.
+#ifndef LOTUS_COLLECTOR_HPP
+#define LOTUS_COLLECTOR_HPP
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/builtin.hpp"
+#include "lotus/collectors/callgrind.hpp"
+#include "lotus/collectors/itt.hpp"
+#include "lotus/collectors/perf.hpp"
+#include "lotus/collectors/uprof.hpp"
+#include "lotus/config.hpp"
+#include "lotus/lock.hpp"
+#include "lotus/process.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The collector that the environment asks for; null for none.
+inline const collector_backend* chosen_collector() noexcept {
+  const char* text = secure_getenv("LOTUS_COLLECTOR");
+  const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
+  if (name == "none") return nullptr;
+  if (name == "itt") return itt_backend();
+  if (name == "uprof") return uprof_backend();
+  if (name == "perf") return perf_backend();
+  if (name == "callgrind") return callgrind_backend();
+  if (name == "builtin") return builtin_backend();
+  if (name != "auto") {
+    collector_say(
+        "LOTUS_COLLECTOR=%s is not known; it is one of auto, itt, uprof, perf, callgrind, builtin, "
+        "none",
+        text);
+    return nullptr;
+  }
+  if (under_valgrind()) return callgrind_backend();
+  if (secure_getenv(perf_control_variable) != nullptr) return perf_backend();
+  if (secure_getenv(itt_library_variable) != nullptr) return itt_backend();
+  return uprof_is_here() ? uprof_backend() : nullptr;
+}
+
+/// The collector of the process. Entries of its vtable are called in the object which made it.
+class collector_state {
+ public:
+  collector_state() noexcept : backend_{chosen_collector()} {
+    if (backend_ != nullptr && !backend_->begin()) backend_ = nullptr;
+  }
+  virtual ~collector_state() = default;
+
+  bool exists() const noexcept { return backend_ != nullptr; }
+
+  /// Collects from the first to the last of nested calls. False where nothing collects.
+  virtual bool resume() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr) return false;
+    if (depth_++ == 0) check(backend_->resume());
+    return backend_ != nullptr;
+  }
+
+  virtual void pause() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr || depth_ == 0) return;
+    if (--depth_ == 0) check(backend_->pause());
+  }
+
+  virtual void detach() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr) return;
+    backend_->detach();
+    backend_ = nullptr;
+  }
+
+  virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    const locked hold{guard_};
+    if (backend_ != nullptr && backend_->region != nullptr) {
+      backend_->region(name, begin_ns, end_ns);
+    }
+  }
+
+  virtual bool acknowledges() const noexcept {
+    return backend_ == nullptr || backend_->acknowledges;
+  }
+  virtual std::uint64_t interval_ns() const noexcept {
+    return backend_ == nullptr ? 0 : backend_->interval_ns();
+  }
+
+ private:
+  void check(bool answered) noexcept {
+    if (answered) return;
+    collector_say("the %s collector does not answer; the program goes on without it",
+                  backend_->name);
+    backend_ = nullptr;
+  }
+
+  mutex guard_;
+  const collector_backend* backend_;
+  int depth_ = 0;
+};
+
+/// Bump the number whenever collector_state changes.
+inline constexpr char collector_page_name[] = "lotus-collector-1-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+
+/// As find_or_make_hub(): all shared objects of the process find the one collector.
+LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,
+                                                               void* result) noexcept {
+  auto*& page = *static_cast<std::atomic<collector_state*>**>(result);
+  page = static_cast<std::atomic<collector_state*>*>(find_mapping(collector_page_name));
+  if (page != nullptr) return 1;
+  const int fd = memfd_create(collector_page_name, MFD_CLOEXEC);
+  if (fd < 0) return 1;
+  if (ftruncate(fd, sizeof(*page)) == 0) {
+    void* memory = mmap(nullptr, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (memory != MAP_FAILED) page = static_cast<std::atomic<collector_state*>*>(memory);
+  }
+  close(fd);
+  return 1;
+}
+
+/// What this object knows: the collector of the process; itself null when not asked yet, and
+/// pointing to null where there is no collector.
+struct collector_link {
+  std::atomic<collector_state*> state{nullptr};
+  std::atomic<bool> none{false};
+};
+LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
+  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
+  if (collector_state* known = this_collector.state.load(std::memory_order_acquire)) return known;
+  static mutex one_at_a_time;
+  const locked hold{one_at_a_time};
+  std::atomic<collector_state*>* page = nullptr;
+  dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
+  collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
+  if (state == nullptr) {
+    auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
+    pin_module_of(&this_collector);
+    collector_state* expected = nullptr;
+    state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
+  }
+  this_collector.none.store(!state->exists(), std::memory_order_release);
+  this_collector.state.store(state, std::memory_order_release);
+  return state->exists() ? state : nullptr;
+}
+
+}  // namespace detail
+
+/// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
+/// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
+/// perf, callgrind, builtin, none. Collection is of the whole process.
+/// Errors: none thrown; what cannot be used is said once on stderr, and the program goes on
+/// without. Thread safety: all. Without a collector a call costs one load.
+class collector {
+ public:
+  /// Starts collecting; calls nest.
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->resume();
+  }
+  /// Stops collecting, once for each resume().
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->pause();
+  }
+  /// Ends collecting for the rest of the program. Again: nothing.
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->detach();
+  }
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTOR_HPP

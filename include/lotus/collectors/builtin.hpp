@@ -1,0 +1,39 @@
+// The collector that needs nothing but the kernel.
+#ifndef LOTUS_COLLECTORS_BUILTIN_HPP
+#define LOTUS_COLLECTORS_BUILTIN_HPP
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/perf.hpp"
+#include "lotus/collectors/sampler.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline const collector_backend* builtin_backend() noexcept {
+  static constexpr collector_backend table{
+      "builtin",
+      true,
+      []() noexcept {
+        // Also when the program ends without detaching.
+        return sampler::instance().begin(asked_interval_ns()) &&
+               std::atexit([] { sampler::instance().finish(); }) == 0;
+      },
+      []() noexcept { return sampler::instance().resume(); },
+      []() noexcept { return sampler::instance().pause(); },
+      []() noexcept { sampler::instance().finish(); },
+      []() noexcept { return sampler::instance().interval_ns(); },
+      [](const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+        sampler::instance().region(name, begin_ns, end_ns);
+      },
+  };
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_BUILTIN_HPP

@@ -1,0 +1,190 @@
+// Writes a file of samples beside the logs.
+#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/clock.hpp"
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/sample_layout.hpp"
+#include "lotus/config.hpp"
+#include "lotus/process.hpp"
+#include "lotus/ring_file.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+template <class Each>
+void for_each_mapping(Each&& each) noexcept {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[8192];
+  std::size_t held = 0;
+  ssize_t got = 0;
+  bool found = false;
+  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
+    held += static_cast<std::size_t>(got);
+    std::size_t at = 0;
+    while (const void* end = std::memchr(text + at, '\n', held - at)) {
+      const std::size_t length =
+          static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      if ((found = each(std::string_view{text + at, length}))) break;
+      at += length + 1;
+    }
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    std::memmove(text, text + at, held);
+  }
+  close(fd);
+}
+
+/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+inline std::string_view mapped_path(std::string_view line) noexcept {
+  const std::size_t slash = line.find('/');
+  return slash == line.npos ? std::string_view{} : line.substr(slash);
+}
+
+/// A file of samples, made when there is something to write. Where it cannot be written, that is
+/// said once. Thread safety: none; the sampler locks. Trivially destructible.
+class sample_file {
+ public:
+  /// Makes the file in the directory of the session's logs, or in the current one without a
+  /// session. At later calls, nothing.
+  void begin(std::uint64_t interval_ns) noexcept {
+    if (tried_) return;
+    tried_ = true;
+    char path[4096 + 64];
+    const std::size_t length = log_directory(path, 4096);
+    std::snprintf(path + length, sizeof(path) - length, "%s%u_%llx", samples_file_start,
+                  static_cast<unsigned>(getpid()),
+                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) {
+      collector_say("cannot write samples to %s: %s", path, std::strerror(errno));
+      return;
+    }
+    samples_file_header h{};
+    std::memcpy(h.magic, samples_file_magic, sizeof(h.magic));
+    h.layout = samples_file_layout;
+    h.header_bytes = sizeof(h);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.interval_ns = interval_ns;
+    append(&h, sizeof(h));
+    clock();
+  }
+
+  void append(const void* data, std::size_t bytes) noexcept {
+    const char* from = static_cast<const char*>(data);
+    while (fd_ >= 0 && bytes > 0) {
+      const ssize_t n = write(fd_, from, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        collector_say("cannot write samples: %s; the rest is lost", std::strerror(errno));
+        return forget();
+      }
+      from += n;
+      bytes -= static_cast<std::size_t>(n);
+    }
+  }
+
+  void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    region_record r{};
+    r.begin_ns = begin_ns;
+    r.end_ns = end_ns;
+    r.pid = static_cast<std::uint32_t>(getpid());
+    r.tid = static_cast<std::uint32_t>(gettid());
+    append_with_text(own_record::region, r, name);
+  }
+
+  /// Notes all code that is mapped from files now.
+  void modules() noexcept {
+    if (fd_ < 0) return;
+    for_each_mapping([&](std::string_view line) {
+      // "5566-7788 r-xp 00001000 08:01 1234   /path"
+      module_record m{};
+      unsigned long long begin = 0, end = 0, offset = 0;
+      char mode[8] = {};
+      char head[64] = {};
+      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
+      std::string_view path = mapped_path(line);
+      if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
+      if (mode[2] != 'x' || (path[0] != '/' && path != "[vdso]")) return false;
+      m.begin = begin;
+      m.end = end;
+      m.file_offset = offset;
+      m.time_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+      m.pid = static_cast<std::uint32_t>(getpid());
+      append_with_text(own_record::module, m, path);
+      return false;
+    });
+  }
+
+  void clock() noexcept {
+    clock_record c{};
+    c.header = {static_cast<std::uint32_t>(own_record::clock), 0, sizeof(c)};
+    c.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    c.realtime_ns = clock_ns(CLOCK_REALTIME);
+    append(&c, sizeof(c));
+  }
+
+  /// Closes the file, the clock read once more.
+  void finish() noexcept {
+    if (fd_ >= 0) clock();
+    forget();
+  }
+
+  /// Closes the file.
+  void forget() noexcept {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  template <class Record>
+  void append_with_text(own_record type, Record& r, std::string_view text) noexcept {
+    if (fd_ < 0) return;
+    char bytes[sizeof(Record) + 4096 + 8] = {};
+    text = text.substr(0, 4096);
+    const std::size_t size = (sizeof(Record) + text.size() + 8) & ~std::size_t{7};
+    r.header = {static_cast<std::uint32_t>(type), 0, static_cast<std::uint16_t>(size)};
+    std::memcpy(bytes, &r, sizeof(r));
+    std::memcpy(bytes + sizeof(r), text.data(), text.size());
+    append(bytes, size);
+  }
+
+  /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
+  /// session records. Returns its length.
+  static std::size_t log_directory(char* path, std::size_t room) noexcept {
+    std::size_t length = 0;
+    char wanted[64];
+    std::snprintf(wanted, sizeof(wanted), "/%s%u_", ring_file_start,
+                  static_cast<unsigned>(getpid()));
+    for_each_mapping([&](std::string_view line) {
+      const std::string_view mapped = mapped_path(line);
+      const std::size_t at = mapped.find(wanted);
+      if (at == mapped.npos || at + 1 >= room) return false;
+      std::memcpy(path, mapped.data(), at + 1);
+      length = at + 1;
+      return true;
+    });
+    return length;
+  }
+
+  int fd_ = -1;
+  bool tried_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLE_FILE_HPP

@@ -1,0 +1,102 @@
+// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
+#ifndef LOTUS_COLLECTORS_UPROF_HPP
+#define LOTUS_COLLECTORS_UPROF_HPP
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/perf.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
+/// arguments are passed in registers.
+using uprof_call = int (*)(unsigned);
+
+struct uprof_calls {
+  uprof_call resume;
+  uprof_call pause;
+  bool strict;  ///< they return when it is done
+};
+
+/// Calls that were linked in (see uprof_static.hpp); null: look for exported ones.
+inline std::atomic<const uprof_calls*> linked_uprof{nullptr};
+
+/// The functions of one group, strict ones first: a run must never mix both groups.
+inline bool find_uprof(void* where, uprof_calls& found) noexcept {
+  static constexpr const char* names[][2] = {
+      {"amdProfileStrictResume", "amdProfileStrictPause"},
+      {"amdProfileStrictResumeImpl", "amdProfileStrictPauseImpl"},
+      {"amdProfileResume", "amdProfilePause"},
+      {"amdProfileResumeImpl", "amdProfilePauseImpl"},
+  };
+  for (std::size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found.resume = reinterpret_cast<uprof_call>(dlsym(where, names[i][0]));
+    found.pause = reinterpret_cast<uprof_call>(dlsym(where, names[i][1]));
+    found.strict = i < 2;
+    if (found.resume != nullptr && found.pause != nullptr) return true;
+  }
+  return false;
+}
+
+inline uprof_calls& uprof_in_use() noexcept {
+  static uprof_calls calls{};
+  return calls;
+}
+
+/// Whether the program has uProf's functions already.
+inline bool uprof_is_here() noexcept {
+  uprof_calls& calls = uprof_in_use();
+  if (const uprof_calls* linked = linked_uprof.load(std::memory_order_acquire)) {
+    calls = *linked;
+    return true;
+  }
+  return find_uprof(RTLD_DEFAULT, calls);
+}
+
+template <bool Strict>
+const collector_backend* uprof_backend_of() noexcept {
+  static constexpr collector_backend table{
+      "uprof",
+      Strict,
+      []() noexcept { return true; },
+      []() noexcept {
+        uprof_in_use().resume(1);
+        return true;
+      },
+      []() noexcept {
+        uprof_in_use().pause(1);
+        return true;
+      },
+      // uProf cannot detach; it ends with the program.
+      []() noexcept { uprof_in_use().pause(1); },
+      []() noexcept { return asked_interval_ns(); },
+      nullptr,
+  };
+  return &table;
+}
+
+/// Null, after saying why, where uProf's functions cannot be found.
+inline const collector_backend* uprof_backend() noexcept {
+  if (!uprof_is_here()) {
+    void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr || !find_uprof(library, uprof_in_use())) {
+      collector_say(
+          "LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
+          "amdProfileResume; link it, or include lotus/collectors/uprof_static.hpp in one file");
+      return nullptr;
+    }
+  }
+  return uprof_in_use().strict ? uprof_backend_of<true>() : uprof_backend_of<false>();
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_UPROF_HPP

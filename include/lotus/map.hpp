@@ -1,0 +1,193 @@
+// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
+#ifndef LOTUS_MAP_HPP
+#define LOTUS_MAP_HPP
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+
+#include "lotus/clock.hpp"
+#include "lotus/collector.hpp"
+#include "lotus/config.hpp"
+#include "lotus/process.hpp"
+#include "lotus/scope.hpp"
+#include "lotus/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Makes the compiler believe that `value` is read and written here, so that what computes it or is
+/// computed from it stays on its side.
+template <class T>
+LOTUS_DETAIL_ALWAYS_INLINE void fence_value(T& value) noexcept {
+  __asm__ volatile("" : : "r"(&value) : "memory");
+}
+LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
+  __asm__ volatile("" : : : "memory");
+}
+
+inline unsigned map_setting(const char* variable, unsigned otherwise) noexcept {
+  const char* text = secure_getenv(variable);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const unsigned long value = strtoul(text, &end, 10);
+  return *end == '\0' && value <= 1'000'000'000 ? static_cast<unsigned>(value) : otherwise;
+}
+
+/// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
+/// operation: a fresh sampler's would always come one interval after it was resumed, and what is
+/// shorter would never be seen. A function of its own, which reports leave out by its name; it
+/// calls nothing, for samples of that would bear other names.
+__attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
+  // A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  z ^= z >> 31U;
+  __extension__ using wide = unsigned __int128;
+  const auto wait_ticks = static_cast<std::uint64_t>((wide{z} * longest_ns) >> 64U);
+  const std::uint64_t start = hardware_ticks();
+  while (hardware_ticks() - start < wait_ticks) {
+  }
+}
+
+/// Hardware ticks in `ns` nanoseconds, measured for a millisecond at the first call.
+inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
+  static const double per_ns = [] {
+    const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t start = hardware_ticks();
+    std::int64_t now_ns = start_ns;
+    while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
+    return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
+  }();
+  return static_cast<std::uint64_t>(static_cast<double>(ns) * per_ns);
+}
+
+}  // namespace detail
+
+/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
+/// break, return or an exception ends the pass and pauses.
+class map_region {
+ public:
+  /// @param name  of the operation; copied, up to 255 bytes.
+  explicit map_region(std::string_view name) noexcept {
+    std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
+    list();
+    const char* picked = secure_getenv("LOTUS_MAP_OP");
+    if (picked != nullptr && *picked != '\0' && name != picked) return;
+    collector_ = detail::find_collector();
+    if (collector_ == nullptr) return;
+    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
+    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
+    interval_ticks_ = detail::ticks_in(collector_->interval_ns());
+  }
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+  ~map_region() { end_pass(); }
+
+  /// Ends a pass and begins the next; false when there is none.
+  __attribute__((noinline)) bool next() noexcept {
+    end_pass();
+    if (pass_ == warm_up_ + passes_) return false;
+    if (pass_++ >= warm_up_) begin_pass();
+    return true;
+  }
+
+ private:
+  void begin_pass() noexcept {
+    // Interned and joined now: not within the region.
+    tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
+    collecting_ = true;
+    if (collector_ != nullptr) {
+      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 1000));
+      collector_->resume();
+      detail::lotus_map_wait(interval_ticks_);
+    }
+    begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
+    begin_ticks_ = detail::now_ticks();
+  }
+
+  void end_pass() noexcept {
+    if (!collecting_) return;
+    collecting_ = false;
+    const std::uint64_t end_ticks = detail::now_ticks();
+    const std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    if (collector_ != nullptr) {
+      collector_->pause();
+      collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
+                         static_cast<std::uint64_t>(end_ns));
+    }
+    if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+  }
+
+  /// Tells lotus-tool, where it asks, which operations there are.
+  void list() const noexcept {
+    const char* path = secure_getenv("LOTUS_MAP_LIST");
+    if (path == nullptr || *path == '\0') return;
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    char line[sizeof(name_) + 1];
+    const std::size_t length = std::strlen(name_);
+    std::memcpy(line, name_, length);
+    line[length] = '\n';
+    if (write(fd, line, length + 1) < 0) {
+      detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    }
+    close(fd);
+  }
+
+  static void sleep_ms(unsigned ms) noexcept {
+    timespec left{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+  }
+
+  char name_[256] = {};
+  detail::collector_state* collector_ = nullptr;
+  unsigned warm_up_ = 0;
+  unsigned passes_ = 1;
+  unsigned pass_ = 0;
+  bool collecting_ = false;
+  std::uint64_t interval_ticks_ = 0;
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::int64_t begin_ns_ = 0;
+};
+
+/// A region with what its block takes and gives: that is computed neither before nor after a pass.
+/// Without it the compiler may move a pure function of local values out of the region.
+template <class... Values>
+class fenced_map_region {
+ public:
+  /// @param values  borrowed; must outlive the region.
+  explicit fenced_map_region(std::string_view name, Values&... values) noexcept
+      : region_{name}, values_{values...} {}
+
+  LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
+    fence();
+    const bool more = region_.next();
+    fence();
+    return more;
+  }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE void fence() noexcept {
+    std::apply([](auto&... values) { (detail::fence_value(values), ...); }, values_);
+    detail::fence_memory();
+  }
+
+  map_region region_;
+  std::tuple<Values&...> values_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_MAP_HPP
