@@ -104,6 +104,8 @@
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
+#include <string>
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
 /// What a thread does whose ring is full.
@@ -115,7 +117,7 @@ enum class full_ring {
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_<N> and run/lotustrace_log_worker_pid_<N>.
-  std::string_view log_file = "lotustrace_log";
+  std::string log_file = "lotustrace_log";
   full_ring when_full = full_ring::drain;
   /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
   std::uint32_t ring_records = 8192;
@@ -1277,12 +1279,14 @@ struct alignas(64) producer {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
 
+LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
 /// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
-  if (LOTUS_DETAIL_LIKELY(this_module.hardware_clock.load(std::memory_order_relaxed))) {
-    return hardware_ticks();
-  }
-  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
+  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
@@ -1342,26 +1346,25 @@ LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) n
   return id == 0 ? record_tag{} : record_tag{event_kind::operation, id};
 }
 
-/// A place in the source with a fixed name, and the name's id once it is known.
+/// A place in the source with a fixed name, and the name's tag once it is known.
 class call_site {
  public:
   explicit constexpr call_site(std::string_view name) noexcept : name_{name} {}
 
   record_tag tag() noexcept {
-    const std::uint32_t id = id_.load(std::memory_order_relaxed);
-    if (LOTUS_DETAIL_LIKELY(id != 0)) return {event_kind::operation, id};
-    return first_tag();
+    const record_tag known = tag_.load(std::memory_order_relaxed);
+    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag();
   }
 
  private:
   LOTUS_DETAIL_COLD record_tag first_tag() noexcept {
     const record_tag tag = operation_tag(name_);
-    id_.store(static_cast<std::uint32_t>(tag.value()), std::memory_order_relaxed);
+    tag_.store(tag, std::memory_order_relaxed);
     return tag;
   }
 
   std::string_view name_;
-  std::atomic<std::uint32_t> id_{0};
+  std::atomic<record_tag> tag_{record_tag{}};
 };
 
 /// The call site of the type `Here`, which has a static constexpr name(). A member of a hidden
@@ -1383,12 +1386,9 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  span() noexcept = default;
-
-  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
-    tag_ = tag;
-    begin_ticks_ = now_ticks();
-  }
+  /// @param tag  empty: nothing is recorded.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(record_tag tag) noexcept
+      : tag_{tag}, begin_ticks_{tag.empty() ? 0 : now_ticks()} {}
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
@@ -1397,8 +1397,8 @@ class span {
   }
 
  private:
-  std::uint64_t begin_ticks_ = 0;
   record_tag tag_;
+  std::uint64_t begin_ticks_;
 };
 
 }  // namespace detail
@@ -1409,13 +1409,12 @@ class scope : detail::span {
  public:
   /// @param name  interned by content: needs to live only for this call. Costs a hash and a
   /// look-up.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept {
-    if (detail::is_recording()) begin(detail::operation_tag(name));
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+      : span{detail::is_recording() ? detail::operation_tag(name) : detail::record_tag{}} {}
   /// With a name known when compiled: its id is looked up once.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept {
-    if (detail::is_recording()) begin(site.tag());
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
+      : span{detail::is_recording() ? site.tag() : detail::record_tag{}} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -1429,9 +1428,9 @@ template <event_kind Kind>
 class batch_span : span {
  public:
   /// @param batch  number of the batch in its epoch; below 2^56.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept {
-    if (is_recording()) begin({Kind, batch});
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
+      : span{is_recording() ? record_tag{Kind, batch} : record_tag{}} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() = default;
 };
 
 template <event_kind Kind>
@@ -1749,15 +1748,306 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MACROS_HPP
 
-// Start, stop, flush; threads come and go; the drain; fork; answers thread.hpp's rare calls.
+// Start, stop, flush; threads come and go; fork; answers thread.hpp's rare calls.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
+// The thread that drains in the background. A convenience: nothing depends on it.
+#ifndef LOTUS_DRAIN_THREAD_HPP
+#define LOTUS_DRAIN_THREAD_HPP
+
 #include <linux/futex.h>
-#include <stdarg.h>
 #include <sys/syscall.h>
 
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
+/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
+class drain_thread {
+ public:
+  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
+  /// until wake() is called again.
+  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
+      : round_{round}, context_{context} {}
+
+  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
+  /// none.
+  void wake() noexcept {
+    wakes_.fetch_add(1, std::memory_order_release);
+    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
+    pthread_attr_destroy(&detached);
+  }
+
+  /// In a forked child, where the thread is not.
+  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+
+ private:
+  static void* run(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "lotus-drain");
+    auto& thread = *static_cast<drain_thread*>(self);
+    for (;;) {
+      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint32_t pause_ms = thread.round_(thread.context_);
+      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
+      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
+              nullptr, 0);
+    }
+  }
+
+  std::uint32_t (*round_)(void*) noexcept;
+  void* context_;
+  std::atomic<std::uint32_t> wakes_{0};
+  std::atomic<bool> runs_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DRAIN_THREAD_HPP
+
+// What the library says: one line, to the program's handler or to stderr.
+#ifndef LOTUS_MESSAGE_HPP
+#define LOTUS_MESSAGE_HPP
+
+#include <stdarg.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+class messenger {
+ public:
+  void use(void (*handler)(const char*)) noexcept { handler_ = handler; }
+
+  /// Says one line, printf-like. Allocates nothing.
+  __attribute__((format(printf, 2, 3))) void say(const char* format, ...) const noexcept {
+    constexpr std::size_t head = 7;
+    char line[4096 + 512] = "lotus: ";
+    va_list values;
+    va_start(values, format);
+    const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+    va_end(values);
+    if (n < 0) return;
+    if (handler_ != nullptr) return handler_(line + head);
+    const std::size_t length = std::strlen(line);
+    line[length] = '\n';
+    write_all(STDERR_FILENO, line, length + 1);
+  }
+
+ private:
+  void (*handler_)(const char*) = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_MESSAGE_HPP
+
+// The producers of all threads: found, added, and taken from threads that are dead.
+#ifndef LOTUS_PRODUCERS_HPP
+#define LOTUS_PRODUCERS_HPP
+
 #include <cerrno>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::uint32_t thread_id() noexcept {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+inline bool thread_is_dead(std::uint32_t tid) noexcept {
+  return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
+}
+
+/// A list that only grows, so it is read without a lock; places in it are used again.
+class LOTUS_DETAIL_PER_MODULE producer_list {
+ public:
+  template <class Each>
+  void for_each(Each&& each) const noexcept {
+    for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
+  }
+
+  /// A producer for this thread; null where there is no memory.
+  /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
+  /// @param adopt   void(producer&): makes one ready for this thread.
+  template <class Retire, class Adopt>
+  producer* for_this_thread(Retire&& retire, Adopt&& adopt) noexcept {
+    const locked hold{lock_};
+    const std::uint32_t tid = thread_id();
+    // One with our thread id is ours through another shared object, or that of a dead thread whose
+    // id and logs we inherit: two rings must never feed one log.
+    if (producer* p = find(tid)) return p;
+    producer* p = find(0);
+    if (p == nullptr && count_ >= reap_at_) {
+      reap(retire);
+      p = find(0);
+    }
+    if (p == nullptr) p = add();
+    if (p != nullptr) {
+      p->tid.store(tid, std::memory_order_relaxed);
+      adopt(*p);
+    }
+    return p;
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::size_t at_once = 64;
+
+  producer* find(std::uint32_t tid) const noexcept {
+    producer* p = first_.load(std::memory_order_acquire);
+    while (p != nullptr && p->tid.load(std::memory_order_relaxed) != tid) p = p->next;
+    return p;
+  }
+
+  /// Frees the producers of dead threads. No hook runs when a thread ends, so the last of its
+  /// thread_local destructors may still record. The next time comes when there are twice as many as
+  /// live now: rings stay bounded, and a new thread costs little.
+  template <class Retire>
+  void reap(Retire&& retire) noexcept {
+    std::size_t living = 0;
+    for_each([&](producer& p) {
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (tid == 0) return;
+      if (thread_is_dead(tid) && retire(p)) {
+        p.tid.store(0, std::memory_order_relaxed);
+      } else {
+        ++living;
+      }
+    });
+    reap_at_ = 2 * living + 8;
+  }
+
+  producer* add() noexcept {
+    if (spare_count_ == 0) {
+      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
+      if (spare_ == nullptr) return nullptr;
+      spare_count_ = at_once;
+    }
+    auto* p = new (spare_++) producer;
+    --spare_count_;
+    ++count_;
+    p->next = first_.load(std::memory_order_relaxed);
+    first_.store(p, std::memory_order_release);
+    return p;
+  }
+
+  mutex lock_;
+  std::atomic<producer*> first_{nullptr};
+  std::size_t count_ = 0;
+  std::size_t reap_at_ = 8;
+  producer* spare_ = nullptr;
+  std::size_t spare_count_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_PRODUCERS_HPP
+
+// The running session's clock: when the map from ticks to time is tied again.
+#ifndef LOTUS_SESSION_CLOCK_HPP
+#define LOTUS_SESSION_CLOCK_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: all functions.
+class session_clock {
+ public:
+  session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
+
+  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
+  bool hardware() const noexcept { return hardware_; }
+
+  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  void begin() noexcept {
+    const locked hold{lock_};
+    const clock_anchor first = read_anchor();
+    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < 1'000'000) {
+    }
+    map_.begin(first, read_anchor());
+    ties_.store(0, std::memory_order_relaxed);
+    last_tie_ns_.store(first.monotonic_ns, std::memory_order_relaxed);
+  }
+
+  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
+  /// rate.
+  /// @param stored  called with the map, under the clock's lock, when it has changed.
+  /// @return the step of the wall clock that this has found, in ns, or 0.
+  template <class Stored>
+  std::int64_t tie(Stored&& stored) noexcept {
+    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
+    const auto early = [&](std::int64_t now_ns) {
+      return now_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns;
+    };
+    if (early(clock_ns(CLOCK_MONOTONIC))) return 0;
+    const locked hold{lock_};
+    const clock_anchor now = read_anchor();
+    if (early(now.monotonic_ns)) return 0;
+    const std::int64_t stepped_ns = map_.tie(now);
+    last_tie_ns_.store(now.monotonic_ns, std::memory_order_relaxed);
+    ties_.fetch_add(1, std::memory_order_relaxed);
+    stored(map_);
+    return stepped_ns;
+  }
+
+  /// Calls `use(map)` with nobody changing it.
+  template <class Use>
+  void with_map(Use&& use) noexcept {
+    const locked hold{lock_};
+    use(map_);
+  }
+
+  tick_converter converter() noexcept { return {map_, &lock_}; }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  std::uint64_t ticks() const noexcept {
+    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// The three clocks at one moment: the tightest of a few readings.
+  clock_anchor read_anchor() const noexcept {
+    clock_anchor best{};
+    std::uint64_t tightest = ~std::uint64_t{0};
+    for (int i = 0; i < 5; ++i) {
+      const std::uint64_t before = ticks();
+      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
+      const std::uint64_t between = ticks();
+      const std::int64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::uint64_t after = ticks();
+      if (after - before >= tightest) continue;
+      tightest = after - before;
+      best = {before + (between - before) / 2, monotonic_ns, realtime_ns};
+    }
+    return best;
+  }
+
+  const bool hardware_;
+  mutex lock_;
+  clock_map map_{};
+  std::atomic<std::int64_t> last_tie_ns_{0};
+  std::atomic<std::uint32_t> ties_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_CLOCK_HPP
+
+// Where a run's records go: rings, ring file and logs of one directory.
+#ifndef LOTUS_STORAGE_HPP
+#define LOTUS_STORAGE_HPP
 
 // Records in memory while the disk does not take them.
 #ifndef LOTUS_BACKLOG_HPP
@@ -1786,11 +2076,11 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  bool beyond(const commit_point& c) const noexcept {
-    for (std::size_t i = 0; i < lanes; ++i) {
-      if (head[i] != c.tail[i]) return true;
-    }
-    return false;
+  /// How many records are complete and not in the logs.
+  std::uint64_t beyond(const commit_point& c) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
+    return count;
   }
 };
 
@@ -2172,23 +2462,29 @@ namespace detail {
 /// Whatever is in the file is checked before it is believed: it may be damaged.
 class dead_ring_file {
  public:
-  /// Opens `name` in `directory` (borrowed). False when it is gone, not a ring file, or its process
-  /// lives.
+  enum class state {
+    opened,
+    gone,     ///< recovered and deleted by somebody else meanwhile, or not readable
+    living,   ///< its process lives, or somebody recovers it at this moment
+    damaged,  ///< not a ring file of this version
+  };
+
+  /// Opens `name` in `directory` (borrowed).
   /// @param writable  to append to the logs and delete it; otherwise only to read.
-  bool open(int directory, const char* name, bool writable) noexcept {
+  state open(int directory, const char* name, bool writable) noexcept {
     fd_ = openat(directory, name, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    if (fd_ < 0 || flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return false;
+    if (fd_ < 0) return state::gone;
+    if (flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return state::living;
     struct stat status {};
-    // Somebody who had the lock before may have recovered and deleted it.
-    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return false;
+    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return state::gone;
     bytes_ = static_cast<std::size_t>(status.st_size);
-    if (bytes_ < sizeof(ring_file_header)) return false;
+    if (bytes_ < sizeof(ring_file_header)) return state::damaged;
     // Private when only read: the process's commits are worked on, the file stays as it is.
-    void* memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
-    if (memory == MAP_FAILED) return false;
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                        writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
+    if (memory == MAP_FAILED) return state::gone;
     memory_ = static_cast<char*>(memory);
-    return usable() && index_names();
+    return usable() && index_names() ? state::opened : state::damaged;
   }
 
   dead_ring_file() noexcept = default;
@@ -2307,6 +2603,8 @@ class dead_ring_file {
 struct recovery {
   std::uint64_t files = 0;    ///< dead ring files that were read to their end
   std::uint64_t records = 0;  ///< lines appended to the logs
+  std::uint64_t living = 0;   ///< ring files left alone because their processes live
+  std::uint64_t damaged = 0;  ///< ring files that could not be read
   int error = 0;              ///< errno of the first thing that failed, or 0
 };
 
@@ -2320,13 +2618,10 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
     log_appender logs{directory, file.header().prefix, ring, opened};
     logs.undo_torn();
     const lane_heads heads{ring};
-    std::uint64_t before = 0;
-    for (std::size_t i = 0; i < lanes; ++i) before += heads.head[i] - ring.committed().tail[i];
+    const std::uint64_t before = heads.beyond(ring.committed());
     const auto names = [&](std::uint64_t id) { return file.line_start(id); };
     const int failed = drain_ring(ring, heads, file.clock(), names, logs, buffer);
-    std::uint64_t left = 0;
-    for (std::size_t i = 0; i < lanes; ++i) left += heads.head[i] - ring.committed().tail[i];
-    result.records += before - left;
+    result.records += before - heads.beyond(ring.committed());
     if (failed != 0) error = failed;
     opened.close_all();
   });
@@ -2346,7 +2641,10 @@ inline recovery recover_directory(int directory, const char* prefix) noexcept {
   for_each_entry(directory, [&](const char* name) {
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     dead_ring_file file;
-    if (!file.open(directory, name, true)) return;
+    const dead_ring_file::state state = file.open(directory, name, true);
+    if (state == dead_ring_file::state::living) ++result.living;
+    if (state == dead_ring_file::state::damaged) ++result.damaged;
+    if (state != dead_ring_file::state::opened) return;
     if (prefix != nullptr && std::strcmp(prefix, file.header().prefix) != 0) return;
     if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
     if (buffer != nullptr) recover_file(directory, name, file, result, *buffer);
@@ -2363,15 +2661,291 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// Thread safety: open, close and after_fork_in_child under the session's control lock; all else
+/// any thread, with the guard of the producer it is about.
+class LOTUS_DETAIL_PER_MODULE storage {
+ public:
+  storage(messenger& messages, session_clock& clock, name_table& names) noexcept
+      : messages_{messages}, clock_{clock}, names_{names} {}
+
+  const log_location& location() const noexcept { return location_; }
+
+  /// Finds or makes the directory. Returns 0 or errno, after saying why once.
+  int open(const options& chosen) noexcept {
+    const int error = location_.parse(chosen.log_file);
+    const int opened = error == 0 ? location_.open_directory() : -error;
+    if (opened < 0) {
+      if (!said_unwritable_) {
+        messages_.say("cannot write %s_*: %s; this run is not recorded", chosen.log_file.c_str(),
+                      std::strerror(-opened));
+      }
+      said_unwritable_ = true;
+      return -opened;
+    }
+    directory_ = opened;
+    backlog_most_bytes_ = chosen.backlog_bytes;
+    ring_records_ = 64;
+    while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
+    said_unwritable_ = said_no_file_ = false;
+    said_disk_error_.store(false, std::memory_order_relaxed);
+    report_existing_logs();
+    const locked hold{file_lock_};
+    make_ring_file();
+    return 0;
+  }
+
+  /// Closes the ring file.
+  /// @param keep  leave it on disk: it holds what is not in the logs.
+  void close_ring_file(bool keep) noexcept {
+    const locked hold{file_lock_};
+    file_.finish(keep);
+    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+  }
+
+  void close() noexcept {
+    ::close(directory_);
+    directory_ = -1;
+  }
+
+  /// Whether a name can be found after a kill. It must be before any record has it.
+  bool keeps_name(std::uint32_t id) const noexcept {
+    return id <= names_stored_.load(std::memory_order_acquire);
+  }
+  void keep_names() noexcept {
+    const locked hold{file_lock_};
+    store_names();
+  }
+
+  /// Gives the producer a ring of this run. False where there is no memory.
+  bool attach(producer& p) noexcept {
+    const locked hold{file_lock_};
+    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    p.ring = nullptr;
+    if (ring_file_due_) make_ring_file();
+    bool in_file = false;
+    ring_block* ring =
+        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, in_file);
+    if (ring == nullptr) return false;
+    if (!in_file && file_.exists()) say_no_file(ENOSPC);
+    p.ring = ring;
+    p.attached = true;
+    p.slots = ring->slots();
+    p.mask = ring->capacity - 1;
+    p.published = &ring->published[0];
+    return true;
+  }
+
+  /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
+  /// a record at this moment. What could not be written is given up.
+  /// @return how many records that were in memory only are lost.
+  std::uint64_t detach(producer& p) noexcept {
+    std::uint64_t lost = 0;
+    while (p.backlog_first != nullptr) {
+      lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
+      drop_oldest(p, backlog_bytes_);
+    }
+    close_logs(p);
+    p.attached = false;
+    return lost;
+  }
+
+  /// Makes a drained producer's ring that of another thread.
+  void hand_over(producer& p) noexcept {
+    close_logs(p);
+    if (!p.attached) return;
+    p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    commit_point c = p.ring->committed();
+    for (log_position& log : c.logs) log = {};
+    p.ring->commit(c);
+  }
+
+  /// In a forked child: rings, what is in them, and the ring file are the parent's.
+  void after_fork_in_child(producer& p) noexcept {
+    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    p.ring = nullptr;
+    p.published = &p.none_published;
+    detach(p);
+  }
+  void after_fork_in_child() noexcept {
+    file_.forget();
+    ring_file_due_ = true;
+    names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
+  }
+
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
+  /// written stays.
+  int drain(producer& p) noexcept {
+    ring_block& ring = *p.ring;
+    const lane_heads heads{ring};
+    if (heads.beyond(ring.committed()) == 0 && p.backlog_first == nullptr) return 0;
+    drain_buffer* buffer = take_buffer();
+    if (buffer == nullptr) return ENOMEM;
+    tie_clock();
+    const tick_converter clock = clock_.converter();
+    const auto names = [&](std::uint64_t id) {
+      return names_.entry(static_cast<std::uint32_t>(id)).line_start();
+    };
+    log_appender logs{directory_, location_.prefix, ring, p.logs};
+    int error = 0;
+    while (error == 0 && p.backlog_first != nullptr) {
+      ring_block& chunk = p.backlog_first->ring;
+      backlog_sink sink{chunk, logs};
+      error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
+      if (error == 0) drop_oldest(p, backlog_bytes_);
+    }
+    if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
+    give_back(buffer);
+    keep_or_close_logs(p);
+    report_disk(error);
+    return error;
+  }
+
+  /// Empties a ring that cannot be drained into memory. False where that is used up.
+  bool set_aside(producer& p) noexcept {
+    return detail::set_aside(p, backlog_bytes_, backlog_most_bytes_);
+  }
+
+  mutex& file_fork_lock() noexcept { return file_lock_; }
+  mutex& buffers_fork_lock() noexcept { return buffers_lock_; }
+
+ private:
+  void report_existing_logs() noexcept {
+    unsigned count = 0;
+    for_each_entry(directory_, [&](const char* name) {
+      if (is_log_name(name, location_.prefix)) ++count;
+    });
+    if (count > 0) {
+      messages_.say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
+                    location_.directory, location_.prefix);
+    }
+  }
+
+  /// Makes the ring file, after what dead processes left has been put into the logs: this one may
+  /// have a process or thread id of theirs. Caller holds file_lock_.
+  void make_ring_file() noexcept {
+    const recovery recovered = recover_directory(directory_, location_.prefix);
+    if (recovered.records > 0) {
+      messages_.say("%llu records of processes that died were recovered in %s",
+                    static_cast<unsigned long long>(recovered.records), location_.directory);
+    }
+    ring_file_due_ = false;
+    const int error = file_.create(directory_, location_.prefix, !clock_.hardware());
+    if (error != 0) return say_no_file(error);
+    clock_.with_map([&](const clock_map& map) { file_.store_clock(map); });
+    store_names();
+  }
+
+  void say_no_file(int error) noexcept {
+    if (!said_no_file_) {
+      messages_.say("no ring file in %s: %s; a kill would lose what is not yet in the logs",
+                    location_.directory, std::strerror(error));
+    }
+    said_no_file_ = true;
+  }
+
+  /// Caller holds file_lock_.
+  void store_names() noexcept {
+    const bool stored = file_.store_names(names_);
+    names_stored_.store(stored ? file_.names_stored() : ~std::uint32_t{0},
+                        std::memory_order_release);
+  }
+
+  void tie_clock() noexcept {
+    const locked hold{file_lock_};
+    const std::int64_t stepped_ns =
+        clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
+    if (stepped_ns == 0) return;
+    messages_.say("the wall clock was stepped by %.3f s; %s",
+                  static_cast<double>(stepped_ns) * 1e-9,
+                  stepped_ns > 0 ? "times go on from the new one"
+                                 : "times go on as before, so that they stay in order");
+  }
+
+  void report_disk(int error) noexcept {
+    const bool failed = error != 0;
+    if (said_disk_error_.load(std::memory_order_relaxed) == failed) return;
+    if (said_disk_error_.exchange(failed) == failed) return;
+    if (failed) {
+      messages_.say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
+                    location_.directory, std::strerror(error));
+    } else {
+      messages_.say("the logs in %s can be written again", location_.directory);
+    }
+  }
+
+  /// Opening for each drain would cost a file system more than the writing; but descriptors are the
+  /// program's, so only some threads' logs stay open.
+  void keep_or_close_logs(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = kept_open_.fetch_add(1, std::memory_order_relaxed) < max_kept_open;
+    if (p.logs_kept_open) return;
+    kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs.close_all();
+  }
+
+  void close_logs(producer& p) noexcept {
+    p.logs.close_all();
+    if (p.logs_kept_open) kept_open_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
+  }
+
+  drain_buffer* take_buffer() noexcept {
+    const locked hold{buffers_lock_};
+    if (spare_buffer_count_ > 0) return spare_buffers_[--spare_buffer_count_];
+    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+  }
+
+  void give_back(drain_buffer* buffer) noexcept {
+    const locked hold{buffers_lock_};
+    if (spare_buffer_count_ < max_spare_buffers) {
+      spare_buffers_[spare_buffer_count_++] = buffer;
+    } else {
+      munmap(buffer, sizeof(drain_buffer));
+    }
+  }
+
+  static constexpr std::size_t max_spare_buffers = 4;
+  static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
+
+  messenger& messages_;
+  session_clock& clock_;
+  name_table& names_;
+  log_location location_{};
+  int directory_ = -1;
+  std::uint32_t ring_records_ = 0;
+  bool said_unwritable_ = false;
+  bool said_no_file_ = false;
+  std::atomic<bool> said_disk_error_{false};
+
+  mutex file_lock_;
+  ring_file file_;
+  bool ring_file_due_ = false;
+  std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
+  std::atomic<std::uint32_t> kept_open_{0};
+
+  std::atomic<std::size_t> backlog_bytes_{0};
+  std::size_t backlog_most_bytes_ = 0;
+
+  mutex buffers_lock_;
+  drain_buffer* spare_buffers_[max_spare_buffers] = {};
+  std::size_t spare_buffer_count_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
 /// The session of the process. One, made at first use, never destroyed.
 ///
-/// Every entry runs with signals blocked. Locks, outermost first: control_, producers_lock_, a
-/// producer's guard, file_lock_, clock_lock_, and the leaves (modules_, names, buffers).
+/// Every entry runs with signals blocked. Locks, outermost first: control, the list of producers, a
+/// producer's guard, the ring file, the clock; modules, names and buffers are leaves.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
-  session() noexcept : hardware_clock_{hardware_ticks_invariant()} {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  }
+  session() noexcept { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
 
   static session& instance() noexcept { return *instance_; }
   static const services* make() noexcept;
@@ -2380,34 +2954,23 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   void join(module_state& m, bool environment_counts) noexcept {
     const signals_blocked quiet;
-    {
-      const locked hold{control_};
-      if (!pinned_) {
-        pinned_ = true;
-        pin_module_of(&instance_);
-      }
-      if (environment_counts && !environment_read_) {
-        environment_read_ = true;
-        const char* log_file = secure_getenv("LOTUS_LOG_FILE");
-        if (log_file != nullptr && *log_file != '\0') {
-          options chosen;
-          chosen.log_file = log_file;
-          started_by_environment_ = begin(chosen);
-        }
-      }
-    }
+    const locked control{control_};
+    if (!pinned_) pin_module_of(&instance_);
+    pinned_ = true;
+    if (environment_counts && !environment_read_) start_as_environment_says();
     const locked hold{modules_lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {
       m.next = modules_;
       modules_ = &m;
     }
-    m.hardware_clock.store(hardware_clock_, std::memory_order_relaxed);
+    m.hardware_clock.store(clock_.hardware(), std::memory_order_relaxed);
     m.hub.store(&table_, std::memory_order_release);
     m.mode.store(mode(), std::memory_order_release);
   }
 
   void leave(module_state& m) noexcept {
     const signals_blocked quiet;
+    // That of the object with this code is destroyed when the process exits, for it is pinned.
     if (&m == &this_module) return finish();
     const locked hold{modules_lock_};
     for (module_state** at = &modules_; *at != nullptr; at = &(*at)->next) {
@@ -2422,43 +2985,40 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   bool start(const options& chosen) noexcept {
     const signals_blocked quiet;
-    const locked hold{control_};
+    const locked control{control_};
     environment_read_ = true;
-    if (recording_.load(std::memory_order_relaxed)) {
-      if (!started_by_environment_) return already_recording(chosen);
-      end();
-    }
+    if (is_on() && !started_by_environment_) return already_recording(chosen);
+    if (is_on()) end();
     started_by_environment_ = false;
     return begin(chosen);
   }
 
   void stop() noexcept {
     const signals_blocked quiet;
-    const locked hold{control_};
+    const locked control{control_};
     environment_read_ = true;
-    if (recording_.load(std::memory_order_relaxed)) end();
+    if (is_on()) end();
   }
 
   void flush() noexcept {
     const signals_blocked quiet;
-    for_each_producer([&](producer& p) {
-      const locked hold{p.guard};
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
       if (p.attached) drain(p);
     });
   }
 
   std::uint64_t dropped() const noexcept {
     std::uint64_t sum = dropped_before_.load(std::memory_order_relaxed);
-    for_each_producer([&](producer& p) { sum += p.dropped.load(std::memory_order_relaxed); });
+    producers_.for_each([&](producer& p) { sum += p.dropped.load(std::memory_order_relaxed); });
     return sum;
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
     const std::uint32_t id = names_.intern(name);
-    if (id > names_stored_.load(std::memory_order_acquire)) {
+    if (!storage_.keeps_name(id)) {
       const signals_blocked quiet;
-      const locked hold{file_lock_};
-      store_names();
+      storage_.keep_names();
     }
     return id;
   }
@@ -2467,30 +3027,27 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   producer* this_thread() noexcept {
     const signals_blocked quiet;
-    const locked hold{producers_lock_};
-    const auto tid = static_cast<std::uint32_t>(gettid());
-    // One with our thread id is ours through another shared object, or that of a dead thread whose
-    // id and logs we inherit: two rings must never feed one log.
-    if (producer* p = find_producer(tid)) return p;
-    producer* p = find_producer(0);
-    if (p == nullptr && ++attached_since_reaping_ > producer_count_ / 2) {
-      attached_since_reaping_ = 0;
-      reap();
-      p = find_producer(0);
-    }
-    if (p == nullptr) p = add_producer();
-    if (p != nullptr) take_over(*p, tid);
-    return p;
+    return producers_.for_this_thread(
+        [&](producer& p) {
+          const locked guard{p.guard};
+          return !p.attached || (drain(p) == 0 && p.backlog_first == nullptr);
+        },
+        [&](producer& p) {
+          const locked guard{p.guard};
+          p.storing.store(0, std::memory_order_relaxed);
+          dropped_before_.fetch_add(p.dropped.exchange(0, std::memory_order_relaxed),
+                                    std::memory_order_relaxed);
+          storage_.hand_over(p);
+        });
   }
 
   void push_slow(producer& p, const record& r) noexcept {
     // A limit other than 0 means a ring that is merely full.
-    if (when_full_ == full_ring::drop && p.limit.load(std::memory_order_relaxed) != 0) {
-      return drop(p);
-    }
+    const bool full = p.limit.load(std::memory_order_relaxed) != 0;
+    if (full && when_full_ == full_ring::drop) return drop(p);
     const signals_blocked quiet;
-    const locked hold{p.guard};
-    if (!recording_.load(std::memory_order_acquire)) return;
+    const locked guard{p.guard};
+    if (!is_on()) return;
     if (!p.attached && !attach(p)) return drop(p);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[0].load(std::memory_order_relaxed);
@@ -2519,9 +3076,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
  private:
-  recording mode() const noexcept {
-    return recording_.load(std::memory_order_relaxed) ? recording::on : recording::off;
-  }
+  bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
+  recording mode() const noexcept { return is_on() ? recording::on : recording::off; }
 
   void set_modes() noexcept {
     const locked hold{modules_lock_};
@@ -2530,69 +3086,41 @@ class LOTUS_DETAIL_PER_MODULE session {
     }
   }
 
-  /// Says one line, printf-like.
-  __attribute__((format(printf, 2, 3))) void say(const char* format, ...) noexcept {
-    char line[4096 + 512] = "lotus: ";
-    constexpr std::size_t head = 7;
-    va_list values;
-    va_start(values, format);
-    const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
-    va_end(values);
-    if (n < 0) return;
-    if (on_message_ != nullptr) return on_message_(line + head);
-    const std::size_t length = std::strlen(line);
-    line[length] = '\n';
-    write_all(STDERR_FILENO, line, length + 1);
-  }
-
   // --- starting and stopping; caller holds control_
+
+  void start_as_environment_says() noexcept {
+    environment_read_ = true;
+    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
+    if (log_file == nullptr || *log_file == '\0') return;
+    options chosen;
+    chosen.log_file = log_file;
+    started_by_environment_ = begin(chosen);
+  }
 
   bool already_recording(const options& chosen) noexcept {
     log_location asked;
-    if (asked.parse(chosen.log_file) == 0 &&
-        std::strcmp(asked.directory, location_.directory) == 0 &&
-        std::strcmp(asked.prefix, location_.prefix) == 0) {
+    const log_location& now = storage_.location();
+    if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
+        std::strcmp(asked.prefix, now.prefix) == 0) {
       return true;
     }
-    say("already recording to %s/%s_*; call lotus::stop() before lotus::start() with another name",
-        location_.directory, location_.prefix);
+    messages_.say("already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
+                  now.directory, now.prefix);
     return false;
   }
 
   bool begin(const options& chosen) noexcept {
-    on_message_ = chosen.on_message;
-    int error = location_.parse(chosen.log_file);
-    const int opened = error == 0 ? location_.open_directory() : -error;
-    if (opened < 0) {
-      if (!said_unwritable_) {
-        say("cannot write %.*s_*: %s; this run is not recorded",
-            static_cast<int>(chosen.log_file.size()), chosen.log_file.data(),
-            std::strerror(-opened));
-      }
-      said_unwritable_ = true;
-      return false;
-    }
-    said_unwritable_ = false;
-    directory_ = opened;
+    messages_.use(chosen.on_message);
+    clock_.begin();
+    if (storage_.open(chosen) != 0) return false;
     when_full_ = chosen.when_full;
     drain_interval_ms_ = chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1;
-    backlog_most_bytes_ = chosen.backlog_bytes;
-    ring_records_ = 64;
-    while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
-    dropped_before_.store(dropped(), std::memory_order_relaxed);
-    for_each_producer([](producer& p) { p.dropped.store(0, std::memory_order_relaxed); });
-    dropped_at_start_ = dropped_before_.load(std::memory_order_relaxed);
-    said_disk_error_ = said_no_file_ = false;
-    report_existing_logs();
-    begin_clock();
-    {
-      const locked hold{file_lock_};
-      make_ring_file();
-    }
+    pause_ms_.store(5, std::memory_order_relaxed);  // the clock's rate wants an early tie
+    dropped_at_start_ = dropped();
     write_through_.store(false, std::memory_order_relaxed);
     recording_.store(true, std::memory_order_release);
     set_modes();
-    run_drain_thread();
+    drain_thread_.wake();
     return true;
   }
 
@@ -2600,371 +3128,90 @@ class LOTUS_DETAIL_PER_MODULE session {
     recording_.store(false, std::memory_order_release);
     set_modes();
     bool left_over = false;
-    for_each_producer([&](producer& p) {
-      const locked hold{p.guard};
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
       if (!p.attached) return;
-      p.limit.store(0, std::memory_order_release);
-      p.interrupt_limit.store(0, std::memory_order_release);
       if (drain(p) != 0) left_over = true;
-      while (p.backlog_first != nullptr) {
-        count_lost(p.backlog_first->ring);
-        drop_oldest(p, backlog_bytes_);
-      }
-      close_logs(p);
-      // The thread may be storing at this moment: the ring stays mapped until it attaches again.
-      p.attached = false;
+      dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
     });
-    const locked hold{file_lock_};
-    file_.finish(left_over);
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
-    close(directory_);
-    directory_ = -1;
-    const std::uint64_t lost = dropped() - dropped_at_start_;
-    if (lost > 0) say("%llu records were dropped", static_cast<unsigned long long>(lost));
+    storage_.close_ring_file(left_over);
+    storage_.close();
+    report_dropped();
   }
 
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
   void finish() noexcept {
-    const locked hold{control_};
-    if (!recording_.load(std::memory_order_relaxed)) return;
+    const locked control{control_};
+    if (!is_on()) return;
     write_through_.store(true, std::memory_order_relaxed);
-    bool others = false;
-    for_each_producer([&](producer& p) {
+    bool keep = false;
+    producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
       if (!p.attached) return;
-      p.limit.store(0, std::memory_order_release);
-      if (drain(p) != 0) others = true;
+      if (drain(p) != 0) keep = true;
+      open_lanes(p);
+      // A thread that still runs may be storing a record: that one can be recovered.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      if (tid != static_cast<std::uint32_t>(gettid()) && !thread_is_dead(tid)) others = true;
+      if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
     });
-    const locked guard{file_lock_};
-    // Threads that still run may be in the middle of storing a record: that one can be recovered.
-    file_.finish(others);
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+    storage_.close_ring_file(keep);
+    report_dropped();
+  }
+
+  void report_dropped() noexcept {
     const std::uint64_t lost = dropped() - dropped_at_start_;
-    if (lost > 0) say("%llu records were dropped", static_cast<unsigned long long>(lost));
+    if (lost > 0) messages_.say("%llu records were dropped", static_cast<unsigned long long>(lost));
   }
 
-  void report_existing_logs() noexcept {
-    unsigned count = 0;
-    for_each_entry(directory_, [&](const char* name) {
-      if (is_log_name(name, location_.prefix)) ++count;
-    });
-    if (count > 0) {
-      say("%u logs of %s/%s_* exist already; new lines are appended to those of the same threads",
-          count, location_.directory, location_.prefix);
-    }
-  }
+  // --- producers; caller holds the guard
 
-  /// Makes the ring file, after what dead processes left has been put into the logs: this one may
-  /// have a process or thread id of theirs. Caller holds file_lock_.
-  void make_ring_file() noexcept {
-    const recovery recovered = recover_directory(directory_, location_.prefix);
-    if (recovered.records > 0) {
-      say("%llu records of processes that died were recovered in %s",
-          static_cast<unsigned long long>(recovered.records), location_.directory);
-    }
-    const int error = file_.create(directory_, location_.prefix, !hardware_clock_);
-    ring_file_due_ = false;
-    if (error != 0) return say_no_file(error);
-    {
-      const locked hold{clock_lock_};
-      file_.store_clock(clock_);
-    }
-    store_names();
-  }
+  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
 
-  void say_no_file(int error) noexcept {
-    if (!said_no_file_) {
-      say("no ring file in %s: %s; what is not yet in the logs would be lost if the process were "
-          "killed",
-          location_.directory, std::strerror(error));
-    }
-    said_no_file_ = true;
-  }
-
-  /// Caller holds file_lock_.
-  void store_names() noexcept {
-    const bool stored = file_.store_names(names_);
-    names_stored_.store(stored ? file_.names_stored() : ~std::uint32_t{0},
-                        std::memory_order_release);
-  }
-
-  // --- producers
-
-  template <class Each>
-  void for_each_producer(Each&& each) const noexcept {
-    for (producer* p = producers_.load(std::memory_order_acquire); p != nullptr; p = p->next) {
-      each(*p);
-    }
-  }
-
-  producer* find_producer(std::uint32_t tid) const noexcept {
-    producer* p = producers_.load(std::memory_order_acquire);
-    while (p != nullptr && p->tid.load(std::memory_order_relaxed) != tid) p = p->next;
-    return p;
-  }
-
-  static bool thread_is_dead(std::uint32_t tid) noexcept {
-    return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
-  }
-
-  /// Frees the producers of dead threads, their records drained. No hook runs when a thread ends,
-  /// so the last of its thread_local destructors may still record. Caller holds producers_lock_.
-  void reap() noexcept {
-    for_each_producer([&](producer& p) {
-      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      if (tid == 0 || !thread_is_dead(tid)) return;
-      const locked hold{p.guard};
-      if (p.attached && (drain(p) != 0 || p.backlog_first != nullptr)) return;
-      close_logs(p);
-      p.tid.store(0, std::memory_order_relaxed);
-    });
-  }
-
-  producer* add_producer() noexcept {
-    if (spare_producers_ == 0) {
-      spare_ = static_cast<producer*>(map_memory(producers_at_once * sizeof(producer)));
-      if (spare_ == nullptr) return nullptr;
-      spare_producers_ = producers_at_once;
-    }
-    auto* p = new (spare_++) producer;
-    --spare_producers_;
-    ++producer_count_;
-    p->next = producers_.load(std::memory_order_relaxed);
-    producers_.store(p, std::memory_order_release);
-    return p;
-  }
-
-  void take_over(producer& p, std::uint32_t tid) noexcept {
-    const locked hold{p.guard};
-    p.tid.store(tid, std::memory_order_relaxed);
-    p.storing.store(0, std::memory_order_relaxed);
-    dropped_before_.fetch_add(p.dropped.exchange(0, std::memory_order_relaxed),
-                              std::memory_order_relaxed);
-    if (!p.attached) return;
-    p.ring->tid.store(tid, std::memory_order_relaxed);
-    commit_point c = p.ring->committed();
-    for (log_position& log : c.logs) log = {};
-    p.ring->commit(c);
-  }
-
-  /// Gives the producer a ring of this session. Caller holds its guard and is its thread.
   bool attach(producer& p) noexcept {
-    const locked hold{file_lock_};
-    if (p.ring != nullptr) ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    if (ring_file_due_) make_ring_file();
-    bool in_file = false;
-    ring_block* ring =
-        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, in_file);
-    if (ring == nullptr) return false;
-    if (!in_file && file_.exists()) say_no_file(ENOSPC);
-    p.ring = ring;
-    p.attached = true;
-    p.slots = ring->slots();
-    p.mask = ring->capacity - 1;
-    p.published = &ring->published[0];
+    if (!storage_.attach(p)) return false;
     open_lanes(p);
-    run_drain_thread();
+    drain_thread_.wake();
     return true;
   }
 
   /// Lets the owner store up to where the committed records leave room.
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
-    p.interrupt_limit.store(c.tail[1] + interrupt_lane_records, std::memory_order_release);
-    const bool open = recording_.load(std::memory_order_relaxed) &&
-                      !write_through_.load(std::memory_order_relaxed);
+    const bool open = is_on() && !write_through_.load(std::memory_order_relaxed);
+    p.interrupt_limit.store(is_on() ? c.tail[1] + interrupt_lane_records : 0,
+                            std::memory_order_release);
     p.limit.store(open ? c.tail[0] + p.ring->capacity : 0, std::memory_order_release);
   }
 
-  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
-
-  void count_lost(const ring_block& ring) noexcept {
-    const lane_heads heads{ring};
-    for (std::size_t i = 0; i < lanes; ++i) {
-      dropped_before_.fetch_add(heads.head[i] - ring.committed().tail[i],
-                                std::memory_order_relaxed);
-    }
+  int drain(producer& p) noexcept {
+    const int error = storage_.drain(p);
+    open_lanes(p);
+    return error;
   }
 
-  // --- draining
-
-  /// Room in a full ring. Caller holds the guard.
+  /// Room in a full ring.
   bool make_room(producer& p) noexcept {
     if (when_full_ == full_ring::drop) return false;
     p.drained_itself.store(true, std::memory_order_relaxed);
     if (drain(p) == 0) return true;
-    if (!set_aside(p, backlog_bytes_, backlog_most_bytes_)) return false;
+    if (!storage_.set_aside(p)) return false;
     open_lanes(p);
     return true;
   }
 
-  /// Writes all complete records of `p` to its logs. Caller holds the guard. Returns 0 or errno;
-  /// then what could not be written stays.
-  int drain(producer& p) noexcept {
-    ring_block& ring = *p.ring;
-    const lane_heads heads{ring};
-    if (!heads.beyond(ring.committed()) && p.backlog_first == nullptr) return 0;
-    drain_buffer* buffer = take_buffer();
-    if (buffer == nullptr) return ENOMEM;
-    tie_clock();
-    const tick_converter clock{clock_, &clock_lock_};
-    const auto names = [&](std::uint64_t id) {
-      return names_.entry(static_cast<std::uint32_t>(id)).line_start();
-    };
-    log_appender logs{directory_, location_.prefix, ring, p.logs};
-    int error = 0;
-    while (error == 0 && p.backlog_first != nullptr) {
-      ring_block& chunk = p.backlog_first->ring;
-      backlog_sink sink{chunk, logs};
-      error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
-      if (error == 0) drop_oldest(p, backlog_bytes_);
-    }
-    if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
-    give_back(buffer);
-    keep_or_close_logs(p);
-    open_lanes(p);
-    report_disk(error);
-    return error;
-  }
-
-  /// Opening for each drain would cost a file system more than the writing; but descriptors are the
-  /// program's, so that only some threads' logs stay open.
-  void keep_or_close_logs(producer& p) noexcept {
-    if (p.logs_kept_open) return;
-    p.logs_kept_open = kept_open_.fetch_add(1, std::memory_order_relaxed) < max_kept_open;
-    if (p.logs_kept_open) return;
-    kept_open_.fetch_sub(1, std::memory_order_relaxed);
-    p.logs.close_all();
-  }
-
-  void close_logs(producer& p) noexcept {
-    p.logs.close_all();
-    if (p.logs_kept_open) kept_open_.fetch_sub(1, std::memory_order_relaxed);
-    p.logs_kept_open = false;
-  }
-
-  void report_disk(int error) noexcept {
-    if ((error != 0) == said_disk_error_.load(std::memory_order_relaxed)) return;
-    if (said_disk_error_.exchange(error != 0) == (error != 0)) return;
-    if (error != 0) {
-      say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
-          location_.directory, std::strerror(error));
-    } else {
-      say("the logs in %s can be written again", location_.directory);
-    }
-  }
-
-  drain_buffer* take_buffer() noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ > 0) return spare_buffers_[--spare_buffer_count_];
-    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-  }
-
-  void give_back(drain_buffer* buffer) noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ < max_spare_buffers) {
-      spare_buffers_[spare_buffer_count_++] = buffer;
-    } else {
-      munmap(buffer, sizeof(drain_buffer));
-    }
-  }
-
-  // --- the clock
-
-  std::uint64_t ticks() const noexcept {
-    return hardware_clock_ ? hardware_ticks()
-                           : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-  }
-
-  /// The three clocks at one moment: the tightest of a few readings.
-  clock_anchor read_anchor() const noexcept {
-    clock_anchor best{};
-    std::uint64_t tightest = ~std::uint64_t{0};
-    for (int i = 0; i < 5; ++i) {
-      const std::uint64_t before = ticks();
-      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
-      const std::uint64_t between = ticks();
-      const std::int64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-      const std::uint64_t after = ticks();
-      if (after - before >= tightest) continue;
-      tightest = after - before;
-      best = {before + (between - before) / 2, monotonic_ns, realtime_ns};
-    }
-    return best;
-  }
-
-  /// A millisecond gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
-  void begin_clock() noexcept {
-    const locked hold{clock_lock_};
-    const clock_anchor first = read_anchor();
-    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < 1'000'000) {
-    }
-    clock_.begin(first, read_anchor());
-    ties_ = 0;
-    last_tie_ns_ = first.monotonic_ns;
-  }
-
-  void tie_clock() noexcept {
-    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    if (clock_ns(CLOCK_MONOTONIC) - last_tie_ns_.load(std::memory_order_relaxed) < due_ns) return;
-    std::int64_t stepped_ns = 0;
-    {
-      const locked hold_file{file_lock_};
-      const locked hold{clock_lock_};
-      const clock_anchor now = read_anchor();
-      if (now.monotonic_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns) return;
-      stepped_ns = clock_.tie(now);
-      last_tie_ns_.store(now.monotonic_ns, std::memory_order_relaxed);
-      ties_.fetch_add(1, std::memory_order_relaxed);
-      file_.store_clock(clock_);
-    }
-    if (stepped_ns != 0) {
-      say("the wall clock was stepped by %.3f s; %s", static_cast<double>(stepped_ns) * 1e-9,
-          stepped_ns > 0 ? "times go on from the new one"
-                         : "times go on as before, so that they stay in order");
-    }
-  }
-
-  // --- the drain thread: a convenience that keeps rings from filling, nothing depends on it
-
-  void run_drain_thread() noexcept {
-    wake_.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &wake_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (drain_thread_runs_.exchange(true)) return;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_t thread{};
-    const int failed = pthread_create(&thread, &detached, drain_loop, this);
-    pthread_attr_destroy(&detached);
-    if (failed != 0) drain_thread_runs_.store(false);
-  }
-
-  static void* drain_loop(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "lotus-drain");
-    static_cast<session*>(self)->drain_for_ever();
-    return nullptr;
-  }
-
-  void drain_for_ever() noexcept {
-    std::uint32_t pause_ms = 5;  // the clock's rate wants an early tie
-    for (;;) {
-      const std::uint32_t seen = wake_.load(std::memory_order_acquire);
-      const bool idle = !recording_.load(std::memory_order_acquire);
-      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
-      syscall(SYS_futex, &wake_, FUTEX_WAIT_PRIVATE, seen, idle ? nullptr : &pause, nullptr, 0);
-      for_each_producer([&](producer& p) {
-        // A thread that fills its ring between two rounds drains it itself, with the records still
-        // in its cache: to come between would only make it wait.
-        if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
-        const locked hold{p.guard};
-        if (p.attached) drain(p);
-      });
-      pause_ms = pause_ms * 4 < drain_interval_ms_ ? pause_ms * 4 : drain_interval_ms_;
-    }
+  std::uint32_t drain_round() noexcept {
+    if (!is_on()) return 0;
+    producers_.for_each([&](producer& p) {
+      // A thread that fills its ring between two rounds drains it itself, with the records still in
+      // its cache: to come between would only make it wait.
+      if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
+      const locked guard{p.guard};
+      if (p.attached) drain(p);
+    });
+    const std::uint32_t due_ms = pause_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t pause_ms = due_ms < drain_interval_ms_ ? due_ms : drain_interval_ms_;
+    pause_ms_.store(pause_ms * 4, std::memory_order_relaxed);
+    return pause_ms;
   }
 
   // --- fork: parent and child each go on with a whole session
@@ -2977,59 +3224,47 @@ class LOTUS_DETAIL_PER_MODULE session {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     s.control_.lock();
     s.signals_at_fork_ = before;
+    s.forking_tid_ = thread_id();
+    s.producers_.fork_lock().lock();
+    s.producers_.for_each([](producer& p) { p.guard.lock(); });
+    s.storage_.file_fork_lock().lock();
+    s.clock_.fork_lock().lock();
     s.modules_lock_.lock();
-    s.producers_lock_.lock();
-    s.for_each_producer([](producer& p) { p.guard.lock(); });
-    s.file_lock_.lock();
-    s.clock_lock_.lock();
-    s.buffers_lock_.lock();
     s.names_.fork_lock().lock();
-    s.forking_tid_ = static_cast<std::uint32_t>(gettid());
+    s.storage_.buffers_fork_lock().lock();
   }
 
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
   static void after_fork_in_child() noexcept {
     session& s = instance();
-    s.for_each_producer([&](producer& p) {
-      // The ring is the parent's, and so is what is in it.
-      if (p.ring != nullptr) ring_file::unmap(p.ring);
-      p.ring = nullptr;
-      p.attached = false;
-      p.published = &p.none_published;
+    s.producers_.for_each([&](producer& p) {
+      s.storage_.after_fork_in_child(p);
       p.limit.store(0, std::memory_order_relaxed);
       p.interrupt_limit.store(0, std::memory_order_relaxed);
       p.dropped.store(0, std::memory_order_relaxed);
-      while (p.backlog_first != nullptr) drop_oldest(p, s.backlog_bytes_);
-      s.close_logs(p);
       const bool forked = p.tid.load(std::memory_order_relaxed) == s.forking_tid_;
-      p.tid.store(forked ? static_cast<std::uint32_t>(gettid()) : 0, std::memory_order_relaxed);
+      p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
     });
-    s.file_.forget();
-    s.ring_file_due_ = true;
-    s.names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
+    s.storage_.after_fork_in_child();
     s.dropped_before_.store(0, std::memory_order_relaxed);
     s.dropped_at_start_ = 0;
-    s.drain_thread_runs_.store(false, std::memory_order_relaxed);
+    s.drain_thread_.forget();
     s.unlock_after_fork();
   }
 
   void unlock_after_fork() noexcept {
+    storage_.buffers_fork_lock().unlock();
     names_.fork_lock().unlock();
-    buffers_lock_.unlock();
-    clock_lock_.unlock();
-    file_lock_.unlock();
-    for_each_producer([](producer& p) { p.guard.unlock(); });
-    producers_lock_.unlock();
     modules_lock_.unlock();
+    clock_.fork_lock().unlock();
+    storage_.file_fork_lock().unlock();
+    producers_.for_each([](producer& p) { p.guard.unlock(); });
+    producers_.fork_lock().unlock();
     const sigset_t before = signals_at_fork_;
     control_.unlock();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-
-  static constexpr std::size_t producers_at_once = 64;
-  static constexpr std::size_t max_spare_buffers = 4;
-  static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
 
   static session* instance_;
   static const services table_;
@@ -3038,52 +3273,24 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool pinned_ = false;
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  bool said_unwritable_ = false;
-  bool said_no_file_ = false;
-  std::atomic<bool> said_disk_error_{false};
-  const bool hardware_clock_;
   std::atomic<bool> recording_{false};
   std::atomic<bool> write_through_{false};
-  void (*on_message_)(const char*) = nullptr;
   full_ring when_full_ = full_ring::drain;
-  std::uint32_t ring_records_ = 0;
   std::uint32_t drain_interval_ms_ = 0;
-  log_location location_{};
-  int directory_ = -1;
+  std::atomic<std::uint32_t> pause_ms_{0};
+  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are others now
+  std::uint64_t dropped_at_start_ = 0;
 
   mutex modules_lock_;
   module_state* modules_ = nullptr;
 
-  mutex producers_lock_;
-  std::atomic<producer*> producers_{nullptr};
-  producer* spare_ = nullptr;
-  std::size_t spare_producers_ = 0;
-  std::size_t producer_count_ = 0;
-  std::size_t attached_since_reaping_ = 0;
-  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are no more
-  std::uint64_t dropped_at_start_ = 0;
-
-  mutex file_lock_;
-  ring_file file_;
-  bool ring_file_due_ = false;
-  std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
-  std::atomic<std::size_t> backlog_bytes_{0};
-  std::size_t backlog_most_bytes_ = 0;
-  std::atomic<std::uint32_t> kept_open_{0};
-
-  mutex clock_lock_;
-  clock_map clock_{};
-  std::atomic<std::int64_t> last_tie_ns_{0};
-  std::atomic<std::uint32_t> ties_{0};
-
-  mutex buffers_lock_;
-  drain_buffer* spare_buffers_[max_spare_buffers] = {};
-  std::size_t spare_buffer_count_ = 0;
-
+  messenger messages_;
+  session_clock clock_;
   name_table names_;
-
-  std::atomic<std::uint32_t> wake_{0};
-  std::atomic<bool> drain_thread_runs_{false};
+  producer_list producers_;
+  storage storage_{messages_, clock_, names_};
+  drain_thread drain_thread_{
+      [](void* self) noexcept { return static_cast<session*>(self)->drain_round(); }, this};
 
   sigset_t signals_at_fork_{};
   std::uint32_t forking_tid_ = 0;
@@ -3108,7 +3315,6 @@ inline const services session::table_ = {
 
 inline const services* session::make() noexcept {
   // Memory of its own, never freed: scopes may end after every static object is gone.
-  static_assert(sizeof(session) < (std::size_t{1} << 20));
   instance_ = new (map_memory(sizeof(session))) session;
   return &table_;
 }
@@ -3129,7 +3335,7 @@ inline bool start(const options& chosen = {}) noexcept {
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
-inline bool start(std::string_view log_file) noexcept {
+inline bool start(std::string_view log_file) {
   options chosen;
   chosen.log_file = log_file;
   return start(chosen);
