@@ -25,8 +25,9 @@ struct uprof_calls {
   bool strict;  ///< they return when it is done
 };
 
-/// Calls that were linked in (see uprof_static.hpp); null: look for exported ones.
-inline std::atomic<const uprof_calls*> linked_uprof{nullptr};
+/// What use_uprof() was given; null: look for exported functions.
+inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
+inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
 /// The functions of one group, strict ones first: a run must never mix both groups.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
@@ -53,8 +54,10 @@ inline uprof_calls& uprof_in_use() noexcept {
 /// Whether the program has uProf's functions already.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
-  if (const uprof_calls* linked = linked_uprof.load(std::memory_order_acquire)) {
-    calls = *linked;
+  if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
+    calls = {[](unsigned) { return linked_uprof_resume.load(std::memory_order_acquire)(), 0; },
+             [](unsigned) { return linked_uprof_pause.load(std::memory_order_acquire)(), 0; },
+             false};
     return true;
   }
   return find_uprof(RTLD_DEFAULT, calls);
@@ -89,7 +92,7 @@ inline const collector_backend* uprof_backend() noexcept {
     if (library == nullptr || !find_uprof(library, uprof_in_use())) {
       collector_say(
           "LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
-          "amdProfileResume; link it, or include lotus/collectors/uprof_static.hpp in one file");
+          "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
       return nullptr;
     }
   }
@@ -97,6 +100,17 @@ inline const collector_backend* uprof_backend() noexcept {
 }
 
 }  // namespace detail
+
+/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
+/// In one source file that includes AMDProfileController.h:
+///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
+/// To be called before the first resume(). Returns true.
+inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
+  detail::linked_uprof_resume.store(resume, std::memory_order_release);
+  detail::linked_uprof_pause.store(pause, std::memory_order_release);
+  return true;
+}
+
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_UPROF_HPP
