@@ -90,11 +90,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
     if (ring_file_due_) make_ring_file();
-    bool in_file = false;
     ring_block* ring =
-        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, in_file);
+        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, p.ring_in_file);
     if (ring == nullptr) return false;
-    if (!in_file && file_.exists()) say_no_file(ENOSPC);
+    if (!p.ring_in_file && file_.exists()) say_no_file(ENOSPC);
     p.ring = ring;
     p.attached = true;
     p.slots = ring->slots();
@@ -107,7 +106,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// a record at this moment. What could not be written is given up.
   /// @return how many records that were in memory only are lost.
   std::uint64_t detach(producer& p) noexcept {
-    std::uint64_t lost = 0;
+    const bool survives = p.ring == nullptr || p.ring_in_file;
+    std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
     while (p.backlog_first != nullptr) {
       lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
       drop_oldest(p, backlog_bytes_);

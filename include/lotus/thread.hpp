@@ -39,8 +39,9 @@ struct alignas(64) producer {
   alignas(64) mutex guard;
   std::atomic<std::uint32_t> tid{0};  ///< 0: free
   ring_block* ring = nullptr;
-  bool attached = false;  ///< the ring is the running session's; else left over from one before
-  open_logs logs;         ///< kept open between drains, for as many threads as the session likes
+  bool ring_in_file = false;  ///< what the ring holds survives the process
+  bool attached = false;      ///< the ring is the running session's; else left over from one before
+  open_logs logs;  ///< kept open between drains, for as many threads as the session likes
   bool logs_kept_open = false;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;

@@ -1,0 +1,215 @@
+// Disks and descriptors that fail: the pipeline goes on, records are kept, losses are counted.
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+std::vector<std::string> messages;
+
+lotus::options options_for(const std::string& prefix) {
+  messages.clear();
+  lotus::options o;
+  o.log_file = prefix;
+  o.ring_records = 64;
+  o.drain_interval_ms = 20;
+  o.on_message = [](const char* message) { messages.emplace_back(message); };
+  return o;
+}
+
+void record(const char* name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+std::size_t said(const std::string& what) {
+  std::size_t n = 0;
+  for (const auto& m : messages) n += m.find(what) != std::string::npos ? 1 : 0;
+  return n;
+}
+
+/// A file system of a given size, where this user may make one.
+class small_disk {
+ public:
+  small_disk(const std::filesystem::path& at, std::size_t bytes) : at_{at} {
+    std::filesystem::create_directory(at);
+    const std::string size = "size=" + std::to_string(bytes);
+    mounted_ = mount("lotus_test", at.c_str(), "tmpfs", 0, size.c_str()) == 0;
+  }
+  ~small_disk() {
+    if (mounted_) umount2(at_.c_str(), MNT_DETACH);
+  }
+  small_disk(const small_disk&) = delete;
+  small_disk& operator=(const small_disk&) = delete;
+  bool mounted() const { return mounted_; }
+
+ private:
+  std::filesystem::path at_;
+  bool mounted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a directory of somebody else's: start says so and returns false") {
+  if (getuid() != 0) return;  // needs another user to be
+  const support::temp_directory run;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    const bool started = lotus::start(options_for(run.prefix()));
+    record("unrecorded", 100);
+    _exit(started || messages.size() != 1 || said("Permission denied") != 1 ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a full disk: nothing stops, nothing is lost, recording resumes when there is room") {
+  const support::temp_directory run;
+  const small_disk disk{run.path() / "disk", 1 << 20};
+  if (!disk.mounted()) {
+    WARN("cannot mount a tmpfs here: not tested");
+    return;
+  }
+  const auto prefix = (run.path() / "disk" / "lotustrace_log").string();
+  const auto filler = run.path() / "disk" / "filler";
+  REQUIRE(lotus::start(options_for(prefix)));
+  record("early", 100);
+  lotus::flush();
+  {
+    std::ofstream fill{filler, std::ios::binary};
+    const std::string block(4096, 'x');
+    while (fill.write(block.data(), 4096).flush()) {
+    }
+  }
+  record("full", 20'000);
+  CHECK(said("No space left") == 1);
+  std::filesystem::remove(filler);
+  record("room", 100);
+  lotus::stop();
+  const auto lines = read_logs(run.path() / "disk");
+  CHECK(count_named(lines, "Searly") == 100);
+  CHECK(count_named(lines, "Sfull") + count_named(lines, "Sroom") == 20'100);
+  CHECK(said("can be written again") == 1);
+  CHECK(said("No space left") == 1);
+}
+
+TEST_CASE("a disk that stays full: memory is bounded, the loss is counted and said once") {
+  const support::temp_directory run;
+  const small_disk disk{run.path() / "disk", 1 << 20};
+  if (!disk.mounted()) return;
+  auto o = options_for((run.path() / "disk" / "lotustrace_log").string());
+  o.backlog_bytes = 40'000;
+  const std::uint64_t before = lotus::dropped();
+  REQUIRE(lotus::start(o));
+  {
+    std::ofstream fill{run.path() / "disk" / "filler", std::ios::binary};
+    const std::string block(4096, 'x');
+    while (fill.write(block.data(), 4096).flush()) {
+    }
+  }
+  record("lost", 100'000);
+  lotus::stop();
+  const std::uint64_t lost = lotus::dropped() - before;
+  const auto logged = count_named(read_logs(run.path() / "disk"), "Slost");
+  CAPTURE(lost, logged);
+  CHECK(lost > 90'000);
+  CHECK(said("records were dropped") == 1);
+  // What the ring still held can be recovered once there is room.
+  std::filesystem::remove(run.path() / "disk" / "filler");
+  const int fd = open((run.path() / "disk").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+  CHECK(count_named(read_logs(run.path() / "disk"), "Slost") + lost == 100'000);
+}
+
+TEST_CASE("no room for the ring file: said once, recorded from memory") {
+  const support::temp_directory run;
+  const small_disk disk{run.path() / "disk", 16 << 10};
+  if (!disk.mounted()) return;
+  REQUIRE(lotus::start(options_for((run.path() / "disk" / "lotustrace_log").string())));
+  record("memory", 50);
+  std::thread{[] { record("memory", 50); }}.join();
+  lotus::stop();
+  CHECK(said("no ring file") == 1);
+  CHECK(count_named(read_logs(run.path() / "disk"), "Smemory") == 100);
+}
+
+TEST_CASE("at the descriptor limit records wait until there is a descriptor") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(options_for(run.prefix())));
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit low{64, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &low);
+  std::vector<int> taken;
+  for (int fd = dup(0); fd >= 0; fd = dup(0)) taken.push_back(fd);
+  std::thread{[] { record("waits", 10'000); }}.join();
+  for (const int fd : taken) close(fd);
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(said("Too many open files") == 1);
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "Swaits") == 10'000);
+}
+
+TEST_CASE("a log deleted while recording is made again; a renamed directory is followed") {
+  const support::temp_directory run;
+  const auto first = run.path() / "first";
+  const auto second = run.path() / "second";
+  REQUIRE(lotus::start(options_for((first / "lotustrace_log").string())));
+  record("deleted", 10);
+  lotus::flush();
+  for (const auto& entry : std::filesystem::directory_iterator(first)) {
+    if (entry.path().filename().string()[0] != '.') std::filesystem::remove(entry.path());
+  }
+  record("again", 10);
+  lotus::flush();
+  CHECK(count_named(read_logs(first), "Sagain") == 10);
+  std::filesystem::rename(first, second);
+  record("moved", 10);
+  std::thread{[] { record("moved", 10); }}.join();
+  lotus::stop();
+  const auto lines = read_logs(second);
+  CHECK(count_named(lines, "Sagain") == 10);
+  CHECK(count_named(lines, "Smoved") == 20);
+  CHECK(!std::filesystem::exists(first));
+  CHECK(support::count_files(second, ".lotus_") == 0);
+}
+
+TEST_CASE("500 threads at once use a bounded number of descriptors") {
+  const support::temp_directory run{support::in_memory()};
+  REQUIRE(lotus::start(options_for(run.prefix())));
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = descriptors();
+  std::vector<std::thread> threads;
+  std::atomic<int> recorded{0};
+  std::atomic<bool> leave{false};
+  for (int t = 0; t < 500; ++t) {
+    threads.emplace_back([&] {
+      record("many", 200);
+      ++recorded;
+      while (!leave) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  while (recorded < 500) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(descriptors() - before <= 140);
+  leave = true;
+  for (auto& t : threads) t.join();
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "Smany") == 100'000);
+}

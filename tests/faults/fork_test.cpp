@@ -1,0 +1,192 @@
+// Parent and child both go on recording; nothing twice, nothing missing, no hang.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+void record(const std::string& name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+lotus::options options_for(const support::temp_directory& run) {
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.on_message = [](const char*) {};
+  return o;
+}
+
+bool ended_well(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// A child must end by itself; a hang would be the test's.
+template <class Body>
+pid_t fork_child(Body&& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(60);
+    body();
+    exit(0);
+  }
+  return pid;
+}
+
+void recover_all(const support::temp_directory& run) {
+  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+}
+
+}  // namespace
+
+TEST_CASE("a forked child records to files of its own, the parent to its") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(options_for(run)));
+  record("before", 10);
+  const pid_t child = fork_child([] { record("child", 20); });
+  record("parent", 30);
+  CHECK(ended_well(child));
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  CHECK(lines.size() == 60);
+  CHECK(count_named(lines, "Sbefore") == 10);
+  for (const auto& l : lines) {
+    CHECK(l.tid == static_cast<std::uint32_t>(l.name == "Schild" ? child : getpid()));
+  }
+  CHECK(support::count_files(run.path(), ".lotus_") == 0);
+}
+
+TEST_CASE("a scope open at the fork ends once in each") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(options_for(run)));
+  pid_t child = -1;
+  {
+    LOTUS_SCOPE("Open");
+    child = fork();
+  }
+  if (child == 0) exit(0);
+  CHECK(ended_well(child));
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].start_ns == lines[1].start_ns);
+  CHECK(lines[0].tid != lines[1].tid);
+}
+
+TEST_CASE("children of children, from worker threads, while others record and drains run") {
+  const support::temp_directory run;
+  auto o = options_for(run);
+  o.drain_interval_ms = 1;
+  o.ring_records = 128;
+  REQUIRE(lotus::start(o));
+  std::atomic<bool> done{false};
+  std::atomic<int> busy_count{0};
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 2; ++t) {
+    busy.emplace_back([&] {
+      while (!done) {
+        record("busy", 50);
+        busy_count += 50;
+      }
+    });
+  }
+  std::vector<std::thread> forkers;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 3; ++t) {
+    forkers.emplace_back([&] {
+      for (int i = 0; i < 15; ++i) {
+        record("forker", 3);
+        const pid_t child = fork_child([] {
+          record("child", 200);
+          const pid_t grandchild = fork_child([] { record("grandchild", 5); });
+          if (!ended_well(grandchild)) exit(1);
+          std::thread{[] { record("thread_of_child", 7); }}.join();
+        });
+        if (ended_well(child)) ++good;
+      }
+    });
+  }
+  for (auto& t : forkers) t.join();
+  done = true;
+  for (auto& t : busy) t.join();
+  lotus::stop();
+  CHECK(good == 45);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sbusy") == static_cast<std::size_t>(busy_count.load()));
+  CHECK(count_named(lines, "Sforker") == 135);
+  CHECK(count_named(lines, "Schild") == 45 * 200);
+  CHECK(count_named(lines, "Sgrandchild") == 45 * 5);
+  CHECK(count_named(lines, "Sthread_of_child") == 45 * 7);
+  CHECK(lotus::dropped() == 0);
+}
+
+TEST_CASE("children that _exit or exec leave their records for recovery; the parent loses none") {
+  const support::temp_directory run;
+  auto o = options_for(run);
+  o.drain_interval_ms = 1'000'000;
+  REQUIRE(lotus::start(o));
+  record("parent", 1);
+  const pid_t quitter = fork();
+  if (quitter == 0) {
+    record("quitter", 11);
+    _exit(0);
+  }
+  CHECK(ended_well(quitter));
+  const pid_t runner = fork();
+  if (runner == 0) {
+    record("runner", 12);
+    execl("/bin/true", "true", nullptr);
+    _exit(1);
+  }
+  CHECK(ended_well(runner));
+  record("parent", 1);
+  lotus::stop();
+  recover_all(run);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sparent") == 2);
+  CHECK(count_named(lines, "Squitter") == 11);
+  CHECK(count_named(lines, "Srunner") == 12);
+  CHECK(lines.size() == 25);
+}
+
+TEST_CASE("a child may stop and start for itself") {
+  const support::temp_directory run;
+  const support::temp_directory other;
+  REQUIRE(lotus::start(options_for(run)));
+  record("parent", 2);
+  const pid_t child = fork_child([&] {
+    record("first", 3);
+    lotus::stop();
+    record("unrecorded", 3);
+    if (!lotus::start(options_for(other))) exit(1);
+    record("second", 4);
+  });
+  CHECK(ended_well(child));
+  record("parent", 2);
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sparent") == 4);
+  CHECK(count_named(lines, "Sfirst") == 3);
+  CHECK(lines.size() == 7);
+  CHECK(count_named(read_logs(other.path()), "Ssecond") == 4);
+}
+
+TEST_CASE("fork of a program that does not record costs nothing and breaks nothing") {
+  const pid_t child = fork_child([] { record("nothing", 3); });
+  CHECK(ended_well(child));
+}

@@ -1,0 +1,176 @@
+// Killed at any instant: every scope that ended is in the log exactly once.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+#include "shared_page.hpp"
+
+using support::count_files;
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+pid_t start_victim(const char* how, const support::temp_directory& run) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const std::string counters = (run.path() / "counters").string();
+    execl(VICTIM_PROGRAM, "victim", how, run.prefix().c_str(), counters.c_str(), nullptr);
+    _exit(127);
+  }
+  return pid;
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+lotus::detail::recovery recover(const support::temp_directory& run) {
+  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const auto result = lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+  return result;
+}
+
+std::uint64_t seed() {
+  const char* given = std::getenv("LOTUS_TEST_SEED");
+  const std::uint64_t s =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("seed %llu (LOTUS_TEST_SEED repeats it)\n", static_cast<unsigned long long>(s));
+  return s;
+}
+
+/// Each thread may have ended one scope that it had not counted yet when it was killed.
+void check_counts(const support::temp_directory& run) {
+  support::shared_page ended{(run.path() / "counters").string()};
+  const auto lines = read_logs(run.path());
+  for (std::size_t slot = 0; slot < 16; ++slot) {
+    const std::uint64_t logged = count_named(lines, "St" + std::to_string(slot));
+    CAPTURE(slot, logged, ended[slot].load());
+    CHECK(logged >= ended[slot]);
+    CHECK(logged <= ended[slot] + 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whatever ends the process, what had ended is in the log after recovery") {
+  const char* how = GENERATE("sigkill", "sigsegv", "abort", "_exit", "quick_exit", "terminate",
+                             "sigterm", "exit", "exec");
+  const support::temp_directory run;
+  wait_for(start_victim(how, run));
+  CAPTURE(how);
+  recover(run);
+  const auto lines = read_logs(run.path());
+  for (const char* name : {"St0", "St1", "St2"}) CHECK(count_named(lines, name) == 1000);
+  CHECK(lines.size() == 3000);
+  CHECK(count_files(run.path(), ".lotus_") == 0);
+  // A second recovery finds nothing.
+  CHECK(recover(run).records == 0);
+  CHECK(read_logs(run.path()).size() == 3000);
+}
+
+TEST_CASE("killed while drains run, then recovered: exactly once, and no line torn") {
+  std::mt19937_64 random{seed()};
+  for (int round = 0; round < 40; ++round) {
+    const support::temp_directory run;
+    const pid_t victim = start_victim("flat-out", run);
+    usleep(static_cast<useconds_t>(3'000 + random() % 40'000));
+    kill(victim, SIGKILL);
+    wait_for(victim);
+    recover(run);
+    check_counts(run);
+    CHECK(count_files(run.path(), ".lotus_ring_") == 0);
+  }
+}
+
+TEST_CASE("recovery itself is killed, again and again: exactly once all the same") {
+  std::mt19937_64 random{seed()};
+  for (int round = 0; round < 10; ++round) {
+    const support::temp_directory run;
+    const pid_t victim = start_victim("flat-out", run);
+    usleep(60'000);
+    kill(victim, SIGKILL);
+    wait_for(victim);
+    for (int attempt = 0; attempt < 10 && count_files(run.path(), ".lotus_ring_") > 0; ++attempt) {
+      const pid_t recoverer = fork();
+      if (recoverer == 0) {
+        recover(run);
+        _exit(0);
+      }
+      usleep(static_cast<useconds_t>(random() % 800));
+      kill(recoverer, SIGKILL);
+      wait_for(recoverer);
+    }
+    recover(run);
+    check_counts(run);
+  }
+}
+
+TEST_CASE("the ring of a living process is left alone") {
+  const support::temp_directory run;
+  const pid_t victim = start_victim("flat-out", run);
+  while (count_files(run.path(), ".lotus_ring_") == 0) usleep(1000);
+  usleep(10'000);
+  const auto result = recover(run);
+  CHECK(result.living == 1);
+  CHECK(result.records == 0);
+  kill(victim, SIGKILL);
+  wait_for(victim);
+  recover(run);
+  check_counts(run);
+}
+
+TEST_CASE("start recovers what a dead process left before it makes logs of its own") {
+  const support::temp_directory run;
+  wait_for(start_victim("sigkill", run));
+  REQUIRE(count_files(run.path(), ".lotus_ring_") == 1);
+  lotus::options chosen;
+  chosen.log_file = run.prefix();
+  static std::string said;
+  chosen.on_message = [](const char* message) { said += message; };
+  REQUIRE(lotus::start(chosen));
+  lotus::stop();
+  CHECK(said.find("were recovered") != std::string::npos);
+  CHECK(read_logs(run.path()).size() == 3000);
+}
+
+TEST_CASE("a damaged ring file is left, and nothing is made of it") {
+  const support::temp_directory run;
+  wait_for(start_victim("sigkill", run));
+  std::string ring;
+  for (const auto& entry : support::fs::directory_iterator(run.path())) {
+    if (entry.path().filename().string().rfind(".lotus_ring_", 0) == 0) ring = entry.path();
+  }
+  const auto original = [&] {
+    std::ifstream in{ring};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  }();
+  std::mt19937_64 random{seed()};
+  for (int round = 0; round < 300; ++round) {
+    std::string broken = original;
+    for (std::uint64_t i = 0; i <= random() % 20; ++i) {
+      // Headers more often than records: there is more to get wrong.
+      const std::size_t range = random() % 2 == 0 ? std::size_t{400} : broken.size();
+      const std::size_t block = random() % 3 * 36864;
+      broken[(block + random() % range) % broken.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) broken.resize(random() % broken.size());
+    std::ofstream{ring, std::ios::binary} << broken;
+    recover(run);  // must neither crash nor hang; the address sanitizer watches
+    for (const auto& entry : support::fs::directory_iterator(run.path())) {
+      if (entry.path() != ring) support::fs::remove(entry.path());
+    }
+  }
+}

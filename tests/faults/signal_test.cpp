@@ -1,0 +1,96 @@
+// Scopes in signal handlers that interrupt scopes of the same thread.
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+
+using support::count_named;
+
+namespace {
+
+std::atomic<std::uint64_t> handled{0};
+
+void handler(int) {
+  { LOTUS_SCOPE("InHandler"); }
+  { LOTUS_SCOPE("InHandlerToo"); }
+  handled.fetch_add(1, std::memory_order_relaxed);
+}
+
+class timer_signals {
+ public:
+  explicit timer_signals(int every_us) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often{{0, every_us}, {0, every_us}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+  }
+  ~timer_signals() {
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+    signal(SIGALRM, SIG_IGN);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a handler's scopes neither corrupt the ring nor deadlock, and none is lost") {
+  const support::temp_directory run{support::in_memory()};
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.ring_records = 64;  // so that handlers also interrupt drains
+  o.on_message = [](const char*) {};
+  handled = 0;
+  const std::uint64_t dropped_before = lotus::dropped();
+  REQUIRE(lotus::start(o));
+  std::uint64_t own = 0;
+  {
+    const timer_signals signals{50};
+    while (handled < 5'000) {
+      for (int i = 0; i < 100; ++i) LOTUS_SCOPE("Interrupted");
+      own += 100;
+    }
+  }
+  lotus::stop();
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SInterrupted") == own);
+  CHECK(count_named(lines, "SInHandler") == handled);
+  CHECK(count_named(lines, "SInHandlerToo") == handled);
+  CHECK(lotus::dropped() == dropped_before);
+}
+
+TEST_CASE("a handler that comes between the two halves of storing keeps to its own lane") {
+  const support::temp_directory run;
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.drain_interval_ms = 1'000'000;
+  o.on_message = [](const char*) {};
+  const std::uint64_t dropped_before = lotus::dropped();
+  REQUIRE(lotus::start(o));
+  { LOTUS_SCOPE("First"); }
+  lotus::flush();
+  // What a handler would find that interrupts the storing of a record.
+  lotus::detail::producer& p = *lotus::detail::this_producer;
+  p.storing.store(1);
+  for (int i = 0; i < 70; ++i) LOTUS_SCOPE("Nested");
+  p.storing.store(2);
+  { LOTUS_SCOPE("NestedTwice"); }
+  p.storing.store(0);
+  { LOTUS_SCOPE("Last"); }
+  lotus::stop();
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SFirst") == 1);
+  CHECK(count_named(lines, "SLast") == 1);
+  CHECK(count_named(lines, "SNested") == lotus::detail::interrupt_lane_records);
+  CHECK(count_named(lines, "SNestedTwice") == 0);
+  // What did not fit was counted.
+  CHECK(lotus::dropped() - dropped_before == 70 - lotus::detail::interrupt_lane_records + 1);
+}
