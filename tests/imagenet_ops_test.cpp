@@ -45,8 +45,7 @@ TEST_CASE("making a checkerboard smaller gives grey", "[imagenet]") {
   image board{256, 256};
   for (int y = 0; y < board.height; ++y) {
     for (int x = 0; x < board.width; ++x) {
-      std::fill_n(board.row(y) + std::ptrdiff_t{x} * channels, channels,
-                  static_cast<std::uint8_t>((x + y) % 2 * 255));
+      std::fill_n(board.pixel(x, y), channels, static_cast<std::uint8_t>((x + y) % 2 * 255));
     }
   }
   const image out = crop_and_resize(board, {0, 0, 256, 256}, 32, 32);
@@ -54,17 +53,16 @@ TEST_CASE("making a checkerboard smaller gives grey", "[imagenet]") {
 }
 
 TEST_CASE("resizing to the same size copies the box", "[imagenet]") {
-  const image picture = draw_picture(1, 0, 20e3);
+  image picture = draw_picture(1, 0, 20e3);
   const image out = crop_and_resize(picture, {5, 9, 40, 30}, 40, 30);
   for (int y = 0; y < 30; ++y) {
-    CHECK(std::equal(out.row(y), out.row(y) + out.row_bytes(),
-                     picture.row(y + 9) + std::ptrdiff_t{5} * channels));
+    CHECK(std::equal(out.row(y), out.row(y) + out.row_bytes(), picture.pixel(5, y + 9)));
   }
 }
 
 TEST_CASE("a pixel doubled is interpolated as Pillow does", "[imagenet]") {
   image step{2, 1};
-  std::fill_n(step.row(0) + channels, channels, std::uint8_t{200});
+  std::fill_n(step.pixel(1, 0), channels, std::uint8_t{200});
   const image out = crop_and_resize(step, {0, 0, 2, 1}, 4, 1);
   const std::vector<std::uint8_t> expected{0, 0, 0, 50, 50, 50, 150, 150, 150, 200, 200, 200};
   CHECK(out.pixels == expected);
@@ -89,8 +87,7 @@ TEST_CASE("flipping twice changes nothing, once mirrors", "[imagenet]") {
     const image before = flipped.picture;
     const RandomHorizontalFlip flip{1.0};
     flip(flipped);
-    CHECK(std::equal(before.row(1), before.row(1) + channels,
-                     flipped.picture.row(1) + std::ptrdiff_t{width - 1} * channels));
+    CHECK(std::equal(before.row(1), before.row(1) + channels, flipped.picture.pixel(width - 1, 1)));
     flip(flipped);
     CHECK(flipped.picture.pixels == before.pixels);
     RandomHorizontalFlip{0.0}(flipped);
@@ -116,7 +113,7 @@ TEST_CASE("a JPEG comes back nearly as it was", "[imagenet]") {
     for (int y = 0; y < picture.height; ++y) {
       for (int x = 0; x < width; ++x) {
         for (int c = 0; c < channels; ++c) {
-          picture.row(y)[x * channels + c] = static_cast<std::uint8_t>(x / 2 + y + 20 * c);
+          picture.pixel(x, y)[c] = static_cast<std::uint8_t>(x / 2 + y + 20 * c);
         }
       }
     }

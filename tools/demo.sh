@@ -29,5 +29,6 @@ build/demo-build/bin/lotus-tool viz build/demo/run -o build/demo/trace.json
 cat <<END
 
 Drag $PWD/build/demo/trace.json
-into https://ui.perfetto.dev (nothing is uploaded), or load it in Chromium at chrome://tracing.
+into https://ui.perfetto.dev (it stays in your browser), or load it at chrome://tracing where your
+browser still has that.
 END
