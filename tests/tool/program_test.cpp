@@ -44,7 +44,7 @@ TEST_CASE("viz without a place to write is wrong use") {
 TEST_CASE("help and version go to stdout") {
   const temp_dir dir;
   CHECK(contains(call(dir, "--version").out, "lotus-tool "));
-  for (const std::string command : {"viz", "stats"}) {
+  for (const std::string command : {"viz", "stats", "diagnose", "compare"}) {
     const result r = call(dir, command + " --help");
     CHECK(r.status == 0);
     CHECK(r.err.empty());

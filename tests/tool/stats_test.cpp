@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -184,4 +185,82 @@ TEST_CASE("a name cannot steer the terminal") {
   const result r = run({"stats", dir.path()});
   CHECK(contains(r.out, "S%1B[2J"));
   CHECK_FALSE(contains(r.out, "\x1b"));
+}
+
+TEST_CASE("self time is the total without what ran inside") {
+  const temp_dir dir;
+  // As the original writes them: the loader's line stands behind the operations that ran after it.
+  dir.file("lotustrace_log_worker_pid_1",
+           "SCrop,200,30\nSFlip,230,20\nSLoader,100,90\nSTransform,195,60\n"
+           "SCrop,400,30\nSLoader,300,90\nSTransform,395,60\nSCollation,500,40\n"
+           "SWhole,100,450\n");
+  const auto document = stats(dir.path());
+  const auto& ops = document["runs"][0]["ops"];
+  CHECK(ops["SCrop"]["self_ns"].GetInt64() == 60);
+  CHECK(ops["SLoader"]["self_ns"].GetInt64() == 180);
+  CHECK(ops["STransform"]["self_ns"].GetInt64() == 120 - 60 - 20);
+  CHECK(ops["SWhole"]["self_ns"].GetInt64() == 450 - 90 - 60 - 90 - 60 - 40);
+}
+
+TEST_CASE("the first batches of every epoch can be left out") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1",
+           "SBatchPreprocessed_0,1000,900\nSBatchPreprocessed_1,2000,10\n"
+           "SBatchPreprocessed_0,3000,800\nSBatchPreprocessed_1,4000,20\n");
+  const auto document = stats(dir.path(), {"--skip-batches", "1"});
+  CHECK(document["runs"][0]["preprocess"]["count"].GetInt64() == 2);
+  CHECK(document["runs"][0]["preprocess"]["max_ns"].GetInt64() == 20);
+}
+
+TEST_CASE("operations are sorted and limited") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "SB,10,5\nSA,20,7\nSA,30,7\nSC,40,20\n");
+  const auto names = [&](const std::vector<std::string>& more) {
+    std::string text;
+    const auto document = stats(dir.path(), more);
+    for (const auto& op : document["runs"][0]["ops"].GetObject()) text += op.name.GetString()[1];
+    return text;
+  };
+  CHECK(names({}) == "BAC");
+  CHECK(names({"--sort", "name"}) == "ABC");
+  CHECK(names({"--sort", "count"}) == "ABC");
+  CHECK(names({"--sort", "total"}) == "CAB");
+  CHECK(names({"--sort", "mean", "--limit", "2"}) == "CA");
+  CHECK(run({"stats", dir.path(), "--sort", "nonsense"}).status == 2);
+}
+
+TEST_CASE("every worker is told apart") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_7", "SA,10,5\nSA,20,7\nSBatchPreprocessed_0,10,20\n");
+  dir.file("lotustrace_log_worker_pid_8", "SA,10,100\nSBatchPreprocessed_1,10,200\n");
+  const auto document = stats(dir.path());
+  const auto& workers = document["runs"][0]["workers"];
+  REQUIRE(workers.Size() == 2);
+  CHECK(workers[0]["worker"].GetInt64() == 7);
+  CHECK(workers[0]["batches"].GetInt64() == 1);
+  CHECK(workers[0]["ops"]["SA"]["count"].GetInt64() == 2);
+  CHECK(workers[0]["ops"]["SA"]["mean_ns"].GetDouble() == 6);
+  CHECK(workers[1]["preprocess_total_ns"].GetInt64() == 200);
+  const result r = run({"stats", dir.path(), "--per-worker"});
+  CHECK(contains(r.out, "worker"));
+  CHECK(contains(r.out, "(batches)"));
+}
+
+TEST_CASE("CSV has a line for every figure, and names cannot break it") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "SA%2C%22b%22%0A,10,5\n");
+  const result r = run({"stats", dir.path(), "--csv"});
+  CHECK(r.status == 0);
+  CHECK(std::count(r.out.begin(), r.out.end(), '\n') == 6);
+  CHECK(contains(r.out, ",op,\"SA,\"\"b\"\"%0A\",1,5,0,5,5,5,5,5,5,5,5,5\n"));
+  CHECK(contains(r.out, ",batch,wait,0,,,,,,,,,,0,\n"));
+  CHECK(run({"stats", dir.path(), "--csv", "--json"}).status == 2);
+}
+
+TEST_CASE("several folders and runs are told one by one, then side by side") {
+  const result r = run({"stats", traces() + "/c_ooo_w4", traces() + "/quirks/subdirs"});
+  CHECK(r.status == 0);
+  CHECK(contains(r.out, "b8_gpu4"));
+  CHECK(r.out.find("b1_gpu1") < r.out.find("b2_gpu1"));
+  CHECK(contains(r.out, "means of all runs"));
 }

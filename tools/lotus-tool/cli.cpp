@@ -1,6 +1,7 @@
 #include "cli.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <map>
@@ -9,6 +10,8 @@
 #include <ostream>
 #include <string>
 
+#include "compare.hpp"
+#include "diagnose.hpp"
 #include "errors.hpp"
 #include "lost_records.hpp"
 #include "names.hpp"
@@ -29,6 +32,12 @@ void add_reading(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_flag("--strict", options.strict, "fail on any malformed line (status 1)");
   command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
+}
+
+void add_skipping(CLI::App& command, std::size_t& skip_batches) {
+  command
+      .add_option("--skip-batches", skip_batches, "leave out the first N batches of every epoch")
+      ->option_text("N");
 }
 
 void add_viz(CLI::App& app, action& chosen) {
@@ -89,18 +98,84 @@ void add_stats(CLI::App& app, action& chosen) {
   auto options = std::make_shared<stats_options>();
   CLI::App* command = app.add_subcommand("stats", "Tell what operations and batches cost");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
+      "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
       "Standard deviations are the population's, percentiles interpolate linearly, and an\n"
       "out-of-order arrival counts as a wait of 0.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  command->add_flag("--json", options->json, "JSON in ns, nothing rounded");
+  CLI::Option* json = command->add_flag_callback(
+      "--json", [options] { options->form = stats_form::json; }, "JSON in ns, nothing rounded");
+  command
+      ->add_flag_callback(
+          "--csv", [options] { options->form = stats_form::csv; }, "CSV in ns, nothing rounded")
+      ->excludes(json);
+  command->add_option("--sort", options->order, "order of the operations")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, stats_order>{{"logged", stats_order::logged},
+                                             {"name", stats_order::name},
+                                             {"count", stats_order::count},
+                                             {"mean", stats_order::mean},
+                                             {"p50", stats_order::p50},
+                                             {"p90", stats_order::p90},
+                                             {"p99", stats_order::p99},
+                                             {"max", stats_order::max},
+                                             {"total", stats_order::total},
+                                             {"self", stats_order::self}}))
+      ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self");
+  command->add_option("--limit", options->limit, "only the first N operations")->option_text("N");
+  add_skipping(*command, options->skip_batches);
+  command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
   add_reading(*command, *options);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_stats(*options, out, err);
+    };
+  });
+}
+
+void add_diagnose(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<diagnose_options>();
+  CLI::App* command = app.add_subcommand("diagnose", "Tell what a run waits for, and what to do");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool diagnose run/\n"
+      "consumer-bound: it waits less than 5 % of its time. preprocessing-bound: the workers make\n"
+      "fewer batches than it could take. order-bound: it mostly waits while later batches lie\n"
+      "ready. unsteady: none of these.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_flag("--json", options->json, "JSON");
+  add_skipping(*command, options->skip_batches);
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_diagnose(*options, out, err);
+    };
+  });
+}
+
+void add_compare(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<compare_options>();
+  auto fail_above = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("compare", "Tell what became slower between two runs");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 when something is slower\n"
+      "Intervals are by bootstrap; a slowing counts when it is above the limit and its interval\n"
+      "is above 0. The delay does not count, it grows when preprocessing gets quicker.");
+  command->add_option("BEFORE", options->before, "folder of the logs")->required();
+  command->add_option("AFTER", options->after, "folder of the logs")->required();
+  command->add_option("--fail-above", *fail_above, "exit 3 when a mean grew by more than this")
+      ->option_text("5%");
+  command->add_flag("--json", options->json, "JSON");
+  add_skipping(*command, options->skip_batches);
+  add_reading(*command, *options);
+  command->callback([options, fail_above, &chosen] {
+    chosen = [options, fail_above](std::ostream& out, std::ostream& err) {
+      if (!fail_above->empty()) options->fail_above = parse_share(*fail_above, "--fail-above");
+      return run_compare(*options, out, err);
     };
   });
 }
@@ -140,6 +215,8 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
         "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
     add_viz(app, chosen);
     add_stats(app, chosen);
+    add_diagnose(app, chosen);
+    add_compare(app, chosen);
     add_recover(app, chosen);
     try {
       app.parse(argc, argv);

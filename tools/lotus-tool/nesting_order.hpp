@@ -15,8 +15,8 @@ struct operation {
   std::uint32_t name = 0;
 };
 
-/// A log's lines are in order of their ends, so a parent follows its children. Viewers want it
-/// before them. This holds the last few thousand operations and inserts each where it belongs,
+/// A log's lines are written at ends, so a parent follows its children; viewers want it before
+/// them. This holds the last few thousand operations and inserts each where it belongs,
 /// so a parent of more than that many children may come late, but memory stays constant.
 class nesting_order {
  public:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -14,33 +13,25 @@
 #include "errors.hpp"
 #include "log_files.hpp"
 #include "log_line.hpp"
-#include "names.hpp"
 #include "run_model.hpp"
+#include "samples.hpp"
 
 namespace lotus::tool {
 namespace {
 
 constexpr std::int64_t ms_ns = 1'000'000;
 
-/// One quantity of all batches, without those where it is missing.
-template <class Quantity>
-std::vector<std::int64_t> of_batches(const run_batches& batches, Quantity quantity) {
-  std::vector<std::int64_t> values;
-  for (const batch& b : batches.all()) {
-    if (const std::optional<std::int64_t> value = quantity(b)) values.push_back(*value);
-  }
-  return values;
-}
-
-void describe_batches(run_stats_result& result, bool remove_outliers) {
-  const run_batches& batches = result.batches;
-  auto preprocess = of_batches(batches, [&](const batch& b) { return batches.preprocess_ns(b); });
-  auto wait = of_batches(batches, [&](const batch& b) { return batches.wait_ns(b); });
-  auto delay = of_batches(batches, [&](const batch& b) { return batches.delay_ns(b); });
-  auto step = of_batches(batches, [&](const batch& b) { return batches.step_ns(b.consumed); });
-  if (remove_outliers) remove_low_outliers(preprocess);
-  const auto share_above = [](const std::vector<std::int64_t>& values) {
-    return values.empty() ? 0 : 1 - share_below(values, 500 * ms_ns + 1);
+void describe_batches(run_stats_result& result, const stats_options& options) {
+  const auto values = [&](quantity wanted) {
+    return values_of(result.batches, wanted, options.skip_batches);
+  };
+  std::vector<std::int64_t> preprocess = values(quantity::preprocess);
+  std::vector<std::int64_t> wait = values(quantity::wait);
+  std::vector<std::int64_t> delay = values(quantity::delay);
+  std::vector<std::int64_t> step = values(quantity::step);
+  if (options.remove_outliers) remove_low_outliers(preprocess);
+  const auto share_above = [](const std::vector<std::int64_t>& of) {
+    return of.empty() ? 0 : 1 - share_below(of, 500 * ms_ns + 1);
   };
   result.wait_above_500ms = share_above(wait);
   result.delay_above_500ms = share_above(delay);
@@ -49,36 +40,77 @@ void describe_batches(run_stats_result& result, bool remove_outliers) {
   result.delay = describe(delay);
   result.step = describe(step);
   result.out_of_order = static_cast<std::uint64_t>(
-      std::count_if(batches.all().begin(), batches.all().end(),
-                    [&](const batch& b) { return batches.out_of_order(b); }));
+      std::count_if(result.batches.all().begin(), result.batches.all().end(),
+                    [&](const batch& b) { return result.batches.out_of_order(b); }));
+}
+
+void sort_ops(std::vector<op_stats>& ops, stats_order order) {
+  const auto figure = [order](const op_stats& op) -> double {
+    switch (order) {
+      case stats_order::count:
+        return static_cast<double>(op.time.count);
+      case stats_order::mean:
+        return op.time.mean_ns;
+      case stats_order::p50:
+        return op.time.p50_ns;
+      case stats_order::p90:
+        return op.time.p90_ns;
+      case stats_order::p99:
+        return op.time.p99_ns;
+      case stats_order::max:
+        return static_cast<double>(op.time.max_ns);
+      case stats_order::total:
+        return static_cast<double>(op.time.total_ns);
+      case stats_order::self:
+        return static_cast<double>(op.self_ns);
+      case stats_order::logged:
+      case stats_order::name:
+        break;
+    }
+    return 0;
+  };
+  std::stable_sort(ops.begin(), ops.end(), [&](const op_stats& a, const op_stats& b) {
+    return order == stats_order::name ? natural_less(a.name, b.name) : figure(a) > figure(b);
+  });
 }
 
 }  // namespace
 
-run_stats_result collect_stats(const run_files& run, bool remove_outliers, diagnostics& said) {
-  name_table names;
-  std::vector<std::vector<std::int64_t>> durations;
-  run_scan scan = scan_run(run, said, [&](std::size_t, const log_line& line) {
-    const std::uint32_t name = names.id(line.name);
-    if (name == durations.size()) durations.emplace_back();
-    durations[name].push_back(line.duration_ns);
-  });
+run_stats_result collect_stats(const run_files& run, const stats_options& options,
+                               diagnostics& said) {
+  run_samples samples = collect_samples(run, said);
   run_stats_result result;
-  result.dir = run.dir;
-  for (std::uint32_t name = 0; name < durations.size(); ++name) {
-    std::vector<std::int64_t>& values = durations[name];
+  result.dir = samples.dir;
+  for (op_samples& sampled : samples.ops) {
     op_stats op;
-    op.name = names.name(name);
-    op.below_10ms = share_below(values, 10 * ms_ns);
-    op.below_100us = share_below(values, ms_ns / 10);
-    op.time = describe(values);
+    op.name = std::move(sampled.name);
+    op.below_10ms = share_below(sampled.durations_ns, 10 * ms_ns);
+    op.below_100us = share_below(sampled.durations_ns, ms_ns / 10);
+    op.time = describe(sampled.durations_ns);
+    op.self_ns = sampled.self_ns;
+    op.by_file = std::move(sampled.by_file);
     result.ops.push_back(std::move(op));
-    std::vector<std::int64_t>().swap(values);
+    std::vector<std::int64_t>().swap(sampled.durations_ns);
   }
-  for (const log_file& file : run.files) result.file_numbers.push_back(file.number);
-  result.batches = run_batches(std::move(scan.records));
-  describe_batches(result, remove_outliers);
+  sort_ops(result.ops, options.order);
+  if (options.limit && *options.limit < result.ops.size()) {
+    result.ops.erase(result.ops.begin() + static_cast<std::ptrdiff_t>(*options.limit),
+                     result.ops.end());
+  }
+  result.file_numbers = std::move(samples.file_numbers);
+  result.batches = std::move(samples.batches);
+  describe_batches(result, options);
   return result;
+}
+
+worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) {
+  worker_batches made;
+  for (const batch_record& r : run.batches.records()) {
+    if (r.file != file || r.kind != record_kind::preprocessed) continue;
+    ++made.count;
+    made.total_ns += r.duration_ns;
+  }
+  return made;
 }
 
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err) {
@@ -86,7 +118,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   std::vector<run_stats_result> results;
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : find_runs(dir, options.prefix, said)) {
-      run_stats_result result = collect_stats(run, options.remove_outliers, said);
+      run_stats_result result = collect_stats(run, options, said);
       if (result.ops.empty() && result.batches.all().empty()) {
         said.warning(run.dir + ": nothing usable in its logs, left out");
         continue;
@@ -97,10 +129,16 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   const int status = said.finish(options.strict);
   if (status != exit_fine) return status;
   if (results.empty()) throw input_error("nothing usable in the logs");
-  if (options.json) {
-    print_stats_json(results, out);
-  } else {
-    print_stats_table(results, out);
+  switch (options.form) {
+    case stats_form::json:
+      print_stats_json(results, out);
+      break;
+    case stats_form::csv:
+      print_stats_csv(results, out);
+      break;
+    case stats_form::table:
+      print_stats_table(results, options.per_worker, out);
+      break;
   }
   out.flush();
   if (!out) throw input_error("standard output: cannot be written");

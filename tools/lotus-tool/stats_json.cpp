@@ -1,12 +1,15 @@
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "distribution.hpp"
 #include "run_model.hpp"
+#include "samples.hpp"
 #include "stats.hpp"
 #include "text.hpp"
 
@@ -54,6 +57,7 @@ std::string op_json(const op_stats& op) {
   fields.figure("p99_ns", t.p99_ns);
   fields.figure("max_ns", t.max_ns);
   fields.integer("total_ns", t.total_ns);
+  fields.integer("self_ns", op.self_ns);
   fields.figure("below_10ms", op.below_10ms);
   fields.figure("below_100us", op.below_100us);
   return std::move(fields).text();
@@ -89,6 +93,31 @@ std::string batch_json(const run_stats_result& run, const batch& b) {
          ",\"out_of_order\":" + (run.batches.out_of_order(b) ? "true" : "false") + '}';
 }
 
+/// What every log's thread did: its batches and its operations.
+std::string workers_json(const run_stats_result& run) {
+  std::string text;
+  for (std::size_t f = 0; f < run.file_numbers.size(); ++f) {
+    std::string ops;
+    for (const op_stats& op : run.ops) {
+      if (f >= op.by_file.size() || op.by_file[f].count == 0) continue;
+      const worker_share& share = op.by_file[f];
+      json_fields fields(false);
+      fields.integer("count", static_cast<std::int64_t>(share.count));
+      fields.figure("mean_ns",
+                    static_cast<double>(share.total_ns) / static_cast<double>(share.count));
+      fields.integer("max_ns", share.max_ns);
+      fields.integer("total_ns", share.total_ns);
+      ops += (ops.empty() ? "" : ",") + json_string(op.name) + ':' + std::move(fields).text();
+    }
+    const worker_batches made = batches_of_worker(run, f);
+    if (ops.empty() && made.count == 0) continue;
+    text += (text.empty() ? "\n{\"worker\":" : ",\n{\"worker\":") +
+            std::to_string(run.file_numbers[f]) + ",\"batches\":" + std::to_string(made.count) +
+            ",\"preprocess_total_ns\":" + std::to_string(made.total_ns) + ",\"ops\":{" + ops + "}}";
+  }
+  return text;
+}
+
 }  // namespace
 
 void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out) {
@@ -111,7 +140,7 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
       out << before_batch << '\n' << batch_json(run, b);
       before_batch = ",";
     }
-    out << "]}";
+    out << "],\n\"workers\":[" << workers_json(run) << "]}";
   }
   out << "\n]}\n";
 }
