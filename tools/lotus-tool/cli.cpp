@@ -14,6 +14,7 @@
 #include "diagnose.hpp"
 #include "errors.hpp"
 #include "lost_records.hpp"
+#include "map/map_cli.hpp"
 #include "names.hpp"
 #include "stats.hpp"
 #include "view.hpp"
@@ -215,6 +216,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
         "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
     add_viz(app, chosen);
     add_stats(app, chosen);
+    add_map(app, chosen);
     add_diagnose(app, chosen);
     add_compare(app, chosen);
     add_recover(app, chosen);

@@ -12,6 +12,7 @@
 
 #include "diagnostics.hpp"
 #include "errors.hpp"
+#include "map/comparable_names.hpp"
 #include "map/counters.hpp"
 #include "map/mapping.hpp"
 #include "map/table_text.hpp"
@@ -164,8 +165,9 @@ const elapsed_by_op& of_config(const elapsed_by_config& configs, const std::stri
     found = &elapsed;
   }
   if (found == nullptr) {
-    throw input_error(name + ": no elapsed times for this configuration; its name or the number at "
-                             "its end must be one of theirs");
+    throw input_error(name +
+                      ": no elapsed times for this configuration; its name or the number at "
+                      "its end must be one of theirs");
   }
   return *found;
 }

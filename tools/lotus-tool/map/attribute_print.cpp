@@ -27,8 +27,8 @@ std::string members(const attribution& a, const std::vector<double>& values) {
     text += (i == 0 ? "" : ",") + json_string(a.metrics[i].name) + ':';
     const double value = metric_value(a, values, i);
     if (a.metrics[i].kind == metric_kind::share) {
-      text += "{\"clockticks\":" + json_number(values[i]) + ",\"percent\":" + json_number(value) +
-              '}';
+      text +=
+          "{\"clockticks\":" + json_number(values[i]) + ",\"percent\":" + json_number(value) + '}';
     } else {
       text += json_number(value);
     }

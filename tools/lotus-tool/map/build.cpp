@@ -37,8 +37,7 @@ std::vector<fs::directory_entry> entries_of(const std::string& dir) {
 std::string name_of(const std::string& dir) {
   std::error_code ignored;
   const fs::path whole = fs::weakly_canonical(dir, ignored);
-  return whole.has_filename() ? whole.filename().string()
-                              : whole.parent_path().filename().string();
+  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
 /// Adds one folder's reports; returns how many.

@@ -1,5 +1,6 @@
 #include "map/callgrind_reports.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>

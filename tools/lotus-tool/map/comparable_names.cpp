@@ -1,10 +1,10 @@
-// Functions and modules as two tools spell them: compared after what differs is left out.
+#include "map/comparable_names.hpp"
+
 #include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "map/counters.hpp"
 #include "map/table_text.hpp"
 
 namespace lotus::tool {
@@ -49,17 +49,35 @@ std::size_t parameters_of(std::string_view name) {
 
 }  // namespace
 
-std::string comparable_function(std::string_view function) {
+std::string bare_function(std::string_view function) {
   const std::size_t clone = function.find(" [clone ");
   if (clone != std::string_view::npos) function = function.substr(0, clone);
+  function = trimmed(function.substr(0, parameters_of(function)));
+  // What a template returns stands before its name.
+  int depth = 0;
+  for (std::size_t i = function.size(); i-- > 0;) {
+    const char c = function[i];
+    if (c == '>' || c == ')' || c == '}' || c == ']') ++depth;
+    if (c == '<' || c == '(' || c == '{' || c == '[') --depth;
+    if (c != ' ' || depth != 0) continue;
+    constexpr std::string_view call = "operator";
+    const std::string_view before = function.substr(0, i);
+    const bool conversion =
+        before.size() >= call.size() && before.substr(before.size() - call.size()) == call;
+    if (!conversion) return std::string(function.substr(i + 1));
+  }
+  return std::string(function);
+}
+
+std::string comparable_function(std::string_view function) {
   // A name in C or a mangled one may bear ".isra.0", ".constprop.1", ".cold", ".part.2".
-  constexpr std::array<std::string_view, 6> suffixes{".isra.",  ".constprop.", ".part.",
-                                                     ".cold", ".lto_priv.",  ".llvm."};
+  constexpr std::array<std::string_view, 6> suffixes{".isra.", ".constprop.", ".part.",
+                                                     ".cold",  ".lto_priv.",  ".llvm."};
   for (const std::string_view suffix : suffixes) {
     const std::size_t at = function.find(suffix);
     if (at != std::string_view::npos && at > 0) function = function.substr(0, at);
   }
-  return std::string(trimmed(function.substr(0, parameters_of(function))));
+  return bare_function(function);
 }
 
 std::string comparable_module(std::string_view module) {

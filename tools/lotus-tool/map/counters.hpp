@@ -45,13 +45,6 @@ struct counter_table {
 /// callgrind's profile or callgrind_annotate, told by content. Throws input_error.
 counter_table read_counters(const std::string& path);
 
-/// A name as it is compared: without clone suffixes (".isra.0", "[clone …]") and parameters that
-/// only some tools print.
-std::string comparable_function(std::string_view function);
-/// A module as it is compared: the file's name, so-version left out ("libjpeg.so.9.5.0" is
-/// "libjpeg.so"). Empty for "[Unknown]".
-std::string comparable_module(std::string_view module);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_MAP_COUNTERS_HPP

@@ -9,6 +9,7 @@
 #include "errors.hpp"
 #include "map/callgrind_reports.hpp"
 #include "map/sample_reports.hpp"
+#include "map/samples.hpp"
 #include "map/table_text.hpp"
 #include "map/vendor_reports.hpp"
 
@@ -68,8 +69,9 @@ reports_by_op read_reports(const std::string& path, diagnostics& said) {
     reports.emplace("", read_vtune(path, text));
   } else {
     throw input_error(
-        path + ": not a report that is known; expected VTune's or uProf's CSV, perf report -t '|', "
-               "callgrind's profile, callgrind_annotate, or samples of the built-in collector");
+        path +
+        ": not a report that is known; expected VTune's or uProf's CSV, perf report -t '|', "
+        "callgrind's profile, callgrind_annotate, or samples of the built-in collector");
   }
   return reports;
 }

@@ -21,6 +21,8 @@ bool is_own_function(std::string_view function) noexcept;
 struct function_report {
   std::string unit;                         ///< of the values: "s", "ms", "samples", "Ir"
   std::map<std::string, double> functions;  ///< by function_key()
+  /// Of these, what was in code inlined into them: by function_key(), then the inlined function.
+  std::map<std::string, std::map<std::string, double>> inlined;
 
   void add(std::string_view function, std::string_view module, double value) {
     if (!is_own_function(function)) functions[function_key(function, module)] += value;

@@ -1,6 +1,7 @@
 #include "map/mapping.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>

@@ -102,8 +102,8 @@ mapping read_mapping(const std::string& path) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (document.HasParseError()) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(
-                                        std::min(document.GetErrorOffset(), text.size()));
+    const auto end = text.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(document.GetErrorOffset(), text.size()));
     const auto line = static_cast<std::size_t>(std::count(text.begin(), end, '\n')) + 1;
     throw input_error(at_line(path, line, rapidjson::GetParseError_En(document.GetParseError())));
   }
@@ -137,8 +137,8 @@ void print_mapping(const mapping& m, std::ostream& out) {
     functions.row({"function|module", "hits", m.unit.empty() ? "value" : m.unit, "share"});
     for (const std::string& function : by_share(op)) {
       const function_use& use = op.functions.at(function);
-      functions.row({function, std::to_string(use.hits), json_number(use.samples),
-                     human_share(use.share)});
+      functions.row(
+          {function, std::to_string(use.hits), json_number(use.samples), human_share(use.share)});
     }
     functions.print(out);
   }

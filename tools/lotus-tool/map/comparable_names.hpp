@@ -1,0 +1,24 @@
+// Functions and modules as two tools spell them.
+#ifndef LOTUS_TOOL_MAP_COMPARABLE_NAMES_HPP
+#define LOTUS_TOOL_MAP_COMPARABLE_NAMES_HPP
+
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+
+/// A demangled function without its parameters, return type and "[clone …]", as VTune and perf
+/// show it: "double img::scale<int>(int)" is "img::scale<int>".
+std::string bare_function(std::string_view function);
+
+/// A function as it is compared: bare, and without clone suffixes such as ".isra.0" that not every
+/// tool prints.
+std::string comparable_function(std::string_view function);
+
+/// A module as it is compared: the file's name, so-version left out ("libjpeg.so.9.5.0" is
+/// "libjpeg.so"). Empty for "[Unknown]".
+std::string comparable_module(std::string_view module);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAP_COMPARABLE_NAMES_HPP

@@ -1,0 +1,117 @@
+#include "map/map_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "map/attribute.hpp"
+#include "map/build.hpp"
+
+namespace lotus::tool {
+namespace {
+
+using action = std::function<int(std::ostream& out, std::ostream& err)>;
+
+constexpr const char* mapping_file = "mapping_funcs.json";
+
+/// --json and --csv, which exclude each other.
+template <class Options>
+void add_printing(CLI::App& command, Options& options) {
+  CLI::Option* json = command.add_flag_callback(
+      "--json", [&options] { options.print = print_as::json; }, "print JSON");
+  command
+      .add_flag_callback(
+          "--csv", [&options] { options.print = print_as::csv; }, "print CSV")
+      ->excludes(json);
+}
+
+void add_hit_rule(CLI::App& command, hit_rule& rule) {
+  CLI::Option* hits =
+      command.add_option("--min-hits", rule.min_hits, "leave out functions seen in fewer runs")
+          ->option_text("N");
+  CLI::Option* all = command.add_flag_callback(
+      "--union", [] {}, "every function seen in any run (the default)");
+  command.add_flag("--majority", rule.majority, "functions seen in more than half of the runs")
+      ->excludes(all)
+      ->excludes(hits);
+}
+
+/// Where the mapping goes: said, else into a file of its usual name unless it is only printed.
+std::string mapping_output(const std::string& given, print_as print) {
+  return given.empty() && print == print_as::table ? mapping_file : given;
+}
+
+void add_build(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_build_options>();
+  CLI::App* command = map.add_subcommand("build", "Make a mapping of profilers' reports");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map build reports/ -o mapping_funcs.json\n"
+      "DIR holds a folder per operation with a report per run, or is one. Reports: VTune's and\n"
+      "uProf's CSV, perf report -t '|', callgrind's profiles, samples of the built-in collector.");
+  command->add_option("DIR", options->dirs, "folders of reports")->required();
+  add_hit_rule(*command, options->rule);
+  command
+      ->add_option("-o,--output", options->output,
+                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->option_text("FILE");
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      options->output = mapping_output(options->output, options->print);
+      return run_map_build(*options, out, err);
+    };
+  });
+}
+
+void add_attribute(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_attribute_options>();
+  CLI::App* command =
+      map.add_subcommand("attribute", "Tell hardware numbers of functions per operation");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv --trace run/\n"
+      "Counters: VTune's TAB-separated microarchitecture table, perf report -t '|', perf stat -x,\n"
+      "callgrind's profile. A function of several operations is split among them by their elapsed\n"
+      "time, or with --weights mix by that times the function's share inside each.");
+  command->add_option("--mapping", options->mapping, "mapping_funcs.json")->required();
+  command->add_option("--counters", options->counters, "a table per configuration")
+      ->option_text("FILE...")
+      ->required();
+  CLI::Option* trace =
+      command->add_option("--trace", options->trace, "logs that tell the operations' times")
+          ->option_text("DIR");
+  command->add_option("--elapsed", options->elapsed, "their times as config,operation,... in CSV")
+      ->option_text("FILE")
+      ->excludes(trace);
+  command->add_option("--weights", options->weights, "elapsed or mix")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, weighting>{
+          {"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
+      ->default_str("elapsed")
+      ->option_text("RULE");
+  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_map_attribute(*options, out, err);
+    };
+  });
+}
+
+}  // namespace
+
+void add_map(CLI::App& app, action& chosen) {
+  CLI::App* map =
+      app.add_subcommand("map", "Find the functions and hardware numbers behind operations");
+  map->require_subcommand(1);
+  add_build(*map, chosen);
+  add_attribute(*map, chosen);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,212 @@
+#include "map/samples.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <lotus/collectors/sample_layout.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "map/symbols.hpp"
+#include "map/table_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace layout = lotus::detail;
+
+std::string_view magic() noexcept {
+  return {static_cast<const char*>(layout::samples_file_magic), sizeof layout::samples_file_magic};
+}
+
+/// A record's fixed part; false when it is too short for one.
+template <class Record>
+bool take(std::string_view bytes, Record& record) noexcept {
+  if (bytes.size() < sizeof record) return false;
+  std::memcpy(&record, bytes.data(), sizeof record);
+  return true;
+}
+
+/// The text behind a record's fixed part, up to its zero.
+std::string text_behind(std::string_view bytes, std::size_t fixed) {
+  const std::string_view text = bytes.substr(fixed);
+  return std::string(text.substr(0, text.find('\0')));
+}
+
+/// What the kernel puts behind a record that is no sample, for our sample_type.
+struct record_end {
+  std::uint32_t pid, tid;
+  std::uint64_t time_ns;
+};
+
+/// PERF_RECORD_MMAP2 of perf_event_open(2); the file's name follows.
+struct mmap_record {
+  perf_event_header header;
+  std::uint32_t pid, tid;
+  std::uint64_t address, length, file_offset;
+  std::uint64_t file_identity[3];
+  std::uint32_t protection, flags;
+};
+
+/// PERF_RECORD_FORK.
+struct fork_record {
+  perf_event_header header;
+  std::uint32_t pid, parent_pid, tid, parent_tid;
+  std::uint64_t time_ns;
+};
+
+/// PERF_RECORD_LOST.
+struct lost_record {
+  perf_event_header header;
+  std::uint64_t id, lost;
+};
+
+void read_record(const perf_event_header& header, std::string_view bytes, samples_file& file) {
+  switch (header.type) {
+    case PERF_RECORD_SAMPLE: {
+      layout::sample_record r{};
+      if (!take(bytes, r)) return;
+      const bool kernel = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+      file.samples.push_back({r.time_ns, r.address, r.pid, r.tid, kernel});
+      return;
+    }
+    case PERF_RECORD_MMAP2: {
+      mmap_record r{};
+      record_end end{};
+      if (!take(bytes, r) || bytes.size() < sizeof r + sizeof end) return;
+      if ((r.protection & PROT_EXEC) == 0) return;
+      take(bytes.substr(bytes.size() - sizeof end), end);
+      file.modules.add(r.pid, {r.address, r.address + r.length, r.file_offset, end.time_ns,
+                               text_behind(bytes, sizeof r)});
+      return;
+    }
+    case PERF_RECORD_FORK: {
+      fork_record r{};
+      if (take(bytes, r) && r.pid != r.parent_pid) file.modules.forked(r.parent_pid, r.pid);
+      return;
+    }
+    case PERF_RECORD_LOST: {
+      lost_record r{};
+      if (take(bytes, r)) file.lost += r.lost;
+      return;
+    }
+    case static_cast<std::uint32_t>(layout::own_record::clock): {
+      layout::clock_record r{};
+      if (take(bytes, r)) file.clocks.push_back({r.monotonic_ns, r.realtime_ns});
+      return;
+    }
+    case static_cast<std::uint32_t>(layout::own_record::module): {
+      layout::module_record r{};
+      if (!take(bytes, r)) return;
+      file.modules.add(r.pid,
+                       {r.begin, r.end, r.file_offset, r.time_ns, text_behind(bytes, sizeof r)});
+      return;
+    }
+    case static_cast<std::uint32_t>(layout::own_record::region): {
+      layout::region_record r{};
+      if (!take(bytes, r)) return;
+      file.regions.push_back({text_behind(bytes, sizeof r), r.begin_ns, r.end_ns, r.pid, r.tid});
+      return;
+    }
+    default:
+      return;  // of the kernel, and of no interest here
+  }
+}
+
+}  // namespace
+
+void module_map::add(std::uint32_t pid, mapped code) {
+  by_pid_[pid].push_back(std::move(code));
+}
+
+void module_map::forked(std::uint32_t parent, std::uint32_t child) {
+  const std::vector<mapped> inherited = by_pid_[parent];
+  by_pid_[child] = inherited;
+}
+
+const module_map::mapped* module_map::find(const sample& s) const {
+  const auto maps = by_pid_.find(s.pid);
+  if (maps == by_pid_.end()) return nullptr;
+  const mapped* best = nullptr;
+  for (const mapped& m : maps->second) {
+    if (s.address < m.begin || s.address >= m.end) continue;
+    if (best == nullptr || m.time_ns <= s.time_ns) best = &m;
+  }
+  return best;
+}
+
+std::int64_t samples_file::to_epoch_ns(std::uint64_t monotonic_ns) const {
+  const auto now = static_cast<std::int64_t>(monotonic_ns);
+  if (clocks.empty()) return now;
+  const auto after = std::find_if(clocks.begin(), clocks.end(),
+                                  [now](const clock_pair& c) { return c.monotonic_ns > now; });
+  const clock_pair& from = after == clocks.begin() ? *after : *(after - 1);
+  const std::int64_t offset_ns = from.realtime_ns - from.monotonic_ns;
+  if (after == clocks.begin() || after == clocks.end()) return now + offset_ns;
+  // Between two readings the wall clock drifts evenly; a step is taken where it was seen.
+  const std::int64_t drift_ns = after->realtime_ns - after->monotonic_ns - offset_ns;
+  constexpr std::int64_t step_ns = 1'000'000;
+  if (drift_ns > step_ns || drift_ns < -step_ns) return now + offset_ns;
+  const double part = static_cast<double>(now - from.monotonic_ns) /
+                      static_cast<double>(after->monotonic_ns - from.monotonic_ns);
+  return now + offset_ns + static_cast<std::int64_t>(part * static_cast<double>(drift_ns));
+}
+
+bool is_samples_name(std::string_view name) noexcept {
+  const std::string_view start = static_cast<const char*>(layout::samples_file_start);
+  return name.substr(0, start.size()) == start;
+}
+
+bool is_samples_file(const std::string& path) {
+  if (is_samples_name(path.substr(path.rfind('/') + 1))) return true;
+  std::ifstream in(path, std::ios::binary);
+  std::string beginning(magic().size(), '\0');
+  return in.read(beginning.data(), static_cast<std::streamsize>(beginning.size())) &&
+         beginning == magic();
+}
+
+samples_file read_samples(const std::string& path, diagnostics& said) {
+  const std::string text = read_text(path);
+  layout::samples_file_header head{};
+  if (!take(text, head) || text.compare(0, magic().size(), magic()) != 0) {
+    throw input_error(path + ": not a file of samples");
+  }
+  if (head.layout != layout::samples_file_layout || head.header_bytes > text.size()) {
+    throw input_error(path + ": samples of another version of the library");
+  }
+  samples_file file;
+  file.interval_ns = head.interval_ns;
+  std::string_view rest = std::string_view(text).substr(head.header_bytes);
+  while (!rest.empty()) {
+    perf_event_header header{};
+    if (!take(rest, header) || header.size < sizeof header || header.size > rest.size()) {
+      said.note(path + ": torn end left out");
+      break;
+    }
+    read_record(header, rest.substr(0, header.size), file);
+    rest.remove_prefix(header.size);
+  }
+  if (file.lost > 0) {
+    said.warning(path + ": " + std::to_string(file.lost) +
+                 " samples were lost; take a lower --rate");
+  }
+  return file;
+}
+
+code_place place_of(const sample& s, const module_map& modules, symbol_source& symbols) {
+  if (s.in_kernel) return {"[kernel]", "[kernel]", {}};
+  const module_map::mapped* code = modules.find(s);
+  if (code == nullptr) return {"[unknown]", "[unknown]", {}};
+  if (code->path.empty() || code->path.front() != '/') return {code->path, code->path, {}};
+  return symbols.at(code->path, s.address - code->begin + code->file_offset);
+}
+
+}  // namespace lotus::tool

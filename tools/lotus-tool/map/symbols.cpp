@@ -1,0 +1,159 @@
+#include "map/symbols.hpp"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "diagnostics.hpp"
+#include "map/comparable_names.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct free_memory {
+  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: what C code allocated
+};
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, free_memory> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status));
+  return status == 0 && text ? bare_function(text.get()) : std::string(name);
+}
+
+/// The name of a DIE that is a function, demangled where its linkage name is known.
+std::string name_of(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
+    if (const char* linkage = dwarf_formstring(&attribute)) return demangled(linkage);
+  }
+  const char* plain = dwarf_diename(&die);
+  return plain != nullptr ? plain : "";
+}
+
+}  // namespace
+
+/// One ELF file and its debug info, opened at first use.
+class symbol_source::module {
+ public:
+  module(const std::string& path, diagnostics& said) :path_(path) {
+    static constexpr Dwfl_Callbacks callbacks{dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
+                                              dwfl_offline_section_address, nullptr};
+    dwfl_ = dwfl_begin(&callbacks);
+    if (dwfl_ != nullptr) {
+      dwfl_report_begin(dwfl_);
+      module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
+      dwfl_report_end(dwfl_, nullptr, nullptr);
+    }
+    if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
+    if (elf_ == nullptr) {
+      said.note(path + ": cannot be read, its functions have no names");
+      return;
+    }
+    if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
+      said.note(path + ": stripped; only exported functions have names, install its debug symbols");
+    }
+  }
+  module(const module&) = delete;
+  module& operator=(const module&) = delete;
+  ~module() {
+    if (dwfl_ != nullptr) dwfl_end(dwfl_);
+  }
+
+  const code_place& at(std::uint64_t file_offset) {
+    const auto [place, fresh] = known_.try_emplace(file_offset);
+    if (fresh) place->second = look_up(file_offset);
+    return place->second;
+  }
+
+ private:
+  /// Whether names come from a full symbol table (of the file or of its separate debug file).
+  bool has_symbol_table() {
+    GElf_Addr bias = 0;
+    Dwarf* debug = dwfl_module_getdwarf(module_, &bias);
+    const std::array<Elf*, 2> files{elf_, debug != nullptr ? dwarf_getelf(debug) : nullptr};
+    for (Elf* file : files) {
+      Elf_Scn* section = nullptr;
+      while (file != nullptr && (section = elf_nextscn(file, section)) != nullptr) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_SYMTAB) return true;
+      }
+    }
+    return false;
+  }
+
+  std::optional<GElf_Addr> address_of(std::uint64_t file_offset) const {
+    std::size_t count = 0;
+    if (elf_getphdrnum(elf_, &count) != 0) return std::nullopt;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Phdr part;
+      if (gelf_getphdr(elf_, static_cast<int>(i), &part) == nullptr || part.p_type != PT_LOAD) {
+        continue;
+      }
+      if (file_offset >= part.p_offset && file_offset - part.p_offset < part.p_filesz) {
+        return part.p_vaddr + (file_offset - part.p_offset) + bias_;
+      }
+    }
+    return std::nullopt;
+  }
+
+  code_place look_up(std::uint64_t file_offset) {
+    code_place place{"[no symbols]", path_, {}};
+    const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
+    if (!address) return place;
+    GElf_Off distance = 0;
+    GElf_Sym symbol{};
+    const char* name =
+        dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
+    // The nearest symbol before code that has none is not its function.
+    if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
+      place.function = demangled(name);
+    }
+    place.inlined = inlined_at(*address);
+    return place;
+  }
+
+  std::string inlined_at(GElf_Addr address) {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &bias);
+    if (unit == nullptr) return {};
+    Dwarf_Die* list = nullptr;
+    const int count = dwarf_getscopes(unit, address - bias, &list);
+    const std::unique_ptr<Dwarf_Die, free_memory> scopes(list);
+    for (int i = 0; i < count; ++i) {
+      Dwarf_Die& die = scopes.get()[i];
+      if (dwarf_tag(&die) == DW_TAG_inlined_subroutine) return name_of(die);
+      if (dwarf_tag(&die) == DW_TAG_subprogram) break;
+    }
+    return {};
+  }
+
+  std::string path_;
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  Elf* elf_ = nullptr;
+  GElf_Addr bias_ = 0;
+  std::map<std::uint64_t, code_place> known_;
+};
+
+symbol_source::symbol_source(diagnostics& said) : said_(said) {}
+symbol_source::~symbol_source() = default;
+
+const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset) {
+  std::unique_ptr<module>& found = modules_[module_path];
+  if (!found) found = std::make_unique<module>(module_path, said_);
+  return found->at(file_offset);
+}
+
+}  // namespace lotus::tool

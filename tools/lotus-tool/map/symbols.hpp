@@ -1,0 +1,45 @@
+// Which function an address in a module belongs to.
+#ifndef LOTUS_TOOL_MAP_SYMBOLS_HPP
+#define LOTUS_TOOL_MAP_SYMBOLS_HPP
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "diagnostics.hpp"
+
+namespace lotus::tool {
+
+/// A function, and what was inlined into it there.
+struct code_place {
+  std::string function;  ///< bare_function(); "[no symbols]" where none is known
+  std::string module;    ///< path
+  std::string inlined;   ///< the innermost inlined function; empty when none, or without debug info
+};
+
+/// Reads ELF symbols and debug info with elfutils' libdw: static functions, separate debug files
+/// (by build id, and beside the module or below /usr/lib/debug), inlined functions. Every address
+/// is looked up once. Not thread-safe.
+class symbol_source {
+ public:
+  /// @param said  told once of each module that is stripped or cannot be read; must outlive this.
+  explicit symbol_source(diagnostics& said);
+  symbol_source(const symbol_source&) = delete;
+  symbol_source& operator=(const symbol_source&) = delete;
+  ~symbol_source();
+
+  /// @param file_offset  of the instruction in the module's file, in bytes.
+  /// Valid as long as this.
+  const code_place& at(const std::string& module_path, std::uint64_t file_offset);
+
+ private:
+  class module;
+
+  diagnostics& said_;
+  std::map<std::string, std::unique_ptr<module>> modules_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAP_SYMBOLS_HPP
