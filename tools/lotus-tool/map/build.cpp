@@ -84,11 +84,11 @@ void hand_over(const mapping& m, const std::string& output, print_as print, std:
   }
   if (print == print_as::csv) {
     print_mapping_csv(m, out);
-  } else if (print == print_as::json) {
+  } else if (print == print_as::json && output != "-") {
     output_file standard_output("-", out);
     write_mapping(m, standard_output);
     standard_output.commit();
-  } else if (output != "-") {
+  } else if (print == print_as::table && output != "-") {
     print_mapping(m, out);
   }
   out.flush();

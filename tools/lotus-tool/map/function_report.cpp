@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "errors.hpp"
+#include "diagnostics.hpp"
 #include "map/callgrind_reports.hpp"
 #include "map/sample_reports.hpp"
 #include "map/samples.hpp"
@@ -45,7 +45,7 @@ bool is_own_function(std::string_view function) noexcept {
 
 bool is_report_name(std::string_view name) noexcept {
   constexpr std::string_view json = ".json";
-  if (name.empty()) return false;
+  if (name.empty() || name.find("_pid_") != std::string_view::npos) return false;
   if (name.front() == '.') return is_samples_name(name);
   return name.size() < json.size() || name.substr(name.size() - json.size()) != json;
 }
@@ -68,10 +68,9 @@ reports_by_op read_reports(const std::string& path, diagnostics& said) {
   } else if (looks_like_vtune(text)) {
     reports.emplace("", read_vtune(path, text));
   } else {
-    throw input_error(
-        path +
-        ": not a report that is known; expected VTune's or uProf's CSV, perf report -t '|', "
-        "callgrind's profile, callgrind_annotate, or samples of the built-in collector");
+    said.warning(path +
+                 ": left out, not a report that is known: VTune's or uProf's CSV, perf report -t "
+                 "'|', callgrind's profile, callgrind_annotate, samples of the built-in collector");
   }
   return reports;
 }

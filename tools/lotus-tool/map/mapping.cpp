@@ -40,6 +40,11 @@ void mapping_builder::add(const std::string& op, const function_report& run) {
     ++f.hits;
     f.samples += value;
   }
+  for (const auto& [function, inlined] : run.inlined) {
+    const auto known = use.functions.find(function);
+    if (known == use.functions.end()) continue;
+    for (const auto& [inner, value] : inlined) known->second.inlined[inner] += value;
+  }
 }
 
 mapping mapping_builder::build(const hit_rule& rule) const {

@@ -19,6 +19,8 @@ struct function_use {
   std::uint64_t hits = 0;  ///< runs that saw it
   double samples = 0;      ///< over all runs, in mapping::unit
   double share = 0;        ///< of the operation's samples, 0..1
+  /// Of the samples, those in functions that were inlined there.
+  std::map<std::string, double> inlined;
 };
 
 struct operation_use {

@@ -3,7 +3,10 @@
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <ostream>
 #include <set>
@@ -43,6 +46,16 @@ std::string text_list(const Texts& texts) {
   return '[' + list + ']';
 }
 
+/// What was in inlined functions, where debug info told.
+std::string inlined_member(const function_use& use) {
+  if (use.inlined.empty()) return {};
+  std::string text;
+  for (const auto& [function, samples] : use.inlined) {
+    text += (text.empty() ? "" : ", ") + json_string(function) + ": " + json_number(samples);
+  }
+  return ", \"inlined\": {" + text + '}';
+}
+
 std::string use_object(const operation_use& op) {
   std::string text;
   for (const std::string& function : by_share(op)) {
@@ -50,9 +63,22 @@ std::string use_object(const operation_use& op) {
     text += (text.empty() ? "\n      " : ",\n      ") + json_string(function) +
             ": {\"hits\": " + std::to_string(use.hits) + ", \"runs\": " + std::to_string(op.runs) +
             ", \"samples\": " + json_number(use.samples) +
-            ", \"share\": " + json_number(use.share) + '}';
+            ", \"share\": " + json_number(use.share) + inlined_member(use) + '}';
   }
   return '{' + text + '}';
+}
+
+/// Names of templates can take pages; their beginning and end tell them apart.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 90;
+  if (name.size() <= most) return name;
+  return name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
+}
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  const int n = std::snprintf(text.data(), text.size(), "%.6g", value);
+  return {text.data(), static_cast<std::size_t>(n)};
 }
 
 using json = rapidjson::Value;
@@ -80,8 +106,9 @@ void read_uses(const json& functions, operation_use& op) {
     const auto known = op.functions.find({f.name.GetString(), f.name.GetStringLength()});
     if (known == op.functions.end() || !f.value.IsObject()) continue;
     op.runs = std::max(op.runs, static_cast<std::uint64_t>(number_member(f.value, "runs")));
-    known->second = {static_cast<std::uint64_t>(number_member(f.value, "hits")),
-                     number_member(f.value, "samples"), number_member(f.value, "share")};
+    known->second.hits = static_cast<std::uint64_t>(number_member(f.value, "hits"));
+    known->second.samples = number_member(f.value, "samples");
+    known->second.share = number_member(f.value, "share");
   }
 }
 
