@@ -1,14 +1,11 @@
-// mapping_funcs.json: writing, reading, and the same for people.
+// mapping_funcs.json: writing and reading.
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,9 +14,7 @@
 #include "errors.hpp"
 #include "map/mapping.hpp"
 #include "map/table_text.hpp"
-#include "names.hpp"
 #include "output_file.hpp"
-#include "table.hpp"
 #include "text.hpp"
 
 namespace lotus::tool {
@@ -66,19 +61,6 @@ std::string use_object(const operation_use& op) {
             ", \"share\": " + json_number(use.share) + inlined_member(use) + '}';
   }
   return '{' + text + '}';
-}
-
-/// Names of templates can take pages; their beginning and end tell them apart.
-std::string shortened(const std::string& name) {
-  constexpr std::size_t most = 90;
-  if (name.size() <= most) return name;
-  return name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
-}
-
-std::string short_number(double value) {
-  std::array<char, 32> text{};
-  const int n = std::snprintf(text.data(), text.size(), "%.6g", value);
-  return {text.data(), static_cast<std::size_t>(n)};
 }
 
 using json = rapidjson::Value;
@@ -152,46 +134,6 @@ mapping read_mapping(const std::string& path) {
   const auto unit = document.FindMember("unit");
   if (unit != document.MemberEnd() && unit->value.IsString()) result.unit = unit->value.GetString();
   return result;
-}
-
-void print_mapping(const mapping& m, std::ostream& out) {
-  std::string_view before;
-  for (const auto& [name, op] : m.ops) {
-    out << before << printable_line(name) << " (" << op.runs << (op.runs == 1 ? " run" : " runs")
-        << ")\n";
-    before = "\n";
-    table functions;
-    functions.row({"function|module", "hits", m.unit.empty() ? "value" : m.unit, "share"});
-    for (const std::string& function : by_share(op)) {
-      const function_use& use = op.functions.at(function);
-      functions.row(
-          {function, std::to_string(use.hits), json_number(use.samples), human_share(use.share)});
-    }
-    functions.print(out);
-  }
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += c;
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-void print_mapping_csv(const mapping& m, std::ostream& out) {
-  out << "op,function,module,hits,runs,samples,share\n";
-  for (const auto& [name, op] : m.ops) {
-    for (const std::string& function : by_share(op)) {
-      const function_use& use = op.functions.at(function);
-      const std::size_t bar = function.rfind('|');
-      out << csv_field(printable(name)) << ',' << csv_field(printable(function.substr(0, bar)))
-          << ',' << csv_field(printable(function.substr(bar + 1))) << ',' << use.hits << ','
-          << op.runs << ',' << json_number(use.samples) << ',' << json_number(use.share) << '\n';
-    }
-  }
 }
 
 }  // namespace lotus::tool
