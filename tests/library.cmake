@@ -14,3 +14,29 @@ lotus_test(kill faults/kill_test.cpp PROGRAMS victim NOT_SINGLE LABELS faults)
 lotus_test(fork faults/fork_test.cpp NOT_SINGLE LABELS faults no_tsan)
 lotus_test(signal faults/signal_test.cpp NOT_SINGLE LABELS faults)
 lotus_test(disk faults/disk_test.cpp NOT_SINGLE LABELS faults)
+
+add_executable(exit_order faults/exit_order.cpp)
+target_link_libraries(exit_order PRIVATE lotus_own_code)
+lotus_test(exit_order faults/exit_order_test.cpp PROGRAMS exit_order NOT_SINGLE LABELS faults)
+
+foreach(plugin first second)
+  add_library(plugin_${plugin} MODULE faults/plugin.cpp)
+  target_link_libraries(plugin_${plugin} PRIVATE lotus_own_code)
+  target_compile_definitions(plugin_${plugin} PRIVATE PLUGIN_NAME="${plugin}")
+endforeach()
+add_executable(plugin_host_recording faults/plugin_host.cpp)
+target_compile_definitions(plugin_host_recording PRIVATE HOST_RECORDS)
+target_link_libraries(plugin_host_recording PRIVATE lotus_own_code)
+add_executable(plugin_host_plain faults/plugin_host.cpp)
+target_link_libraries(plugin_host_plain PRIVATE lotus_own_flags ${CMAKE_DL_LIBS})
+set_target_properties(plugin_first plugin_second plugin_host_recording plugin_host_plain
+    PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON ENABLE_EXPORTS OFF)
+lotus_test(plugin faults/plugin_test.cpp NOT_SINGLE LABELS faults
+    PROGRAMS plugin_host_recording plugin_host_plain
+    DEFINITIONS FIRST_PLUGIN="$<TARGET_FILE:plugin_first>" SECOND_PLUGIN="$<TARGET_FILE:plugin_second>")
+add_dependencies(test_plugin plugin_first plugin_second)
+
+add_executable(torture faults/torture.cpp)
+target_link_libraries(torture PRIVATE lotus_own_code)
+add_test(NAME torture COMMAND torture --rounds 200)
+set_tests_properties(torture PROPERTIES TIMEOUT 300 LABELS "faults;no_tsan")

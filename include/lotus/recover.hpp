@@ -48,8 +48,8 @@ class dead_ring_file {
     bytes_ = static_cast<std::size_t>(status.st_size);
     if (bytes_ < sizeof(ring_file_header)) return state::damaged;
     // Private when only read: the process's commits are worked on, the file stays as it is.
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                        writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
     if (memory == MAP_FAILED) return state::gone;
     memory_ = static_cast<char*>(memory);
     return usable() && index_names() ? state::opened : state::damaged;
@@ -201,12 +201,27 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
   }
 }
 
+/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
+inline void delete_if_unfinished(int directory, const char* name) noexcept {
+  const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat status {};
+  const bool abandoned = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 &&
+                         time(nullptr) - status.st_mtime > 60;
+  if (abandoned) unlinkat(directory, name, 0);
+  close(fd);
+}
+
 /// Recovers every dead ring file in `directory` (borrowed).
 /// @param prefix  only those of runs with this prefix; null: all.
 inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery result;
   drain_buffer* buffer = nullptr;
   for_each_entry(directory, [&](const char* name) {
+    if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
+        0) {
+      return delete_if_unfinished(directory, name);
+    }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     dead_ring_file file;
     const dead_ring_file::state state = file.open(directory, name, true);

@@ -35,7 +35,8 @@ inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 class ring_file {
  public:
   /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
-  int create(int directory, const char* prefix, bool ticks_are_ns) noexcept {
+  int create(int directory, const char* prefix, bool ticks_are_ns,
+             const clock_map& clock) noexcept {
     directory_ = directory;
     char unfinished[96];
     const auto pid = static_cast<unsigned>(getpid());
@@ -52,6 +53,7 @@ class ring_file {
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
       fill_header(prefix, ticks_are_ns);
+      store_clock(clock);
       // Only now does the name say that this can be recovered.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }

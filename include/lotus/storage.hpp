@@ -197,9 +197,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
                     static_cast<unsigned long long>(recovered.records), location_.directory);
     }
     ring_file_due_ = false;
-    const int error = file_.create(directory_, location_.prefix, !clock_.hardware());
+    int error = 0;
+    clock_.with_map([&](const clock_map& map) {
+      error = file_.create(directory_, location_.prefix, !clock_.hardware(), map);
+    });
     if (error != 0) return say_no_file(error);
-    clock_.with_map([&](const clock_map& map) { file_.store_clock(map); });
     store_names();
   }
 

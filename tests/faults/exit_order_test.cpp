@@ -1,0 +1,93 @@
+// Scopes before main, after it, and in between; the environment as the only choice.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+/// Runs a program that calls nothing of the library, with LOTUS_LOG_FILE. Returns its wait status.
+int run_with_environment(const char* log_file, const char* argument = nullptr) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (log_file != nullptr) {
+      setenv("LOTUS_LOG_FILE", log_file, 1);
+    } else {
+      unsetenv("LOTUS_LOG_FILE");
+    }
+    alarm(60);
+    execl(EXIT_ORDER_PROGRAM, "exit_order", argument, nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("LOTUS_LOG_FILE records a program that calls nothing, from first to last") {
+  const support::temp_directory run;
+  CHECK(run_with_environment(run.prefix().c_str()) == 0);
+  const auto lines = read_logs(run.path());
+  for (const char* name : {"SStaticConstructor", "SThreadLocalConstructor", "SFunctionStatic",
+                           "SMain", "SThread", "SLate", "SThreadLocalDestructor", "SAtExit",
+                           "SFunctionStaticDestructor", "SStaticDestructor", "SLastOfAll"}) {
+    CAPTURE(name);
+    CHECK(count_named(lines, name) == 1);
+  }
+  CHECK(lines.size() == 11);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+}
+
+TEST_CASE("without it, and without start, nothing is recorded") {
+  const support::temp_directory run;
+  CHECK(run_with_environment(nullptr) == 0);
+  CHECK(run_with_environment("") == 0);
+  CHECK(std::filesystem::is_empty(run.path()));
+}
+
+TEST_CASE("after stop nothing is recorded any more") {
+  const support::temp_directory run;
+  CHECK(run_with_environment(run.prefix().c_str(), "stop") == 0);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "SMain") == 1);
+  CHECK(count_named(lines, "SThread") == 1);
+  CHECK(count_named(lines, "SAfterStop") == 0);
+  CHECK(count_named(lines, "SLate") == 0);
+  CHECK(count_named(lines, "SStaticDestructor") == 0);
+}
+
+TEST_CASE("a directory that cannot be written by environment: the program runs all the same") {
+  CHECK(run_with_environment("/proc/nowhere/log") == 0);
+}
+
+TEST_CASE("an explicit start wins over the environment, also after scopes have run") {
+  const support::temp_directory by_environment;
+  const support::temp_directory by_choice;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv("LOTUS_LOG_FILE", by_environment.prefix().c_str(), 1);
+    { LOTUS_SCOPE("Early"); }
+    lotus::options o;
+    o.log_file = by_choice.prefix();
+    const bool started = lotus::start(o);
+    { LOTUS_SCOPE("Chosen"); }
+    exit(started ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  CHECK(status == 0);
+  CHECK(count_named(read_logs(by_environment.path()), "SEarly") == 1);
+  CHECK(read_logs(by_environment.path()).size() == 1);
+  CHECK(count_named(read_logs(by_choice.path()), "SChosen") == 1);
+}

@@ -1,0 +1,63 @@
+// One session for a program and its plugins, all with hidden visibility and nothing exported.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "../catch.hpp"
+#include "../support.hpp"
+
+using support::count_named;
+
+namespace {
+
+int run_host(const char* host, const char* what, const support::temp_directory& run) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(host, host, what, run.prefix().c_str(), FIRST_PLUGIN, SECOND_PLUGIN, nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+void check_one_session(const support::temp_directory& run) {
+  // One thread, so one log; a second session would have left a ring file or a second drain's order.
+  CHECK(support::count_files(run.path(), "lotustrace_log_worker_pid_") == 1);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+}
+
+}  // namespace
+
+TEST_CASE("the program starts, two plugins record, one is unloaded") {
+  const support::temp_directory run;
+  REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "host_starts", run) == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "Sfirst") == 10);
+  CHECK(count_named(lines, "Ssecond") == 40);
+  CHECK(count_named(lines, "SHost") == 60);
+  CHECK(lines.size() == 110);
+  check_one_session(run);
+}
+
+TEST_CASE("a plugin starts and is unloaded; the program and the other one go on") {
+  const support::temp_directory run;
+  REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "plugin_starts", run) == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "Sfirst") == 20);
+  CHECK(count_named(lines, "Ssecond") == 40);
+  CHECK(count_named(lines, "SHost") == 60);
+  check_one_session(run);
+}
+
+TEST_CASE("only plugins include the library") {
+  const support::temp_directory run;
+  REQUIRE(run_host(PLUGIN_HOST_PLAIN_PROGRAM, "plugin_starts", run) == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "Sfirst") == 20);
+  CHECK(count_named(lines, "Ssecond") == 40);
+  CHECK(lines.size() == 60);
+  check_one_session(run);
+}

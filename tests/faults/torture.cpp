@@ -1,0 +1,191 @@
+// Random scopes on random threads, random forks, random kills; every ended scope is counted in a
+// page that outlives the processes, and must be in the logs exactly once.
+//
+// torture [--rounds N] [--seconds S] [--seed SEED]: ends with status 0 when all rounds agreed.
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+#include "shared_page.hpp"
+
+namespace {
+
+using random_source = std::mt19937_64;
+
+constexpr std::size_t next_slot = 0;  ///< the counter that hands out slots
+constexpr std::size_t slots = 2048;   ///< one for each thread of each process
+constexpr std::size_t clean = slots;  ///< slot + clean: 1 when the thread ended by itself
+
+std::uint64_t below(random_source& random, std::uint64_t n) {
+  return random() % n;
+}
+
+/// One thread's life: bursts of scopes, nested and not, with pauses.
+void live(support::shared_page& page, random_source random) {
+  const std::size_t slot = 1 + page[next_slot].fetch_add(1);
+  if (slot >= slots) return;
+  const std::string name = "slot " + std::to_string(slot);
+  for (std::uint64_t burst = below(random, 30); burst > 0; --burst) {
+    for (std::uint64_t i = below(random, 400); i > 0; --i) {
+      {
+        const lotus::scope outer{name};
+        if (i % 3 == 0) {
+          { const lotus::scope inner{name}; }
+          page[slot].fetch_add(1, std::memory_order_relaxed);
+        }
+      }
+      page[slot].fetch_add(1, std::memory_order_relaxed);
+    }
+    if (below(random, 4) == 0) usleep(static_cast<useconds_t>(below(random, 2000)));
+  }
+  page[slot + clean].store(1);
+}
+
+void become_process(support::shared_page& page, random_source& random, int depth);
+
+/// Forks a process that lives its own life; kills it at a random moment, or lets it end.
+void fork_process(support::shared_page& page, random_source& random, int depth) {
+  random_source of_child{random()};
+  const bool killed = below(random, 2) == 0;
+  const auto after_us = static_cast<useconds_t>(below(random, 20'000));
+  const pid_t pid = fork();
+  if (pid < 0) return;
+  if (pid == 0) become_process(page, of_child, depth);
+  if (killed) {
+    usleep(after_us);
+    kill(pid, SIGKILL);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+}
+
+[[noreturn]] void end_process(random_source& random) {
+  switch (below(random, 4)) {
+    case 0:
+      _exit(0);
+    case 1:
+      raise(SIGKILL);
+      [[fallthrough]];
+    case 2:
+      quick_exit(0);
+    default:
+      exit(0);
+  }
+}
+
+void become_process(support::shared_page& page, random_source& random, int depth) {
+  alarm(60);  // a hang is a failure: the clean marks will be missing
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = below(random, 4); t > 0; --t) {
+    threads.emplace_back([&page, seed = random(), depth] {
+      random_source own{seed};
+      live(page, random_source{own()});
+      if (depth > 0 && below(own, 3) == 0) fork_process(page, own, depth - 1);
+    });
+  }
+  live(page, random_source{random()});
+  for (std::uint64_t f = below(random, 3); depth > 0 && f > 0; --f) {
+    fork_process(page, random, depth - 1);
+  }
+  for (auto& t : threads) t.join();
+  end_process(random);
+}
+
+/// One run directory, processes one after another in it; true when counts and logs agree.
+bool run_round(std::uint64_t seed, std::uint64_t& scopes) {
+  const support::temp_directory run{support::in_memory()};
+  support::shared_page page{(run.path() / "counters").string()};
+  random_source random{seed};
+  const int processes = 1 + static_cast<int>(below(random, 3));
+  for (int i = 0; i < processes; ++i) {
+    random_source of_process{random()};
+    const bool killed = below(random, 2) == 0;
+    const auto after_us = static_cast<useconds_t>(below(random, 30'000));
+    const pid_t pid = fork();
+    if (pid == 0) {
+      setpgid(0, 0);
+      lotus::options o;
+      o.log_file = run.prefix();
+      o.ring_records = 64U << below(of_process, 5);
+      o.drain_interval_ms = 1 + static_cast<std::uint32_t>(below(of_process, 20));
+      o.on_message = [](const char*) {};
+      if (!lotus::start(o)) _exit(3);
+      become_process(page, of_process, 2);
+    }
+    setpgid(pid, pid);
+    if (killed) {
+      usleep(after_us);
+      kill(-pid, SIGKILL);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    // Grandchildren whose parent was killed live on; all have to be over before logs are compared.
+    while (kill(-pid, 0) == 0) {
+      if (waitpid(-pid, &status, WNOHANG) <= 0) usleep(500);
+    }
+  }
+  const int directory = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::recover_directory(directory, nullptr);
+  close(directory);
+
+  std::map<std::string, std::uint64_t> logged;
+  for (const auto& line : support::read_logs(run.path())) ++logged[line.name];
+  bool agree = support::count_files(run.path(), ".lotus_ring_") == 0;
+  if (!agree)
+    std::printf("round %llu: a ring file is left\n", static_cast<unsigned long long>(seed));
+  for (std::size_t slot = 1; slot <= page[next_slot] && slot < slots; ++slot) {
+    const std::uint64_t ended = page[slot];
+    const std::uint64_t found = logged["Sslot " + std::to_string(slot)];
+    scopes += found;
+    const std::uint64_t uncounted = page[slot + clean] != 0 ? 0 : 1;
+    if (found >= ended && found <= ended + uncounted) continue;
+    std::printf("round %llu: slot %zu ended %llu scopes, %llu are logged\n",
+                static_cast<unsigned long long>(seed), slot, static_cast<unsigned long long>(ended),
+                static_cast<unsigned long long>(found));
+    agree = false;
+  }
+  return agree;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t rounds = 200;
+  std::uint64_t seconds = 0;
+  std::uint64_t seed = std::random_device{}();
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--rounds") == 0) rounds = value;
+    if (std::strcmp(argv[i], "--seconds") == 0) seconds = value;
+    if (std::strcmp(argv[i], "--seed") == 0) seed = value;
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);          // children of killed processes become ours to wait for
+  std::setvbuf(stdout, nullptr, _IONBF, 0);  // what is buffered at a fork would be printed twice
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t scopes = 0;
+  for (; seconds > 0 ? std::chrono::steady_clock::now() < end : done < rounds; ++done) {
+    if (!run_round(seed + done, scopes)) ++failed;
+  }
+  std::printf("%llu rounds, %llu scopes, %llu rounds failed\n",
+              static_cast<unsigned long long>(done), static_cast<unsigned long long>(scopes),
+              static_cast<unsigned long long>(failed));
+  return failed == 0 ? 0 : 1;
+}
