@@ -15,7 +15,13 @@ if(LOTUS_SANITIZE)
   target_link_options(lotus_own_flags INTERFACE -fsanitize=${LOTUS_SANITIZE})
 endif()
 
-# Says once, at configure time, what is left out because a package is missing.
+# Says once, at configure time, what is left out because a package is missing. Where every test is
+# to run that is an error.
+option(LOTUS_LEAVE_OUT_NOTHING "Stop where a package of tests, tools or examples is missing" OFF)
 function(lotus_left_out what package)
-  message(STATUS "lotus: ${what} left out, because ${package} was not found")
+  set(kind STATUS)
+  if(LOTUS_LEAVE_OUT_NOTHING)
+    set(kind FATAL_ERROR)
+  endif()
+  message(${kind} "lotus: ${what} left out, because ${package} was not found")
 endfunction()
