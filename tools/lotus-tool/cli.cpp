@@ -16,6 +16,7 @@
 #include "lost_records.hpp"
 #include "map/map_cli.hpp"
 #include "names.hpp"
+#include "report.hpp"
 #include "stats.hpp"
 #include "view.hpp"
 #include "viz.hpp"
@@ -181,6 +182,27 @@ void add_compare(CLI::App& app, action& chosen) {
   });
 }
 
+#ifdef LOTUS_TOOL_REPORT
+void add_report(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<report_options>();
+  CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool report runs/ -o report.html      then open report.html in a browser\n"
+      "The page needs no network. Each run in a subfolder is a configuration of its own.");
+  command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+      ->required();
+  add_skipping(*command, options->skip_batches);
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_report(*options, out, err);
+    };
+  });
+}
+#endif
+
 void add_recover(CLI::App& app, action& chosen) {
   auto options = std::make_shared<recover_options>();
   CLI::App* command = app.add_subcommand("recover", "Put into the logs what killed processes left");
@@ -219,6 +241,9 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     add_map(app, chosen);
     add_diagnose(app, chosen);
     add_compare(app, chosen);
+#ifdef LOTUS_TOOL_REPORT
+    add_report(app, chosen);
+#endif
     add_recover(app, chosen);
     try {
       app.parse(argc, argv);

@@ -41,6 +41,11 @@ void diagnostics::malformed_file(const std::string& path, std::string_view what)
   warning(path + ": " + std::string(what));
 }
 
+diagnostics diagnostics::silenced() const {
+  static std::ostream nowhere(nullptr);  // a stream without a buffer drops what is written
+  return {nowhere, true};
+}
+
 int diagnostics::finish(bool strict) {
   if (malformed_lines_ > 0) {
     warning(std::to_string(malformed_lines_) +

@@ -36,6 +36,9 @@ class diagnostics {
   /// @param text  what that other object printed.
   void absorb(std::string_view text, const diagnostics& other);
 
+  /// Another one that prints nothing, for reading again what this has told about.
+  diagnostics silenced() const;
+
   bool quiet() const noexcept { return quiet_; }
 
   std::uint64_t malformed_lines() const noexcept { return malformed_lines_; }

@@ -56,7 +56,7 @@ run_scan scan_batches(const run_files& run, diagnostics& said) {
     }
   };
   // More threads than these would wait for memory rather than count digits.
-  const std::size_t threads =
+  const auto threads =
       std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
   for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work);

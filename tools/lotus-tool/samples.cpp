@@ -56,6 +56,8 @@ run_samples collect_samples(const run_files& run, diagnostics& said) {
     share.max_ns = std::max(share.max_ns, line.duration_ns);
   });
   for (const log_file& file : run.files) samples.file_numbers.push_back(file.number);
+  samples.first_ns = scan.first_ns;
+  samples.last_ns = scan.last_ns;
   samples.batches = run_batches(std::move(scan.records));
   return samples;
 }

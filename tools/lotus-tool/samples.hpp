@@ -33,6 +33,8 @@ struct run_samples {
   std::vector<op_samples> ops;              ///< in order of first appearance
   std::vector<std::uint64_t> file_numbers;  ///< by place of the log
   run_batches batches{{}};
+  std::int64_t first_ns = 0;  ///< the earliest start
+  std::int64_t last_ns = 0;   ///< the latest end
 
   bool empty() const noexcept { return ops.empty() && batches.all().empty(); }
 };

@@ -15,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string run_name(const std::string& run_dir, const std::string& dir) {
-  const fs::path below = fs::path(run_dir).lexically_relative(dir);
-  if (!below.empty() && below != ".") return below.string();
-  // "run/" and "." have no last part of their own.
-  std::error_code error;
-  const fs::path whole = fs::canonical(run_dir, error);
-  return error || !whole.has_filename() ? run_dir : whole.filename().string();
-}
-
 std::string role_name(file_role role) {
   switch (role) {
     case file_role::main:
@@ -37,6 +28,19 @@ std::string role_name(file_role role) {
 }
 
 }  // namespace
+
+std::string run_title(const std::string& run_dir, const std::string& dir) {
+  const fs::path below = fs::path(run_dir).lexically_relative(dir);
+  if (!below.empty() && below != ".") return below.string();
+  // "run/" and "." have no last part of their own.
+  std::error_code error;
+  const fs::path whole = fs::canonical(run_dir, error);
+  return error || !whole.has_filename() ? run_dir : whole.filename().string();
+}
+
+std::string log_title(const log_file& file) {
+  return role_name(file.role) + ' ' + std::to_string(file.number);
+}
 
 std::uint32_t number_pool::take(std::uint64_t wanted) {
   if (wanted > 0 && wanted <= UINT32_MAX) {
@@ -63,10 +67,10 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
   for (const run_files& run : runs) {
     run_tracks tracks;
     tracks.pid = pids.take(run.files.front().number);
-    tracks.name = run_name(run.dir, dir);
+    tracks.name = run_title(run.dir, dir);
     for (const log_file& file : run.files) {
       tracks.of_file.push_back({tracks.pid, tids.take(file.number)});
-      tracks.file_name.push_back(role_name(file.role) + " " + std::to_string(file.number));
+      tracks.file_name.push_back(log_title(file));
     }
     all.push_back(std::move(tracks));
   }

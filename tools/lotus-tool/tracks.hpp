@@ -36,6 +36,12 @@ struct run_tracks {
   std::vector<std::string> file_name;
 };
 
+/// The name of a run: its place below `dir`, or dir's own name.
+std::string run_title(const std::string& run_dir, const std::string& dir);
+
+/// The name of a log's thread, "worker 4711".
+std::string log_title(const log_file& file);
+
 /// @param dir    what the user gave; runs are named by their place below it.
 /// @param taken  numbers that a trace to be merged uses: on the same track its slices and ours
 ///               would not nest.

@@ -12,6 +12,7 @@
 #include "log_files.hpp"
 #include "map/function_report.hpp"
 #include "map/mapping.hpp"
+#include "names.hpp"
 #include "output_file.hpp"
 
 namespace lotus::tool {
@@ -66,7 +67,8 @@ void add_reports(const std::string& dir, mapping_builder& to, diagnostics& said)
     std::error_code ignored;
     const std::string name = entry.path().filename().string();
     if (!entry.is_directory(ignored) || name.front() == '.') continue;
-    const std::size_t added = add_folder(entries_of(entry.path().string()), name, to, said);
+    const std::size_t added =
+        add_folder(entries_of(entry.path().string()), decode_name(name), to, said);
     if (added == 0) said.note(entry.path().string() + ": no report in it");
     reports += added;
   }

@@ -9,6 +9,8 @@
 
 #include "map/attribute.hpp"
 #include "map/build.hpp"
+#include "map/run.hpp"
+#include "view.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -104,12 +106,61 @@ void add_attribute(CLI::App& map, action& chosen) {
   });
 }
 
+void add_run(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_run_options>();
+  auto span = std::make_shared<std::string>("0.66ms");
+  CLI::App* command = map.add_subcommand("run", "Run a probe under a collector, map what it ran");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map run --rate 1000 --confidence 0.99 --span 0.3ms -- ./probe images/\n"
+      "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs nothing but\n"
+      "the kernel's leave (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
+      "must\n"
+      "be installed.");
+  command->add_option("--collector", options->collector, "builtin, perf, callgrind, vtune, uprof")
+      ->capture_default_str()
+      ->option_text("NAME");
+  command->add_option("--rate", options->rate_hz, "samples per second of CPU time")
+      ->option_text("HZ");
+  command->add_option("--op", options->ops, "only this operation; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME");
+  CLI::Option* runs = command->add_option("--runs", options->runs, "how often the probe runs")
+                          ->check(CLI::PositiveNumber)
+                          ->option_text("N");
+  command->add_option("--confidence", options->confidence, "of seeing a function at all, 0 to 1")
+      ->capture_default_str()
+      ->excludes(runs);
+  command->add_option("--span", *span, "how long that function takes, such as 0.3ms")
+      ->capture_default_str()
+      ->excludes(runs);
+  add_hit_rule(*command, options->rule);
+  command
+      ->add_option("-o,--output", options->output,
+                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->option_text("FILE");
+  command->add_option("--reports", options->reports, "folder for the raw reports")
+      ->option_text("DIR");
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_option("PROGRAM", options->program, "the probe and its arguments")->required();
+  command->prefix_command(false);
+  command->callback([options, span, &chosen] {
+    chosen = [options, span](std::ostream& out, std::ostream& err) {
+      options->span_ns = parse_duration_ns(*span, "--span");
+      options->output = mapping_output(options->output, options->print);
+      return run_map_run(*options, out, err);
+    };
+  });
+}
+
 }  // namespace
 
 void add_map(CLI::App& app, action& chosen) {
   CLI::App* map =
       app.add_subcommand("map", "Find the functions and hardware numbers behind operations");
   map->require_subcommand(1);
+  add_run(*map, chosen);
   add_build(*map, chosen);
   add_attribute(*map, chosen);
 }

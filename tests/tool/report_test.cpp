@@ -1,0 +1,235 @@
+// The report's page: its escaping, and in a headless browser that it works.
+#include "report.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "catch.hpp"
+#include "timeline_data.hpp"
+#include "tool_test.hpp"
+
+using namespace lotus::tool_test;
+using lotus::tool::base64;
+using lotus::tool::script_safe;
+
+namespace {
+
+// Stands before everything else on the page, to see every error.
+const char* const watch = R"(<script>
+var seen = [];
+window.alert = function () { seen.push("alert"); };
+window.addEventListener("error", function (e) { seen.push("error " + e.message); }, true);
+window.addEventListener("securitypolicyviolation", function (e) { seen.push("csp " + e.violatedDirective); });
+["error", "warn"].forEach(function (kind) {
+  var before = console[kind];
+  console[kind] = function () { seen.push(kind + " " + Array.from(arguments).join(" ")); before.apply(console, arguments); };
+});
+</script>)";
+
+// Stands behind everything; leaves "key=value" lines in the page.
+const char* const probe = R"(<script>
+window.addEventListener("load", function () {
+  var lines = [];
+  var put = function (key, value) { lines.push(key + "=" + value); };
+  ["timeline", "preprocess", "waits", "delays", "cpu"].forEach(function (id) {
+    var canvas = document.getElementById(id);
+    var data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    var colours = new Set();
+    for (var i = 0; i < data.length; i += 4) {
+      if (data[i + 3] > 0) colours.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+    }
+    put("colours_" + id, colours.size);
+  });
+  var range = function () { return document.getElementById("timeline-range").textContent; };
+  var all = range();
+  put("drawn", timeline.drawn);
+  var canvas = document.getElementById("timeline");
+  var before = canvas.toDataURL();
+  canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -100, clientX: canvas.getBoundingClientRect().left + 200, cancelable: true }));
+  put("wheel_zooms", range() !== all && canvas.toDataURL() !== before);
+  var near = timeline.to - timeline.from;
+  document.getElementById("zoom-in").click();
+  put("button_zooms", timeline.to - timeline.from < near);
+  canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  for (var n = 0; n < 60; ++n) timeline.zoom(0.5, 0.3);
+  put("deepest_ns", Math.round(timeline.to - timeline.from));
+  document.getElementById("zoom-all").click();
+  put("all_again", range() === all);
+  put("operations", document.querySelectorAll("#ops td.name").length);
+  put("verdicts", document.querySelectorAll(".verdict .sentence").length);
+  put("first_verdict", document.querySelector(".verdict .sentence").textContent);
+  put("images", document.images.length);
+  put("scripts", document.scripts.length);
+  put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
+  put("hostile_name", Array.from(document.querySelectorAll("#ops td.name")).some(function (e) {
+    return e.textContent.indexOf("<img src=x onerror=alert(1)>") >= 0; }));
+  setTimeout(function () {
+    put("errors", seen.length ? seen.join("; ") : "none");
+    var out = document.createElement("pre");
+    out.id = "probed";
+    out.textContent = "\n" + lines.join("\n") + "\n";
+    document.body.append(out);
+  }, 200);
+});
+</script>)";
+
+/// Loads the page in a browser; what the probe found, by key. Empty without a browser.
+std::map<std::string, std::string> browse(const temp_dir& dir, const std::string& page, int width) {
+  const std::string chromium = LOTUS_CHROMIUM;
+  if (chromium.empty()) {
+    WARN("no chromium; the page is not loaded");
+    return {};
+  }
+  std::string text = read_file(page);
+  text.insert(text.find("<head>") + 6, watch);
+  text.insert(text.rfind("</body>"), probe);
+  const std::string copy = dir.file("probed.html", text);
+  const std::string command =
+      "timeout 120 '" + chromium +
+      "' --headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+      "--disable-background-networking --disable-component-update --disable-sync "
+      "--disable-dev-shm-usage --user-data-dir='" +
+      dir.path() + "/profile' --window-size=" + std::to_string(width) +
+      ",900 --virtual-time-budget=20000 --dump-dom 'file://" + copy + "' 2>'" + dir.path() +
+      "/chromium.err' >'" + dir.path() + "/dom'";
+  const int status = std::system(command.c_str());
+  INFO(read_file(dir.path() + "/chromium.err"));
+  REQUIRE(status == 0);
+  const std::string dom = read_file(dir.path() + "/dom");
+  const std::size_t at = dom.find("id=\"probed\"");
+  REQUIRE(at != std::string::npos);
+  std::map<std::string, std::string> found;
+  std::istringstream lines(dom.substr(at));
+  std::string line;
+  while (std::getline(lines, line)) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return found;
+}
+
+std::string report(const temp_dir& dir, const std::string& runs) {
+  const std::string page = dir.path() + "/report.html";
+  const result r = run({"report", runs, "-o", page});
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return page;
+}
+
+/// What holds for every report.
+void check_page(std::map<std::string, std::string>& found) {
+  CHECK(found["errors"] == "none");
+  CHECK(found["images"] == "0");
+  CHECK(found["scripts"] == "5");  // data, library, ours, and the two of this test
+  CHECK(found["wheel_zooms"] == "true");
+  CHECK(found["button_zooms"] == "true");
+  CHECK(found["all_again"] == "true");
+  CHECK(std::stol(found["deepest_ns"]) <= 1000);
+  CHECK(found["width_fits"] == "true");
+  CHECK(std::stol(found["colours_timeline"]) > 4);
+  for (const auto* chart : {"preprocess", "waits", "delays", "cpu"}) {
+    INFO(chart);
+    CHECK(std::stol(found[std::string("colours_") + chart]) > 2);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("nothing in the data can end its script element") {
+  CHECK(script_safe("a</script><!--&") == "a\\u003c/script\\u003e\\u003c!--\\u0026");
+  CHECK(script_safe("\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA") == "\\u2028\\u2029\xE2\x80\xAA");
+  CHECK(script_safe("\xE2\x80") == "\xE2\x80");
+}
+
+TEST_CASE("base64 as in RFC 4648, section 10") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("foobar") == "Zm9vYmFy");
+}
+
+TEST_CASE("the page is one file that asks for nothing from elsewhere") {
+  const temp_dir dir;
+  const std::string text = read_file(report(dir, traces() + "/c_ooo_w4"));
+  CHECK(contains(text, "default-src 'none'"));
+  CHECK_FALSE(contains(text, "<link"));
+  CHECK_FALSE(contains(text, " src="));
+  CHECK_FALSE(contains(text, "@DATA@"));
+  CHECK_FALSE(contains(text, "@SCRIPT@"));
+  const std::size_t begin = text.find("id=\"data\">") + 10;
+  const auto data = parse_json(text.substr(begin, text.find("</script>", begin) - begin));
+  const auto& run_data = data["runs"][0];
+  CHECK(std::string(run_data["verdict"]["verdict"].GetString()) == "preprocessing-bound");
+  CHECK(run_data["ops"].Size() == 7);
+  CHECK(run_data["waits_ns"].Size() == 75);
+  CHECK(run_data["timeline"]["tracks"].Size() == 5);
+  CHECK(run_data["timeline"]["arrows"].Size() == 75);
+}
+
+TEST_CASE("a real run is shown without an error, wide and narrow") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  for (const int width : {1280, 390}) {
+    INFO(width);
+    auto found = browse(dir, page, width);
+    if (found.empty()) return;
+    check_page(found);
+    CHECK(found["operations"] == "7");
+    CHECK(found["verdicts"] == "1");
+    CHECK(contains(found["first_verdict"], "preprocessing-bound: the consumer waits 92.86 %"));
+  }
+}
+
+TEST_CASE("hostile names stay text") {
+  const temp_dir dir;
+  const std::string name = "S</script><img src=x onerror=alert(1)>";
+  dir.file("b1</script><img src=x onerror=alert(2)>/lotustrace_log_worker_pid_1",
+           name +
+               ",10,500\nS%22%27`${alert(3)}%3C!--,600,500\nS@SCRIPT@@CHART@,1200,10\n"
+               "SBatchPreprocessed_0,10,1300\n");
+  dir.file("b1</script><img src=x onerror=alert(2)>/lotustrace_log_main_pid_1",
+           "SBatchWait_0,5,1400\nSBatchConsumed_0,2000,1000\nSBatchWait_1,3000,2000\n");
+  const std::string page = report(dir, dir.path());
+  CHECK_FALSE(contains(read_file(page), "<img"));
+  auto found = browse(dir, page, 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["images"] == "0");
+  CHECK(found["scripts"] == "5");
+  CHECK(found["hostile_name"] == "true");
+}
+
+TEST_CASE("runs that lack nearly everything are shown too") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/quirks/preprocessed_never_consumed"), 1280);
+  if (!found.empty()) CHECK(found["errors"] == "none");
+  const temp_dir other;
+  other.file("lotustrace_log_worker_pid_1", "SA,10,0\n");
+  found = browse(other, report(other, other.path()), 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(contains(found["first_verdict"], "no verdict"));
+}
+
+TEST_CASE("very many slices are drawn as columns, not one by one") {
+  const temp_dir dir;
+  std::string log;
+  std::int64_t at = 1'000'000'000;
+  for (int i = 0; i < 300'000; ++i) {
+    log += "SOp" + std::to_string(i % 5) + ',' + std::to_string(at) + ",900\n";
+    at += 1000;
+  }
+  dir.file("lotustrace_log_worker_pid_1", log);
+  auto found = browse(dir, report(dir, dir.path()), 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(std::stol(found["drawn"]) > 500);
+  CHECK(std::stol(found["drawn"]) < 5000);
+  CHECK(found["wheel_zooms"] == "true");
+}

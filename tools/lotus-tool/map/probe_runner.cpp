@@ -1,0 +1,236 @@
+#include "map/probe_runner.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "map/child_process.hpp"
+#include "map/table_text.hpp"
+#include "names.hpp"
+#include "text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<collector_kind, 5> kinds{{
+    {"builtin", nullptr, 1000, false},
+    {"perf", "perf", 1000, true},
+    {"callgrind", "valgrind", 0, false},
+    {"vtune", "vtune", 100, true},
+    {"uprof", "AMDuProfCLI", 1000, true},
+}};
+
+/// A folder for the FIFOs of perf's control channel, gone with its contents at the end. In the
+/// place for temporary files, as perf's --control takes no comma in a path.
+class control_fifos {
+ public:
+  control_fifos() : folder_((fs::temp_directory_path() / "lotus-map-XXXXXX").string()) {
+    if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
+        ::mkfifo(path("ack").c_str(), 0600) != 0) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe)
+      throw input_error(folder_ + ": no FIFO can be made: " + std::strerror(errno));
+    }
+  }
+  control_fifos(const control_fifos&) = delete;
+  control_fifos& operator=(const control_fifos&) = delete;
+  ~control_fifos() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string option() const { return "fifo:" + path("ctl") + ',' + path("ack"); }
+
+ private:
+  std::string path(const char* name) const { return folder_ + '/' + name; }
+  std::string folder_;
+};
+
+std::string interval_text(double rate_hz) {
+  return std::to_string(static_cast<std::uint64_t>(std::llround(1e9 / rate_hz)));
+}
+
+/// The last line that says something, for an error message.
+std::string last_line(const std::string& text) {
+  std::string last;
+  text_lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    if (!trimmed(line).empty()) last = trimmed(line);
+  }
+  return last;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+const collector_kind& find_collector_kind(const std::string& name) {
+  const auto* const at =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return name == k.name; });
+  if (at == kinds.end()) {
+    throw usage_error("--collector " + name +
+                      ": not known; it is one of builtin, perf, callgrind, vtune, uprof");
+  }
+  return *at;
+}
+
+command probe_runner::probe_command(const probe_launch& launch, const char* collector) const {
+  command what;
+  what.arguments = launch.program;
+  what.output = launch.folder + "/.output.txt";
+  what.environment = {{"LOTUS_COLLECTOR", collector},
+                      {"LOTUS_LOG_FILE", launch.folder + "/lotustrace_log"},
+                      {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
+                      {"LOTUS_MAP_OP", launch.op}};
+  return what;
+}
+
+void probe_runner::run(const probe_launch& launch) {
+  const std::string_view name = kind_.name;
+  if (name == "perf") return run_perf(launch);
+  if (name == "callgrind") return run_callgrind(launch);
+  if (name == "vtune") return run_vtune(launch);
+  if (name == "uprof") return run_uprof(launch);
+  execute(probe_command(launch, "builtin"), launch.program[0]);
+}
+
+void probe_runner::run_perf(const probe_launch& launch) {
+  const control_fifos fifos;
+  const std::string data = launch.folder + "/perf.data";
+  command record = probe_command(launch, "perf");
+  record.arguments = {"perf",
+                      "record",
+                      "-q",
+                      "-D",
+                      "-1",
+                      "--control",
+                      fifos.option(),
+                      "-e",
+                      "cpu-clock:u",
+                      "-c",
+                      interval_text(launch.rate_hz),
+                      "-k",
+                      "CLOCK_MONOTONIC",
+                      "-o",
+                      data,
+                      "--"};
+  append(record.arguments, launch.program);
+  record.environment.emplace_back("LOTUS_PERF_CONTROL", fifos.option());
+  execute(record, launch.program[0]);
+  command report;
+  report.arguments = {"perf", "report", "-i", data,     "--stdio",
+                      "-t",   "|",      "-n", "--sort", "dso,symbol"};
+  report.output = launch.report;
+  execute(report, "perf report");
+}
+
+void probe_runner::run_callgrind(const probe_launch& launch) {
+  command what = probe_command(launch, "callgrind");
+  // valgrind takes '%' for a pattern, and "%%" for itself.
+  std::string folder;
+  for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
+  what.arguments = {"valgrind",
+                    "-q",
+                    "--tool=callgrind",
+                    "--instr-atstart=no",
+                    "--cache-sim=yes",
+                    "--branch-sim=yes",
+                    "--callgrind-out-file=" + folder + "/callgrind.out.%p"};
+  append(what.arguments, launch.program);
+  execute(what, launch.program[0]);
+}
+
+void probe_runner::run_vtune(const probe_launch& launch) {
+  const std::string result = launch.folder + "/result";
+  command collect = probe_command(launch, "itt");
+  collect.arguments = {"vtune",       "-collect", "hotspots", "-start-paused",
+                       "-result-dir", result,     "--"};
+  append(collect.arguments, launch.program);
+  execute(collect, launch.program[0]);
+  command report;
+  report.arguments = {"vtune", "-report",        "hotspots",   "-result-dir",
+                      result,  "-format",        "csv",        "-csv-delimiter",
+                      "comma", "-report-output", launch.report};
+  report.output = launch.folder + "/.report_output.txt";
+  execute(report, "vtune -report");
+}
+
+void probe_runner::run_uprof(const probe_launch& launch) {
+  std::string session = launch.folder + "/session";
+  command collect = probe_command(launch, "uprof");
+  collect.arguments = {"AMDuProfCLI",    "collect",      "--config", "tbp",
+                       "--start-paused", "--output-dir", session};
+  append(collect.arguments, launch.program);
+  execute(collect, launch.program[0]);
+  // uProf puts a folder of the session's own name there.
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(session, ignored)) {
+    if (entry.is_directory() && entry.path().filename().string().rfind("AMDuProf-", 0) == 0) {
+      session = entry.path().string();
+      break;
+    }
+  }
+  command report;
+  report.arguments = {"AMDuProfCLI", "report",   "--input-dir", session, "--report-output",
+                      launch.report, "--cutoff", "100",         "-f",    "csv"};
+  report.output = launch.folder + "/.report_output.txt";
+  execute(report, "AMDuProfCLI report");
+}
+
+std::vector<std::string> probe_runner::regions(const std::vector<std::string>& program,
+                                               const std::string& folder) {
+  const std::string list = folder + "/regions.txt";
+  command what;
+  what.arguments = program;
+  what.output = folder + "/.output.txt";
+  what.environment = {{"LOTUS_COLLECTOR", "none"}, {"LOTUS_MAP_LIST", list}};
+  execute(what, program[0]);
+  std::vector<std::string> names;
+  if (std::ifstream in(list); in) {
+    for (std::string name; std::getline(in, name);) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  if (names.empty()) throw input_error(program[0] + ": ran through no LOTUS_MAP_REGION");
+  return names;
+}
+
+void probe_runner::execute(const command& what, const std::string& who) {
+  const exit_state end = run_command(what);
+  const std::string output = what.output;
+  tell_messages(output);
+  if (end.status == 0) return;
+  const std::string last = last_line(read_text(output));
+  throw input_error(who + ": ended with status " + std::to_string(end.status) +
+                    (last.empty() ? "" : ": " + last) + "; all it said is in " + output);
+}
+
+void probe_runner::tell_messages(const std::string& output) {
+  const std::string text = read_text(output);
+  text_lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    if (line.substr(0, 7) == "lotus: " && told_.emplace(line).second) {
+      err_ << printable_line(line) << '\n';
+    }
+  }
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,64 @@
+// One launch of a probe program under each of the collectors.
+#ifndef LOTUS_TOOL_MAP_PROBE_RUNNER_HPP
+#define LOTUS_TOOL_MAP_PROBE_RUNNER_HPP
+
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "map/child_process.hpp"
+
+namespace lotus::tool {
+
+/// What the collectors differ in.
+struct collector_kind {
+  const char* name;
+  const char* program;   ///< that must be installed; null for none
+  double usual_rate_hz;  ///< 0: does not sample
+  bool one_op_a_launch;  ///< its reports do not tell operations apart
+};
+
+/// Throws usage_error for a name that is not known.
+const collector_kind& find_collector_kind(const std::string& name);
+
+/// A launch, its places fixed. Paths are absolute or relative to the current directory.
+struct probe_launch {
+  std::vector<std::string> program;
+  double rate_hz = 0;
+  std::string op;      ///< empty: all regions
+  std::string folder;  ///< where raw data go; exists
+  std::string report;  ///< the report to be made, of collectors whose raw data are none
+};
+
+class probe_runner {
+ public:
+  /// @param err  gets the library's own messages, each once; must outlive this.
+  probe_runner(const collector_kind& kind, std::ostream& err) : kind_(kind), err_(err) {}
+
+  /// Runs the probe once under the collector and makes the report. Throws input_error.
+  void run(const probe_launch& launch);
+
+  /// The names of all regions, in order of appearance. Runs the probe once, uncollected.
+  /// Throws input_error when there is none.
+  std::vector<std::string> regions(const std::vector<std::string>& program,
+                                   const std::string& folder);
+
+ private:
+  void run_perf(const probe_launch& launch);
+  void run_callgrind(const probe_launch& launch);
+  void run_vtune(const probe_launch& launch);
+  void run_uprof(const probe_launch& launch);
+  command probe_command(const probe_launch& launch, const char* collector) const;
+  void execute(const command& what, const std::string& who);
+  void tell_messages(const std::string& output);
+
+  const collector_kind& kind_;
+  std::ostream& err_;
+  std::set<std::string> told_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAP_PROBE_RUNNER_HPP

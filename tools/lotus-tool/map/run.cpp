@@ -1,0 +1,184 @@
+#include "map/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "map/build.hpp"
+#include "map/child_process.hpp"
+#include "map/mapping.hpp"
+#include "map/probe_runner.hpp"
+#include "names.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw input_error(path + ": cannot be made: " + error.message());
+}
+
+/// A folder that holds nothing yet, so that no report of an earlier run is taken for one of ours.
+std::string fresh_folder(const std::string& wanted) {
+  std::error_code ignored;
+  std::string path = wanted;
+  for (int i = 2; fs::exists(path, ignored) && !fs::is_empty(path, ignored); ++i) {
+    path = wanted + '.' + std::to_string(i);
+  }
+  make_folder(path);
+  return path;
+}
+
+/// "mapping_funcs.json" keeps its reports in "mapping_funcs_reports".
+std::string reports_folder(const map_run_options& options) {
+  if (!options.reports.empty()) return fresh_folder(options.reports);
+  const std::string output =
+      options.output.empty() || options.output == "-" ? "mapping_funcs" : options.output;
+  const fs::path path(output);
+  return fresh_folder((path.parent_path() / (path.stem().string() + "_reports")).string());
+}
+
+/// An operation's name as that of a folder; decode_name() makes it the name again.
+std::string folder_name(const std::string& op) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string name;
+  for (const char c : op) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || (c == '.' && !name.empty());
+    if (plain) {
+      name += c;
+    } else {
+      name += {'%', hex[byte >> 4U], hex[byte & 15U]};
+    }
+  }
+  return name;
+}
+
+/// Plans and makes all launches.
+class launches {
+ public:
+  launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
+      : options_(options), kind_(kind), err_(err), runner_(kind, err) {
+    rate_hz_ = options.rate_hz > 0 ? options.rate_hz : kind.usual_rate_hz;
+    runs_ = options.runs;
+    if (runs_ == 0) {
+      runs_ = rate_hz_ > 0 ? runs_needed(options.confidence, static_cast<double>(options.span_ns),
+                                         1e9 / rate_hz_)
+                           : 1;
+    }
+    folder_ = reports_folder(options);
+  }
+
+  void all() {
+    if (!kind_.one_op_a_launch) {
+      const std::string op = options_.ops.size() == 1 ? options_.ops[0] : "";
+      for (std::uint64_t run = 1; run <= runs_; ++run) one(op, run, folder_);
+      return;
+    }
+    std::vector<std::string> ops = options_.ops;
+    if (ops.empty()) ops = regions();
+    for (const std::string& op : ops) {
+      for (std::uint64_t run = 1; run <= runs_; ++run) {
+        one(op, run, folder_ + '/' + folder_name(op));
+      }
+    }
+  }
+
+  const std::string& folder() const noexcept { return folder_; }
+
+ private:
+  std::vector<std::string> regions() {
+    const std::string place = folder_ + "/.regions";
+    make_folder(place);
+    return runner_.regions(options_.program, place);
+  }
+
+  /// Raw data of a launch that makes a report of its own lie in a hidden folder beside it.
+  void one(const std::string& op, std::uint64_t run, const std::string& place) {
+    if (!options_.quiet) {
+      err_ << "note: " << kind_.name << ", " << (op.empty() ? "all operations" : printable_line(op))
+           << ", run " << run << " of " << runs_ << std::endl;
+    }
+    probe_launch launch;
+    launch.program = options_.program;
+    launch.rate_hz = rate_hz_;
+    launch.op = op;
+    const std::string number = std::to_string(run);
+    launch.folder = place + (kind_.one_op_a_launch ? "/.raw_" : "/") + number;
+    launch.report = place + '/' + number + ".csv";
+    make_folder(launch.folder);
+    runner_.run(launch);
+  }
+
+  const map_run_options& options_;
+  const collector_kind& kind_;
+  std::ostream& err_;
+  probe_runner runner_;
+  double rate_hz_ = 0;
+  std::uint64_t runs_ = 1;
+  std::string folder_;
+};
+
+void check(const map_run_options& options) {
+  if (options.program.empty()) throw usage_error("map run: give the probe program behind --");
+  if (!(options.confidence > 0 && options.confidence < 1)) {
+    throw usage_error("--confidence must be between 0 and 1");
+  }
+  if (options.span_ns <= 0) throw usage_error("--span must be longer than nothing");
+  if (options.rate_hz < 0 || options.rate_hz > 100000) {
+    throw usage_error("--rate must be between 1 and 100000 Hz");
+  }
+}
+
+}  // namespace
+
+std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns) {
+  if (span_ns >= interval_ns) return 1;
+  const double runs = std::log(1 - confidence) / std::log(1 - span_ns / interval_ns);
+  return static_cast<std::uint64_t>(std::max(1.0, std::round(runs)));
+}
+
+int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err) {
+  check(options);
+  const collector_kind& kind = find_collector_kind(options.collector);
+  diagnostics said(err, options.quiet);
+  try {
+    launches work(options, kind, err);
+    work.all();
+    mapping_builder builder;
+    add_reports(work.folder(), builder, said);
+    mapping result = builder.build(options.rule);
+    if (!options.ops.empty()) {
+      for (auto at = result.ops.begin(); at != result.ops.end();) {
+        const bool wanted =
+            std::find(options.ops.begin(), options.ops.end(), at->first) != options.ops.end();
+        at = wanted ? std::next(at) : result.ops.erase(at);
+      }
+    }
+    for (const std::string& op : options.ops) {
+      if (result.ops.count(op) == 0) {
+        throw input_error(options.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
+      }
+    }
+    said.note("the raw reports are in " + work.folder());
+    hand_over(result, options.output, options.print, out);
+  } catch (const interrupted& stop) {
+    end_by_signal(stop.signal);
+  }
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

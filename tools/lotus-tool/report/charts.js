@@ -1,0 +1,98 @@
+// The charts of all runs side by side, by Chart.js.
+"use strict";
+
+const seconds = (ns) => ns / 1e9;
+let charts = [];
+
+function axis(title, extra) {
+  return Object.assign({
+    title: { display: true, text: title, color: cssColour("quiet") },
+    ticks: { color: cssColour("quiet") },
+    grid: { color: cssColour("line") },
+  }, extra);
+}
+
+function options(x, y, legend) {
+  return {
+    animation: false, responsive: true, maintainAspectRatio: false,
+    interaction: { mode: "nearest", intersect: false },
+    scales: { x, y },
+    plugins: { legend: { display: legend, labels: { color: cssColour("ink"), boxWidth: 12 } } },
+  };
+}
+
+/** Fig. 4 of the paper. Chart.js has floating bars: three of them make a box plot. */
+function boxPlots() {
+  const figures = report.runs.map((run) => run.preprocess);
+  const spans = (low, high) => figures.map((f) => f.count ? [seconds(f[low]), seconds(f[high])] : null);
+  const most = Math.max(...figures.map((f) => f.count ? seconds(f.max_ns) : 0));
+  const median = figures.map((f) => f.count
+    ? [seconds(f.p50_ns) - most / 400, seconds(f.p50_ns) + most / 400] : null);
+  const bars = (label, data, background, thickness) => ({
+    label, data, backgroundColor: background, grouped: false, barPercentage: thickness,
+    categoryPercentage: 1, skipNull: true, maxBarThickness: thickness * 90,
+  });
+  const settings = options(axis("configuration"), axis("seconds", { beginAtZero: true }), false);
+  settings.plugins.tooltip = { callbacks: { label: (item) => {
+    const f = figures[item.dataIndex];
+    return ["median " + humanTime(f.p50_ns), "middle half " + humanTime(f.p25_ns) + " to " +
+      humanTime(f.p75_ns), "all " + humanTime(f.min_ns) + " to " + humanTime(f.max_ns),
+    "mean " + humanTime(f.mean_ns) + ", std " + humanTime(f.std_ns)];
+  } } };
+  return new Chart(document.getElementById("preprocess"), {
+    type: "bar",
+    data: {
+      labels: report.runs.map((run) => run.name),
+      datasets: [bars("median", median, cssColour("ink"), 0.6),
+        bars("middle half", spans("p25_ns", "p75_ns"), cssColour("accent"), 0.6),
+        bars("all", spans("min_ns", "max_ns"), cssColour("quiet"), 0.02)],
+    },
+    options: settings,
+  });
+}
+
+/** Fig. 5 of the paper: sorted values, with the 500 ms line. */
+function curves(id, key) {
+  const floor = 1e-6;  // zero has no place on a logarithmic axis
+  const lines = report.runs.map((run, i) => ({
+    label: run.name, borderColor: colour(i), backgroundColor: colour(i), pointRadius: 0, borderWidth: 2,
+    data: run[key].map((ns, n) => ({
+      x: run[key].length > 1 ? 100 * n / (run[key].length - 1) : 100, y: Math.max(seconds(ns), floor),
+    })),
+  }));
+  lines.push({
+    label: "500 ms", borderColor: cssColour("wait"), borderDash: [6, 5], borderWidth: 1, pointRadius: 0,
+    data: [{ x: 0, y: 0.5 }, { x: 100, y: 0.5 }],
+  });
+  return new Chart(document.getElementById(id), {
+    type: "line",
+    data: { datasets: lines },
+    options: options(axis("% of the batches", { type: "linear", min: 0, max: 100 }),
+      axis("seconds", { type: "logarithmic", ticks: { color: cssColour("quiet"), maxTicksLimit: 8 } }), true),
+  });
+}
+
+function cpuSeconds() {
+  const names = report.op_names.filter((name) => name !== "STransform");
+  const settings = options(axis("configuration", { stacked: true }),
+    axis("seconds", { stacked: true, beginAtZero: true }), true);
+  return new Chart(document.getElementById("cpu"), {
+    type: "bar",
+    data: {
+      labels: report.runs.map((run) => run.name),
+      datasets: names.map((name) => ({
+        label: name, backgroundColor: colour(report.op_names.indexOf(name)), maxBarThickness: 90,
+        data: report.runs.map((run) => {
+          const op = run.ops.find((o) => o.name === name);
+          return op ? seconds(op.total_ns) : 0;
+        }),
+      })),
+    },
+    options: settings,
+  });
+}
+
+function drawCharts() {
+  charts.forEach((chart) => chart.destroy());
+  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), cpuSeconds()];
+}

@@ -1,0 +1,304 @@
+// The zoomable timeline. Every row holds slices that do not overlap, in order of time, so a picture
+// costs a search for every pixel column and not a look at every slice.
+"use strict";
+
+/** Bytes of LEB128 numbers, in base64. */
+class NumberReader {
+  constructor(base64) {
+    const text = atob(base64);
+    this.bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; ++i) this.bytes[i] = text.charCodeAt(i);
+    this.at = 0;
+  }
+  get done() { return this.at >= this.bytes.length; }
+  unsigned() {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  }
+  signed() {
+    const value = this.unsigned();
+    return value % 2 ? -(value + 1) / 2 : value / 2;
+  }
+}
+
+/** Slices that do not overlap, in order of time. */
+class Row {
+  constructor() {
+    this.start = [];
+    this.end = [];
+    this.name = [];
+  }
+  add(start, end, name) {
+    this.start.push(start);
+    this.end.push(end);
+    this.name.push(name);
+  }
+  /** For each slice, how much time all slices before it take: then any stretch's load is known. */
+  close() {
+    this.before = new Float64Array(this.start.length + 1);
+    this.start.forEach((start, i) => { this.before[i + 1] = this.before[i] + this.end[i] - start; });
+  }
+  /** The first slice that ends after `t`. */
+  firstEndingAfter(t) {
+    let low = 0;
+    let high = this.end.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.end[middle] > t) high = middle; else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+const maxDepth = 6;
+
+/** Operations of one log, as rows by depth. */
+function operationRows(packed) {
+  const reader = new NumberReader(packed);
+  const slices = [];
+  let start = 0;
+  let sorted = true;
+  while (!reader.done) {
+    const delta = reader.signed();
+    if (delta < 0) sorted = false;
+    start += delta;
+    slices.push({ start, end: start + reader.unsigned(), name: reader.unsigned() });
+  }
+  if (!sorted) slices.sort((a, b) => a.start - b.start || b.end - a.end);
+  const rows = [];
+  const open = [];
+  for (const slice of slices) {
+    while (open.length && open[open.length - 1] <= slice.start) open.pop();
+    const depth = open.length;
+    open.push(slice.end);
+    if (depth >= maxDepth) continue;
+    if (!rows[depth]) rows[depth] = new Row();
+    // A slice that reaches into its neighbour is cut, for rows must not overlap.
+    const row = rows[depth];
+    const last = row.end.length - 1;
+    row.add(last >= 0 ? Math.max(slice.start, row.end[last]) : slice.start, slice.end, slice.name);
+  }
+  rows.forEach((row) => row.close());
+  return rows;
+}
+
+/** The picture of one run: lanes of rows, from top to bottom. */
+function layOut(run) {
+  const lanes = [];
+  run.timeline.tracks.forEach((track, number) => {
+    const lane = { title: track.name, number, rows: [], marks: [] };
+    if (track.batches) {
+      const row = new Row();
+      for (const [start, duration, kind, index] of track.batches) {
+        if (kind === 3) lane.marks.push({ at: start, index });
+        else row.add(start, start + duration, kind * 1e9 + index);
+      }
+      row.close();
+      row.batches = true;
+      lane.rows.push(row);
+    }
+    if (track.slices) operationRows(track.slices).forEach((row) => lane.rows.push(row));
+    if (lane.rows.length) lanes.push(lane);
+  });
+  return lanes;
+}
+
+const kindNames = ["SBatchPreprocessed_", "SBatchWait_", "step "];
+const kindColours = ["batch", "wait", "step"];
+
+class Timeline {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.rowHeight = 14;
+    this.head = 18;
+    this.drawn = 0;  // slices and columns of the last picture
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, event.offsetX / canvas.clientWidth);
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => { this.drag = event.clientX; });
+    window.addEventListener("pointerup", () => { this.drag = undefined; });
+    canvas.addEventListener("pointermove", (event) => {
+      if (this.drag === undefined) { this.tell(event.offsetX, event.offsetY); return; }
+      this.move((this.drag - event.clientX) / canvas.clientWidth);
+      this.drag = event.clientX;
+    });
+    canvas.addEventListener("keydown", (event) => {
+      const act = { "+": () => this.zoom(0.8, 0.5), "-": () => this.zoom(1.25, 0.5),
+        ArrowLeft: () => this.move(-0.1), ArrowRight: () => this.move(0.1), 0: () => this.all() }[event.key];
+      if (act) { act(); event.preventDefault(); }
+    });
+  }
+
+  show(run) {
+    this.run = run;
+    this.lanes = layOut(run);
+    this.all();
+  }
+
+  all() { this.from = 0; this.to = Math.max(this.run.timeline.span_ns, 1); this.draw(); }
+
+  zoom(factor, at) {
+    const centre = this.from + (this.to - this.from) * at;
+    const length = Math.min(Math.max((this.to - this.from) * factor, 100), this.run.timeline.span_ns || 1);
+    this.from = centre - length * at;
+    this.to = this.from + length;
+    this.keepInside();
+    this.draw();
+  }
+
+  move(share) {
+    const by = (this.to - this.from) * share;
+    this.from += by;
+    this.to += by;
+    this.keepInside();
+    this.draw();
+  }
+
+  keepInside() {
+    const length = this.to - this.from;
+    this.from = Math.min(Math.max(this.from, 0), Math.max(0, this.run.timeline.span_ns - length));
+    this.to = this.from + length;
+  }
+
+  x(t) { return (t - this.from) / (this.to - this.from) * this.width; }
+
+  colourOf(row, name) {
+    return row.batches ? cssColour(kindColours[Math.floor(name / 1e9)]) : colour(name);
+  }
+
+  draw() {
+    this.width = this.canvas.clientWidth || 600;
+    let y = 4;
+    for (const lane of this.lanes) {
+      lane.y = y;
+      y += this.head;
+      lane.rows.forEach((row) => { row.y = y; y += this.rowHeight; });
+      y += 8;
+    }
+    const scale = window.devicePixelRatio || 1;
+    this.canvas.style.height = y + "px";
+    this.canvas.width = this.width * scale;
+    this.canvas.height = y * scale;
+    const c = this.canvas.getContext("2d");
+    c.scale(scale, scale);
+    c.fillStyle = cssColour("page");
+    c.fillRect(0, 0, this.width, y);
+    this.drawn = 0;
+    const colours = new Map();  // one look-up of a CSS colour for each colour, not each slice
+    const known = (row, name) => {
+      const key = row.batches ? "b" + Math.floor(name / 1e9) : name;
+      if (!colours.has(key)) colours.set(key, this.colourOf(row, name));
+      return colours.get(key);
+    };
+    for (const lane of this.lanes) {
+      lane.rows.forEach((row) => this.drawRow(c, row, known));
+      this.drawMarks(c, lane);
+    }
+    this.drawArrows(c);
+    c.font = "12px system-ui, sans-serif";
+    c.fillStyle = cssColour("ink");
+    for (const lane of this.lanes) c.fillText(lane.title, 6, lane.y + 13);
+    document.getElementById("timeline-range").textContent =
+      humanTime(Math.round(this.from)) + " to " + humanTime(Math.round(this.to));
+  }
+
+  drawRow(c, row, known) {
+    const perPixel = (this.to - this.from) / this.width;
+    let i = row.firstEndingAfter(this.from);
+    while (i < row.start.length && row.start[i] < this.to) {
+      const left = this.x(row.start[i]);
+      const right = this.x(row.end[i]);
+      c.fillStyle = known(row, row.name[i]);
+      ++this.drawn;
+      if (right - left >= 1) {
+        const from = Math.max(left, 0);
+        const width = Math.min(right, this.width) - from;
+        c.fillRect(from, row.y, Math.max(width - 0.5, 0.5), this.rowHeight - 2);
+        if (width > 40) this.label(c, this.nameOf(row, row.name[i]), from, row.y, width);
+        ++i;
+      } else {
+        // Many slices in one pixel: one column, the fuller the stronger.
+        const column = Math.floor(Math.max(left, 0));
+        const until = this.from + (column + 1) * perPixel;
+        const next = Math.max(i + 1, row.firstEndingAfter(until));
+        const load = (row.before[next] - row.before[i]) / perPixel;
+        c.globalAlpha = Math.min(1, 0.25 + load);
+        c.fillRect(column, row.y, 1, this.rowHeight - 2);
+        c.globalAlpha = 1;
+        i = next;
+      }
+    }
+  }
+
+  label(c, text, x, y, width) {
+    c.save();
+    c.beginPath();
+    c.rect(x, y, width - 3, this.rowHeight);
+    c.clip();
+    c.fillStyle = "#10151c";
+    c.font = "11px system-ui, sans-serif";
+    c.fillText(text, x + 3, y + 10);
+    c.restore();
+  }
+
+  drawMarks(c, lane) {
+    c.fillStyle = cssColour("arrival");
+    let last = -10;
+    for (const mark of lane.marks) {
+      const x = this.x(mark.at);
+      if (x < 0 || x > this.width || x - last < 2) continue;
+      last = x;
+      ++this.drawn;
+      const y = lane.rows[0].y - 2;
+      c.beginPath();
+      c.moveTo(x, y + 5);
+      c.lineTo(x - 4, y - 4);
+      c.lineTo(x + 4, y - 4);
+      c.fill();
+    }
+  }
+
+  /** From the end of a batch's preprocessing to its consumption; not when there were too many. */
+  drawArrows(c) {
+    const visible = this.run.timeline.arrows.filter(
+      ([from, , to]) => Math.max(from, to) >= this.from && Math.min(from, to) <= this.to);
+    if (visible.length > 400) return;
+    c.strokeStyle = cssColour("accent");
+    c.globalAlpha = 0.55;
+    c.beginPath();
+    for (const [from, fromTrack, to, toTrack] of visible) {
+      const source = this.lanes.find((lane) => lane.number === fromTrack);
+      const target = this.lanes.find((lane) => lane.number === toTrack);
+      if (!source || !target) continue;
+      c.moveTo(this.x(from), source.rows[0].y + this.rowHeight / 2);
+      c.lineTo(this.x(to), target.rows[0].y + this.rowHeight / 2);
+      ++this.drawn;
+    }
+    c.stroke();
+    c.globalAlpha = 1;
+  }
+
+  nameOf(row, name) {
+    return row.batches ? kindNames[Math.floor(name / 1e9)] + name % 1e9 : report.op_names[name];
+  }
+
+  tell(x, y) {
+    const t = this.from + (this.to - this.from) * x / this.width;
+    for (const lane of this.lanes) {
+      for (const row of lane.rows) {
+        if (y < row.y || y >= row.y + this.rowHeight) continue;
+        const i = row.firstEndingAfter(t);
+        if (i >= row.start.length || row.start[i] > t) continue;
+        document.getElementById("timeline-tip").textContent = lane.title + ": " +
+          this.nameOf(row, row.name[i]) + ", " + humanTime(row.end[i] - row.start[i]) + ", from " +
+          humanTime(row.start[i]);
+        return;
+      }
+    }
+  }
+}
