@@ -32,6 +32,12 @@ if(TARGET example_imagenet_pipeline)
       example_imagenet_processes example_imagenet_no_workers example_imagenet_not_recorded
       PROPERTIES FIXTURES_REQUIRED lotus_example_images)
 
+  if(LOTUS_SANITIZE MATCHES "thread")
+    # The thread sanitizer would end a forked worker that starts a thread: the one that writes logs.
+    set_tests_properties(example_imagenet_processes PROPERTIES
+        ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
+  endif()
+
   set(program "$<TARGET_FILE:example_imagenet_pipeline>")
   lotus_example_fails(imagenet_wrong_kind 2 "--worker-kind: fibre" ${program} --worker-kind fibre)
   lotus_example_fails(imagenet_wrong_count 2 "--count: Value 0" ${program} --count 0)

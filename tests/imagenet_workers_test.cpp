@@ -1,16 +1,19 @@
 // The batches of examples/imagenet: the same whoever makes them, and no hang when a worker fails.
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <lotus/lotus.hpp>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -88,6 +91,21 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// How many lines the logs have by kind of file and name, batch numbers left out.
+std::map<std::string, int> lines_by_name(const std::string& logs) {
+  std::map<std::string, int> lines;
+  for (const auto& entry : std::filesystem::directory_iterator{logs}) {
+    const std::string file = entry.path().filename().string();
+    if (!contains(file, "_pid_")) continue;
+    const std::string kind = contains(file, "_main_pid_") ? "main " : "worker ";
+    std::ifstream log{entry.path()};
+    for (std::string line; std::getline(log, line);) {
+      ++lines[kind + line.substr(0, line.find_first_of(",_"))];
+    }
+  }
+  return lines;
+}
+
 bool no_child_is_left() {
   return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
 }
@@ -150,9 +168,34 @@ TEST_CASE("a worker that fails ends the run with an error", "[imagenet]") {
   const auto throws = [] { throw std::runtime_error{"no luck"}; };
   CHECK(error_with(worker_kind::thread, throws) == "no luck");
   CHECK(contains(error_with(worker_kind::process, throws), "failed with status 1"));
-  CHECK(contains(error_with(worker_kind::process, [] { raise(SIGKILL); }), "Killed"));
+  CHECK(contains(error_with(worker_kind::process, [] { kill(getpid(), SIGKILL); }), "Killed"));
   CHECK(contains(error_with(worker_kind::process, [] { _exit(0); }), "ended too early"));
   CHECK(no_child_is_left());
+}
+
+TEST_CASE("a run is logged with a line for all that happens", "[imagenet]") {
+  const temporary_directory directory;
+  make_images(directory.path + "/set", 26, 5);
+  const std::vector<labelled_file> files = list_images(directory.path + "/set");
+  for (const worker_kind kind : {worker_kind::thread, worker_kind::process}) {
+    const std::string logs = directory.path + (kind == worker_kind::thread ? "/t" : "/p");
+    REQUIRE(lotus::start(logs + "/lotustrace_log"));
+    run(files, kind, 3);
+    lotus::stop();
+    const std::map<std::string, int> lines = lines_by_name(logs);
+    const std::map<std::string, int> expected{{"worker SLoader", 52},
+                                              {"worker SRandomResizedCrop", 52},
+                                              {"worker SRandomHorizontalFlip", 52},
+                                              {"worker SToTensor", 52},
+                                              {"worker SNormalize", 52},
+                                              {"worker STransform", 52},
+                                              {"worker SCollation", 14},
+                                              {"worker SBatchPreprocessed", 14},
+                                              {"main SBatchQueued", 14},
+                                              {"main SBatchWait", 14},
+                                              {"main SBatchConsumed", 14}};
+    CHECK(lines == expected);
+  }
 }
 
 TEST_CASE("workers that are not needed any more stop at once", "[imagenet]") {
