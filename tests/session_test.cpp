@@ -193,7 +193,7 @@ TEST_CASE("a run ends without a ring file left behind") {
   CHECK(support::count_files(run.path(), ".lotus_ring_") == 1);
   record("x", 1);
   lotus::stop();
-  CHECK(support::count_files(run.path(), ".lotus_") == 0);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
 TEST_CASE(

@@ -223,7 +223,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       if (drain(p) != 0) left_over = true;
       dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
     });
-    storage_.close_ring_file(left_over);
+    storage_.close_files(left_over, dropped() - dropped_at_start_);
     storage_.close();
     report_dropped();
   }
@@ -243,7 +243,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
     });
-    storage_.close_ring_file(keep);
+    storage_.close_files(keep, dropped() - dropped_at_start_);
     report_dropped();
   }
 

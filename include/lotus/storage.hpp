@@ -22,6 +22,7 @@
 #include "lotus/options.hpp"
 #include "lotus/recover.hpp"
 #include "lotus/ring_file.hpp"
+#include "lotus/run_info.hpp"
 #include "lotus/session_clock.hpp"
 #include "lotus/thread.hpp"
 #include "lotus/writer.hpp"
@@ -62,10 +63,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return 0;
   }
 
-  /// Closes the ring file.
-  /// @param keep  leave it on disk: it holds what is not in the logs.
-  void close_ring_file(bool keep) noexcept {
+  /// Closes the ring file and completes the run's information.
+  /// @param keep     leave the ring file on disk: it holds what is not in the logs.
+  /// @param dropped  records lost since open().
+  void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{file_lock_};
+    clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
+    info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
     names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
   }
@@ -94,6 +98,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
         file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, p.ring_in_file);
     if (ring == nullptr) return false;
     if (!p.ring_in_file && file_.exists()) say_no_file(ENOSPC);
+    info_.add_thread(p.tid.load(std::memory_order_relaxed));
     p.ring = ring;
     p.attached = true;
     p.slots = ring->slots();
@@ -125,6 +130,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     commit_point c = p.ring->committed();
     for (log_position& log : c.logs) log = {};
     p.ring->commit(c);
+    const locked hold{file_lock_};
+    info_.add_thread(p.tid.load(std::memory_order_relaxed));
   }
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
@@ -145,7 +152,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   int drain(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const lane_heads heads{ring};
-    if (heads.beyond(ring.committed()) == 0 && p.backlog_first == nullptr) return 0;
+    const std::uint64_t complete = heads.beyond(ring.committed());
+    if (complete == 0 && p.backlog_first == nullptr) return 0;
     drain_buffer* buffer = take_buffer();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
@@ -158,10 +166,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     while (error == 0 && p.backlog_first != nullptr) {
       ring_block& chunk = p.backlog_first->ring;
       backlog_sink sink{chunk, logs};
+      const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
       error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
+      count_written(aside - lane_heads{chunk}.beyond(chunk.committed()));
       if (error == 0) drop_oldest(p, backlog_bytes_);
     }
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
+    count_written(complete - heads.beyond(ring.committed()));
     give_back(buffer);
     keep_or_close_logs(p);
     report_disk(error);
@@ -198,7 +209,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     }
     ring_file_due_ = false;
     int error = 0;
+    written_.store(0, std::memory_order_relaxed);
     clock_.with_map([&](const clock_map& map) {
+      info_.create(directory_, map.current());
       error = file_.create(directory_, location_.prefix, !clock_.hardware(), map);
     });
     if (error != 0) return say_no_file(error);
@@ -229,6 +242,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
                   static_cast<double>(stepped_ns) * 1e-9,
                   stepped_ns > 0 ? "times go on from the new one"
                                  : "times go on as before, so that they stay in order");
+  }
+
+  void count_written(std::uint64_t records) noexcept {
+    written_.fetch_add(records, std::memory_order_relaxed);
   }
 
   void report_disk(int error) noexcept {
@@ -289,6 +306,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   mutex file_lock_;
   ring_file file_;
+  run_info info_;
+  std::atomic<std::uint64_t> written_{0};
   bool ring_file_due_ = false;
   std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
   std::atomic<std::uint32_t> kept_open_{0};

@@ -186,7 +186,7 @@ TEST_CASE("a log deleted while recording is made again; a renamed directory is f
   CHECK(count_named(lines, "Sagain") == 10);
   CHECK(count_named(lines, "Smoved") == 20);
   CHECK(!std::filesystem::exists(first));
-  CHECK(support::count_files(second, ".lotus_") == 0);
+  CHECK(support::count_files(second, ".lotus_ring_") == 0);
 }
 
 TEST_CASE("500 threads at once use a bounded number of descriptors") {

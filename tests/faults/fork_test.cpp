@@ -68,7 +68,7 @@ TEST_CASE("a forked child records to files of its own, the parent to its") {
   for (const auto& l : lines) {
     CHECK(l.tid == static_cast<std::uint32_t>(l.name == "Schild" ? child : getpid()));
   }
-  CHECK(support::count_files(run.path(), ".lotus_") == 0);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
 }
 
 TEST_CASE("a scope open at the fork ends once in each") {

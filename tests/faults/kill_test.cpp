@@ -75,7 +75,7 @@ TEST_CASE("whatever ends the process, what had ended is in the log after recover
   const auto lines = read_logs(run.path());
   for (const char* name : {"St0", "St1", "St2"}) CHECK(count_named(lines, name) == 1000);
   CHECK(lines.size() == 3000);
-  CHECK(count_files(run.path(), ".lotus_") == 0);
+  CHECK(count_files(run.path(), ".lotus_ring_") == 0);
   // A second recovery finds nothing.
   CHECK(recover(run).records == 0);
   CHECK(read_logs(run.path()).size() == 3000);
