@@ -1269,8 +1269,9 @@ struct alignas(64) producer {
   alignas(64) mutex guard;
   std::atomic<std::uint32_t> tid{0};  ///< 0: free
   ring_block* ring = nullptr;
-  bool attached = false;  ///< the ring is the running session's; else left over from one before
-  open_logs logs;         ///< kept open between drains, for as many threads as the session likes
+  bool ring_in_file = false;  ///< what the ring holds survives the process
+  bool attached = false;      ///< the ring is the running session's; else left over from one before
+  open_logs logs;  ///< kept open between drains, for as many threads as the session likes
   bool logs_kept_open = false;
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
@@ -1467,6 +1468,1516 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BATCH_HPP
+
+// Resume, pause and detach of a profiler, chosen at run time.
+#ifndef LOTUS_COLLECTOR_HPP
+#define LOTUS_COLLECTOR_HPP
+
+// What a collector is to the rest of the library: a table of functions.
+#ifndef LOTUS_COLLECTORS_BACKEND_HPP
+#define LOTUS_COLLECTORS_BACKEND_HPP
+
+#include <stdarg.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Says one line on stderr, printf-like.
+__attribute__((format(printf, 1, 2))) inline void collector_say(const char* format, ...) noexcept {
+  char line[1024] = "lotus: ";
+  constexpr std::size_t head = 7;
+  va_list values;
+  va_start(values, format);
+  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  va_end(values);
+  if (n < 0) return;
+  const std::size_t length = std::strlen(line);
+  line[length] = '\n';
+  if (write(STDERR_FILENO, line, length + 1) < 0) return;  // nobody is left to be told
+}
+
+/// One kind of collector. All calls come one at a time, never nested, never after detach().
+struct collector_backend {
+  const char* name;
+  /// resume() and pause() return only when collection is on or off; without it the caller must
+  /// sleep, or late samples of the code before fall into the region.
+  bool acknowledges;
+  /// Gets ready, paused. False, after saying why, when it cannot be used.
+  bool (*begin)() noexcept;
+  /// False when the collector does not answer any more.
+  bool (*resume)() noexcept;
+  bool (*pause)() noexcept;
+  /// For good. May be called at any time after begin().
+  void (*detach)() noexcept;
+  /// CPU time between two samples, in ns; 0 where there are no samples.
+  std::uint64_t (*interval_ns)() noexcept;
+  /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
+  void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_BACKEND_HPP
+
+// The collector that needs nothing but the kernel.
+#ifndef LOTUS_COLLECTORS_BUILTIN_HPP
+#define LOTUS_COLLECTORS_BUILTIN_HPP
+
+#include <cstdlib>
+
+// perf record and perf stat, through their control channel with acknowledgement.
+#ifndef LOTUS_COLLECTORS_PERF_HPP
+#define LOTUS_COLLECTORS_PERF_HPP
+
+#include <poll.h>
+
+#include <cerrno>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Holds the text that perf was given as --control: "fifo:CTL,ACK" or "fd:CTL,ACK".
+inline constexpr char perf_control_variable[] = "LOTUS_PERF_CONTROL";
+
+/// The two ends of perf's control channel (perf-record(1), --control).
+class perf_control {
+ public:
+  static perf_control& instance() noexcept {
+    static perf_control control;
+    return control;
+  }
+
+  bool open_from_environment() noexcept {
+    const char* text = secure_getenv(perf_control_variable);
+    const std::string_view given = text != nullptr ? text : "";
+    const std::size_t colon = given.find(':');
+    const std::size_t comma = given.find(',');
+    if (colon == given.npos || comma == given.npos || comma < colon) {
+      collector_say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
+                    perf_control_variable);
+      return false;
+    }
+    const bool fifo = given.substr(0, colon) == "fifo";
+    control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
+    answers_ = open_end(fifo, given.substr(comma + 1));
+    if (control_ < 0 || answers_ < 0) {
+      collector_say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
+      close_both();
+      return false;
+    }
+    return true;
+  }
+
+  /// Sends a command and waits for the answer; false when none comes in time.
+  bool send(std::string_view command) noexcept {
+    if (control_ < 0) return false;
+    if (write(control_, command.data(), command.size()) != static_cast<ssize_t>(command.size())) {
+      return false;
+    }
+    // An answer is "ack\n" and a zero; what counts is the newline.
+    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms() * 1'000'000;
+    for (;;) {
+      const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
+      if (left_ns <= 0) return false;
+      pollfd p{answers_, POLLIN, 0};
+      if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
+      char text[16];
+      const ssize_t got = read(answers_, text, sizeof(text));
+      if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
+    }
+  }
+
+  void close_both() noexcept {
+    if (control_ >= 0) close(control_);
+    if (answers_ >= 0) close(answers_);
+    control_ = answers_ = -1;
+  }
+
+ private:
+  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE.
+  static int open_end(bool fifo, std::string_view text) noexcept {
+    char path[4096];
+    if (text.empty() || text.size() >= sizeof(path)) {
+      errno = EINVAL;
+      return -1;
+    }
+    std::memcpy(path, text.data(), text.size());
+    path[text.size()] = '\0';
+    return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
+                : fcntl(std::atoi(path), F_DUPFD_CLOEXEC, 3);
+  }
+
+  static std::int64_t wait_ms() noexcept {
+    const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
+    const int given = text != nullptr ? std::atoi(text) : 0;
+    return given > 0 ? given : 2000;
+  }
+
+  int control_ = -1;
+  int answers_ = -1;
+};
+
+/// The interval that lotus-tool asked its collector for, from LOTUS_MAP_RATE (Hz); 1 ms without.
+inline std::uint64_t asked_interval_ns() noexcept {
+  const char* text = secure_getenv("LOTUS_MAP_RATE");
+  const double rate_hz = text != nullptr ? std::strtod(text, nullptr) : 0;
+  return rate_hz >= 1 && rate_hz <= 1e6 ? static_cast<std::uint64_t>(1e9 / rate_hz) : 1'000'000;
+}
+
+inline const collector_backend* perf_backend() noexcept {
+  static constexpr collector_backend table{
+      "perf",
+      true,
+      []() noexcept { return perf_control::instance().open_from_environment(); },
+      []() noexcept { return perf_control::instance().send("enable\n"); },
+      []() noexcept { return perf_control::instance().send("disable\n"); },
+      []() noexcept {
+        perf_control::instance().send("disable\n");
+        perf_control::instance().close_both();
+      },
+      []() noexcept { return asked_interval_ns(); },
+      nullptr,
+  };
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PERF_HPP
+
+// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
+// the logs.
+#ifndef LOTUS_COLLECTORS_SAMPLER_HPP
+#define LOTUS_COLLECTORS_SAMPLER_HPP
+
+#include <dirent.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+
+// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
+#ifndef LOTUS_COLLECTORS_PERF_RING_HPP
+#define LOTUS_COLLECTORS_PERF_RING_HPP
+
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+// What stands in a file of samples: written by the built-in collector and by lotus-tool.
+//
+// A file is a header, then records, each as long as its perf_event_header says: those of the
+// kernel as they came (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and ours.
+// Times are nanoseconds of CLOCK_MONOTONIC.
+#ifndef LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
+#define LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char samples_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'S', 'M', 'P'};
+inline constexpr std::uint32_t samples_file_layout = 1;
+/// Such files lie beside the logs. The rest of the name is a process id and a time.
+inline constexpr char samples_file_start[] = ".lotus_samples_";
+
+struct samples_file_header {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t header_bytes;  ///< where the first record begins
+  std::uint32_t pid;
+  std::uint32_t unused;
+  std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
+};
+
+/// What the kernel puts into a sample for sample_type, in its order.
+inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+struct sample_record {
+  perf_event_header header;
+  std::uint64_t address;
+  std::uint32_t pid;
+  std::uint32_t tid;
+  std::uint64_t time_ns;
+};
+
+/// Types of our own records; far above the kernel's.
+enum class own_record : std::uint32_t {
+  clock = 0x4c4f0001,
+  module = 0x4c4f0002,
+  region = 0x4c4f0003
+};
+
+/// One moment on two clocks; logs are in nanoseconds of CLOCK_REALTIME.
+struct clock_record {
+  perf_event_header header;
+  std::int64_t monotonic_ns;
+  std::int64_t realtime_ns;
+};
+
+/// Code that is mapped from a file; its path follows, ended and padded by zeros.
+struct module_record {
+  perf_event_header header;
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t file_offset;  ///< of `begin`, in bytes
+  std::uint64_t time_ns;      ///< when it was seen
+  std::uint32_t pid;
+  std::uint32_t unused;
+};
+
+/// One collected pass of a LOTUS_MAP_REGION; its name follows, ended and padded by zeros.
+struct region_record {
+  perf_event_header header;
+  std::uint64_t begin_ns;
+  std::uint64_t end_ns;
+  std::uint32_t pid;
+  std::uint32_t tid;
+};
+
+/// A thread of the library: its samples are none of the program's.
+struct own_thread_record {
+  perf_event_header header;
+  std::uint32_t pid;
+  std::uint32_t tid;
+};
+
+static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &&
+                  sizeof(clock_record) == 24 && sizeof(module_record) == 48 &&
+                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16,
+              "files are read by other builds");
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code.
+/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
+/// stands for the same time everywhere.
+inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
+  perf_event_attr a{};
+  a.size = sizeof(a);
+  a.type = PERF_TYPE_SOFTWARE;
+  a.config = PERF_COUNT_SW_CPU_CLOCK;
+  a.sample_period = interval_ns;
+  a.sample_type = samples_type;
+  a.sample_id_all = 1;
+  a.disabled = 1;
+  a.inherit = 1;
+  a.exclude_kernel = 1;
+  a.exclude_hv = 1;
+  a.use_clockid = 1;
+  a.clockid = CLOCK_MONOTONIC;
+  a.watermark = 1;
+  return a;
+}
+
+/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
+inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
+  const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+                          static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+  return fd < 0 ? -errno : static_cast<int>(fd);
+}
+
+/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
+/// Thread safety: none. A forked child does not have the mapping.
+class perf_ring {
+ public:
+  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
+  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
+  int map(int fd, std::size_t pages) noexcept {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    for (; pages >= 1; pages /= 2) {
+      void* memory = mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (memory == MAP_FAILED) continue;
+      control_ = static_cast<perf_event_mmap_page*>(memory);
+      data_ = static_cast<const char*>(memory) + page;
+      bytes_ = pages * page;
+      return 0;
+    }
+    return errno;
+  }
+
+  void unmap() noexcept {
+    if (control_ == nullptr) return;
+    munmap(control_, bytes_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    control_ = nullptr;
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
+  /// or two pieces; together they are whole records.
+  template <class Sink>
+  void drain(Sink&& sink) noexcept {
+    if (control_ == nullptr) return;
+    const std::uint64_t head = __atomic_load_n(&control_->data_head, __ATOMIC_ACQUIRE);
+    std::uint64_t at = control_->data_tail;
+    while (at != head) {
+      const std::size_t offset = at % bytes_;
+      const std::size_t rest = static_cast<std::size_t>(head - at);
+      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
+      sink(data_ + offset, piece);
+      at += piece;
+    }
+    __atomic_store_n(&control_->data_tail, head, __ATOMIC_RELEASE);
+  }
+
+ private:
+  perf_event_mmap_page* control_ = nullptr;
+  const char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PERF_RING_HPP
+
+// Writes a file of samples beside the logs.
+#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_RING_FILE_HPP
+#define LOTUS_RING_FILE_HPP
+
+#include <sys/file.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Ring files begin with this; while they are being made, with the other one.
+inline constexpr char ring_file_start[] = ".lotus_ring_";
+inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
+
+/// This process's ring file. The lock on it (flock) tells others that the process lives; the kernel
+/// drops it when the process ends or execs. Where no file can be had, blocks are private memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
+  int create(int directory, const char* prefix, bool ticks_are_ns,
+             const clock_map& clock) noexcept {
+    directory_ = directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    const auto now_ns = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, now_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  now_ns);
+    fd_ = openat(directory, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) return errno;
+    int error = 0;
+    if (flock(fd_, LOCK_EX) != 0) error = errno;
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, ticks_are_ns);
+      store_clock(clock);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param in_file  set to whether the block survives the process. Returns null without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    int error = 0;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    in_file = memory != nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    if (!keep) unlinkat(directory_, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    if (fd_ >= 0) close(fd_);
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = posix_fallocate(fd_, static_cast<off_t>(bytes_), static_cast<off_t>(bytes));
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
+                        static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  int directory_ = -1;
+  int fd_ = -1;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+template <class Each>
+void for_each_mapping(Each&& each) noexcept {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[8192];
+  std::size_t held = 0;
+  ssize_t got = 0;
+  bool found = false;
+  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
+    held += static_cast<std::size_t>(got);
+    std::size_t at = 0;
+    while (const void* end = std::memchr(text + at, '\n', held - at)) {
+      const std::size_t length =
+          static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      if ((found = each(std::string_view{text + at, length}))) break;
+      at += length + 1;
+    }
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    std::memmove(text, text + at, held);
+  }
+  close(fd);
+}
+
+/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+inline std::string_view mapped_path(std::string_view line) noexcept {
+  const std::size_t slash = line.find('/');
+  return slash == line.npos ? std::string_view{} : line.substr(slash);
+}
+
+/// A file of samples, made when there is something to write. Where it cannot be written, that is
+/// said once. Thread safety: none; the sampler locks. Trivially destructible.
+class sample_file {
+ public:
+  /// Makes the file in the directory of the session's logs, or in the current one without a
+  /// session. At later calls, nothing.
+  void begin(std::uint64_t interval_ns) noexcept {
+    if (tried_) return;
+    tried_ = true;
+    char path[4096 + 64];
+    const std::size_t length = log_directory(path, 4096);
+    std::snprintf(path + length, sizeof(path) - length, "%s%u_%llx", samples_file_start,
+                  static_cast<unsigned>(getpid()),
+                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) {
+      collector_say("cannot write samples to %s: %s", path, std::strerror(errno));
+      return;
+    }
+    samples_file_header h{};
+    std::memcpy(h.magic, samples_file_magic, sizeof(h.magic));
+    h.layout = samples_file_layout;
+    h.header_bytes = sizeof(h);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.interval_ns = interval_ns;
+    append(&h, sizeof(h));
+    clock();
+  }
+
+  void append(const void* data, std::size_t bytes) noexcept {
+    const char* from = static_cast<const char*>(data);
+    while (fd_ >= 0 && bytes > 0) {
+      const ssize_t n = write(fd_, from, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        collector_say("cannot write samples: %s; the rest is lost", std::strerror(errno));
+        return forget();
+      }
+      from += n;
+      bytes -= static_cast<std::size_t>(n);
+    }
+  }
+
+  void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    region_record r{};
+    r.begin_ns = begin_ns;
+    r.end_ns = end_ns;
+    r.pid = static_cast<std::uint32_t>(getpid());
+    r.tid = static_cast<std::uint32_t>(gettid());
+    append_with_text(own_record::region, r, name);
+  }
+
+  /// Notes all code that is mapped from files now.
+  void modules() noexcept {
+    if (fd_ < 0) return;
+    for_each_mapping([&](std::string_view line) {
+      // "5566-7788 r-xp 00001000 08:01 1234   /path"
+      module_record m{};
+      unsigned long long begin = 0, end = 0, offset = 0;
+      char mode[8] = {};
+      char head[64] = {};
+      std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
+      std::string_view path = mapped_path(line);
+      if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
+      if (mode[2] != 'x' || (path[0] != '/' && path != "[vdso]")) return false;
+      m.begin = begin;
+      m.end = end;
+      m.file_offset = offset;
+      m.time_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+      m.pid = static_cast<std::uint32_t>(getpid());
+      append_with_text(own_record::module, m, path);
+      return false;
+    });
+  }
+
+  void own_thread(std::uint32_t tid) noexcept {
+    own_thread_record r{};
+    r.header = {static_cast<std::uint32_t>(own_record::own_thread), 0, sizeof(r)};
+    r.pid = static_cast<std::uint32_t>(getpid());
+    r.tid = tid;
+    append(&r, sizeof(r));
+  }
+
+  void clock() noexcept {
+    clock_record c{};
+    c.header = {static_cast<std::uint32_t>(own_record::clock), 0, sizeof(c)};
+    c.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    c.realtime_ns = clock_ns(CLOCK_REALTIME);
+    append(&c, sizeof(c));
+  }
+
+  /// Closes the file, the clock read once more.
+  void finish() noexcept {
+    if (fd_ >= 0) clock();
+    forget();
+  }
+
+  /// Closes the file.
+  void forget() noexcept {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  template <class Record>
+  void append_with_text(own_record type, Record& r, std::string_view text) noexcept {
+    if (fd_ < 0) return;
+    char bytes[sizeof(Record) + 4096 + 8] = {};
+    text = text.substr(0, 4096);
+    const std::size_t size = (sizeof(Record) + text.size() + 8) & ~std::size_t{7};
+    r.header = {static_cast<std::uint32_t>(type), 0, static_cast<std::uint16_t>(size)};
+    std::memcpy(bytes, &r, sizeof(r));
+    std::memcpy(bytes + sizeof(r), text.data(), text.size());
+    append(bytes, size);
+  }
+
+  /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
+  /// session records. Returns its length.
+  static std::size_t log_directory(char* path, std::size_t room) noexcept {
+    std::size_t length = 0;
+    char wanted[64];
+    std::snprintf(wanted, sizeof(wanted), "/%s%u_", ring_file_start,
+                  static_cast<unsigned>(getpid()));
+    for_each_mapping([&](std::string_view line) {
+      const std::string_view mapped = mapped_path(line);
+      const std::size_t at = mapped.find(wanted);
+      if (at == mapped.npos || at + 1 >= room) return false;
+      std::memcpy(path, mapped.data(), at + 1);
+      length = at + 1;
+      return true;
+    });
+    return length;
+  }
+
+  int fd_ = -1;
+  bool tried_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What to do where the kernel forbids sampling.
+inline void say_sampling_forbidden(int error) noexcept {
+  collector_say(
+      "the kernel does not let this process sample itself (perf_event_open: %s): set "
+      "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
+      "perf_event_open in the seccomp profile. Otherwise use the callgrind collector, which needs "
+      "no permission",
+      std::strerror(error));
+}
+
+/// Samples the threads of this process. One per process, never destroyed.
+///
+/// The thread that begins has an event for each processor it may use, inherited by every thread and
+/// process it starts later; threads that ran before have one each. Events keep their phase while
+/// they are off, so no two regions are sampled alike.
+class sampler {
+ public:
+  static sampler& instance() noexcept {
+    static sampler* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
+    return *the_sampler;
+  }
+
+  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  bool begin(std::uint64_t interval_ns) noexcept {
+    interval_ns_ = interval_ns;
+    wake_ = eventfd(0, EFD_CLOEXEC);
+    pthread_t thread{};
+    // Made before the events, so that it is not sampled.
+    if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
+      pthread_detach(thread);
+      while (__atomic_load_n(&drain_tid_, __ATOMIC_ACQUIRE) == 0) sched_yield();
+    }
+    if (const int error = open_own_events(); error != 0) {
+      say_sampling_forbidden(error);
+      return false;
+    }
+    open_other_threads();
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    const std::uint64_t some = 1;
+    // Should that fail, the rings are drained at the end only.
+    return write(wake_, &some, sizeof(some)) != 0;
+  }
+
+  bool resume() noexcept { return switch_events(PERF_EVENT_IOC_ENABLE); }
+  bool pause() noexcept {
+    const bool done = switch_events(PERF_EVENT_IOC_DISABLE);
+    note_modules();
+    return done;
+  }
+
+  void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    const locked hold{guard_};
+    file_.region(name, begin_ns, end_ns);
+  }
+
+  /// Writes what there is. After it nothing is sampled any more.
+  void finish() noexcept {
+    const locked hold{guard_};
+    if (events_ == 0 || forked_) return;
+    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
+    drain();
+    file_.modules();
+    note_own_threads();
+    file_.finish();
+    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
+    for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
+    events_ = rings_ = 0;
+  }
+
+  std::uint64_t interval_ns() const noexcept { return interval_ns_; }
+
+ private:
+  static constexpr std::size_t most_events = 1024;
+  static constexpr std::size_t ring_pages = 32;
+
+  sampler() noexcept = default;
+
+  bool switch_events(unsigned long request) noexcept {
+    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], request, 0);
+    return true;
+  }
+
+  int open_own_events() noexcept {
+    const perf_event_attr attr = attribute();
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof(allowed), &allowed);
+    int error = ENODEV;
+    for (int cpu = 0; cpu < CPU_SETSIZE && events_ < most_events; ++cpu) {
+      if (!CPU_ISSET(cpu, &allowed)) continue;
+      const int fd = open_event(attr, 0, cpu);
+      error = fd < 0 ? -fd : add(fd);
+      if (error != 0 && events_ == 0) return error;
+    }
+    return events_ > 0 ? 0 : error;
+  }
+
+  void open_other_threads() noexcept {
+    perf_event_attr attr = attribute();
+    attr.inherit = 0;
+    for_each_thread([&](pid_t tid) {
+      if (tid == gettid() || tid == drain_tid_ || events_ == most_events) return;
+      const int fd = open_event(attr, tid, -1);
+      if (fd >= 0) add(fd);
+    });
+  }
+
+  /// The session's drain thread may have been started later, and so be sampled.
+  void note_own_threads() noexcept {
+    for_each_thread([&](pid_t tid) {
+      char path[64];
+      char name[32] = {};
+      std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+      const int fd = open(path, O_RDONLY | O_CLOEXEC);
+      if (fd < 0) return;
+      const ssize_t got = read(fd, name, sizeof(name) - 1);
+      close(fd);
+      if (got > 0 && std::strncmp(name, "lotus-", 6) == 0) {
+        file_.own_thread(static_cast<std::uint32_t>(tid));
+      }
+    });
+  }
+
+  template <class Each>
+  static void for_each_thread(Each&& each) noexcept {
+    DIR* tasks = opendir("/proc/self/task");
+    if (tasks == nullptr) return;
+    while (const dirent* entry = readdir(tasks)) {
+      const auto tid = static_cast<pid_t>(std::atoi(entry->d_name));
+      if (tid > 0) each(tid);
+    }
+    closedir(tasks);
+  }
+
+  perf_event_attr attribute() const noexcept {
+    perf_event_attr attr = sampling_event(interval_ns_);
+    attr.wakeup_watermark = static_cast<std::uint32_t>(ring_pages * 1024);
+    return attr;
+  }
+
+  int add(int fd) noexcept {
+    const int error = ring_[rings_].map(fd, ring_pages);
+    if (error != 0) {
+      close(fd);
+      return error;
+    }
+    ++rings_;
+    fds_[events_++] = fd;
+    return 0;
+  }
+
+  void drain() noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      ring_[i].drain([&](const char* data, std::size_t bytes) {
+        file_.begin(interval_ns_);
+        file_.append(data, bytes);
+      });
+    }
+  }
+
+  /// Notes what is mapped, if objects were loaded or unloaded since the last time.
+  void note_modules() noexcept {
+    std::uint64_t changes = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* result) {
+          *static_cast<std::uint64_t*>(result) = info->dlpi_adds + info->dlpi_subs;
+          return 1;
+        },
+        &changes);
+    if (changes == module_changes_) return;
+    module_changes_ = changes;
+    const locked hold{guard_};
+    file_.begin(interval_ns_);
+    file_.modules();
+  }
+
+  static void* drain_loop(void* self) noexcept {
+    sampler& s = *static_cast<sampler*>(self);
+    pthread_setname_np(pthread_self(), "lotus-sampler");
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    __atomic_store_n(&s.drain_tid_, gettid(), __ATOMIC_RELEASE);
+    std::uint64_t ready = 0;
+    if (read(s.wake_, &ready, sizeof(ready)) < 0) return nullptr;
+    s.drain_for_ever();
+    return nullptr;
+  }
+
+  void drain_for_ever() noexcept {
+    auto* waits = static_cast<pollfd*>(map_memory(most_events * sizeof(pollfd)));
+    if (waits == nullptr) return;
+    for (;;) {
+      std::size_t count = 0;
+      {
+        const locked hold{guard_};
+        for (; count < events_; ++count) {
+          waits[count] = {gone_[count] ? -1 : fds_[count], POLLIN, 0};
+        }
+      }
+      if (count == 0) return;
+      const int ready = poll(waits, static_cast<nfds_t>(count), 500);
+      const locked hold{guard_};
+      if (ready > 0) drain();
+      // poll() returns at once for the event of a thread that is gone.
+      for (std::size_t i = 0; i < count; ++i) {
+        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) gone_[i] = true;
+      }
+    }
+  }
+
+  /// A child does not have the rings, and its parent's events are not its to switch. What it runs
+  /// is sampled on with its parent's thread that forked it.
+  static void after_fork_in_child() noexcept {
+    sampler& s = instance();
+    for (std::size_t i = 0; i < s.events_; ++i) close(s.fds_[i]);
+    s.file_.forget();
+    s.forked_ = true;
+    s.events_ = s.rings_ = 0;
+    new (&s.guard_) mutex;
+  }
+
+  std::uint64_t interval_ns_ = 0;
+  int wake_ = -1;
+  pid_t drain_tid_ = 0;
+  bool forked_ = false;
+  std::size_t events_ = 0;
+  std::size_t rings_ = 0;
+  int fds_[most_events] = {};
+  bool gone_[most_events] = {};  ///< for the drain thread only
+  perf_ring ring_[most_events];
+  std::uint64_t module_changes_ = 0;
+
+  mutex guard_;  ///< of rings and file
+  sample_file file_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline const collector_backend* builtin_backend() noexcept {
+  static constexpr collector_backend table{
+      "builtin",
+      true,
+      []() noexcept {
+        // Also when the program ends without detaching.
+        return sampler::instance().begin(asked_interval_ns()) &&
+               std::atexit([] { sampler::instance().finish(); }) == 0;
+      },
+      []() noexcept { return sampler::instance().resume(); },
+      []() noexcept { return sampler::instance().pause(); },
+      []() noexcept { sampler::instance().finish(); },
+      []() noexcept { return sampler::instance().interval_ns(); },
+      [](const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+        sampler::instance().region(name, begin_ns, end_ns);
+      },
+  };
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_BUILTIN_HPP
+
+// callgrind: its client requests, written out, so that no header of valgrind is needed and all
+// files of a program agree.
+#ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
+#define LOTUS_COLLECTORS_CALLGRIND_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
+enum class valgrind_request : std::uint64_t {
+  running_on_valgrind = 0x1001,
+  dump_stats_at = 0x43540003,
+  start_instrumentation = 0x43540004,
+  stop_instrumentation = 0x43540005,
+};
+
+/// Asks valgrind; without it the instructions do nothing and the answer is 0 (valgrind manual, "The
+/// Client Request mechanism"). Some 2 ns natively.
+inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
+  volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
+  std::uint64_t answer = 0;
+#if defined(__x86_64__)
+  __asm__ volatile(
+      "rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&block[0])
+      : "cc", "memory");
+#else
+  register std::uint64_t in_out __asm__("x3") = 0;
+  register const volatile std::uint64_t* in __asm__("x4") = &block[0];
+  __asm__ volatile(
+      "ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+      "orr x10, x10, x10"
+      : "+r"(in_out)
+      : "r"(in)
+      : "cc", "memory");
+  answer = in_out;
+#endif
+  return answer;
+}
+
+inline bool under_valgrind() noexcept {
+  return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
+}
+
+/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
+inline const collector_backend* callgrind_backend() noexcept {
+  static constexpr collector_backend table{
+      "callgrind",
+      true,
+      []() noexcept {
+        if (under_valgrind()) return true;
+        collector_say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
+        return false;
+      },
+      []() noexcept {
+        ask_valgrind(valgrind_request::start_instrumentation);
+        return true;
+      },
+      []() noexcept {
+        ask_valgrind(valgrind_request::stop_instrumentation);
+        return true;
+      },
+      []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); },
+      []() noexcept { return std::uint64_t{0}; },
+      [](const char* name, std::uint64_t, std::uint64_t) noexcept {
+        ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
+      },
+  };
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
+
+// Intel VTune, through the interface between programs and its collector library (ittnotify),
+// without ittnotify: the types below are that interface's binary layout.
+#ifndef LOTUS_COLLECTORS_ITT_HPP
+#define LOTUS_COLLECTORS_ITT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// VTune sets it to the path of its collector library.
+inline constexpr char itt_library_variable[] = "INTEL_LIBITTNOTIFY64";
+
+struct itt_id {
+  unsigned long long d1, d2, d3;
+};
+struct itt_domain {
+  volatile int flags;  ///< 0: nothing of this domain is wanted
+  const char* name;
+  void* name_wide;
+  int extra1;
+  void* extra2;
+  itt_domain* next;
+};
+struct itt_string_handle;
+
+/// A function that the collector fills in.
+struct itt_function {
+  const char* name;
+  void** function;
+  void* first;
+  void* none;
+  int group;
+};
+
+/// `__itt_global` of ittnotify 3.26.
+struct itt_global {
+  unsigned char magic[8];
+  unsigned long version_major, version_minor, version_build;
+  volatile long api_initialized, mutex_initialized, atomic_counter;
+  pthread_mutex_t mutex;
+  void* library;
+  void* error_handler;
+  const char** library_path;
+  itt_function* functions;
+  itt_global* next;
+  void* threads;
+  itt_domain* domains;
+  itt_string_handle* strings;
+  int state;
+  void* counters;
+  unsigned events_wanted;
+  void* histograms;
+  void* counter_metadata;
+};
+
+/// VTune's functions, each null where its library has none. Leaked, for it keeps pointers to it.
+class itt_library {
+ public:
+  void (*resume)() = nullptr;
+  void (*pause)() = nullptr;
+  void (*detach)() = nullptr;
+  itt_domain* (*domain_create)(const char*) = nullptr;
+  itt_string_handle* (*string_handle_create)(const char*) = nullptr;
+  void (*task_begin)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
+  void (*task_end)(const itt_domain*) = nullptr;
+
+  /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
+  /// when there is none. Thread safety: all.
+  static itt_library* get() noexcept {
+    static itt_library* const loaded = load();
+    return loaded;
+  }
+
+ private:
+  static itt_library* load() noexcept {
+    const char* path = secure_getenv(itt_library_variable);
+    if (path == nullptr || *path == '\0') {
+      collector_say("the itt collector needs %s; run the program with vtune", itt_library_variable);
+      return nullptr;
+    }
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      collector_say("cannot load VTune's collector: %s", dlerror());
+      return nullptr;
+    }
+    static itt_library self;
+    // Only a library that was given a program's table collects; its functions looked up by name do
+    // nothing before. Old ones know no table.
+    using init = void (*)(itt_global*, int);
+    if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
+      start(self.table(library), all_groups);
+    } else {
+      for (itt_function* f = self.functions_; f->name != nullptr; ++f) {
+        *f->function = dlsym(library, f->name);
+      }
+    }
+    if (self.resume == nullptr || self.pause == nullptr) {
+      collector_say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      return nullptr;
+    }
+    return &self;
+  }
+
+  itt_global* table(void* library) noexcept {
+    static constexpr unsigned char magic[8] = {0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30};
+    for (std::size_t i = 0; i < sizeof(magic); ++i) global_.magic[i] = magic[i];
+    global_.version_major = 3;
+    global_.version_minor = 26;
+    global_.api_initialized = 1;
+    global_.mutex_initialized = 1;
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&global_.mutex, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    global_.library = library;
+    global_.functions = functions_;
+    return &global_;
+  }
+
+  static constexpr int all_groups = -1;
+  static constexpr int control_group = 1 << 1;
+  static constexpr int structure_group = 1 << 12;
+
+  template <class Function>
+  static void** place(Function*& f) noexcept {
+    return reinterpret_cast<void**>(&f);
+  }
+
+  itt_global global_{};
+  itt_function functions_[8] = {
+      {"__itt_resume", place(resume), nullptr, nullptr, control_group},
+      {"__itt_pause", place(pause), nullptr, nullptr, control_group},
+      {"__itt_detach", place(detach), nullptr, nullptr, control_group},
+      {"__itt_domain_create", place(domain_create), nullptr, nullptr, structure_group},
+      {"__itt_string_handle_create", place(string_handle_create), nullptr, nullptr,
+       structure_group},
+      {"__itt_task_begin", place(task_begin), nullptr, nullptr, structure_group},
+      {"__itt_task_end", place(task_end), nullptr, nullptr, structure_group},
+      {nullptr, nullptr, nullptr, nullptr, 0},
+  };
+};
+
+inline const collector_backend* itt_backend() noexcept {
+  static constexpr collector_backend table{
+      "itt",
+      false,
+      []() noexcept { return itt_library::get() != nullptr; },
+      []() noexcept {
+        itt_library::get()->resume();
+        return true;
+      },
+      []() noexcept {
+        itt_library::get()->pause();
+        return true;
+      },
+      []() noexcept {
+        itt_library& itt = *itt_library::get();
+        itt.pause();
+        if (itt.detach != nullptr) itt.detach();
+      },
+      []() noexcept { return asked_interval_ns(); },
+      nullptr,
+  };
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_ITT_HPP
+
+// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
+#ifndef LOTUS_COLLECTORS_UPROF_HPP
+#define LOTUS_COLLECTORS_UPROF_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
+/// arguments are passed in registers.
+using uprof_call = int (*)(unsigned);
+
+struct uprof_calls {
+  uprof_call resume;
+  uprof_call pause;
+  bool strict;  ///< they return when it is done
+};
+
+/// What use_uprof() was given; null: look for exported functions.
+inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
+inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
+
+/// The functions of one group, strict ones first: a run must never mix both groups.
+inline bool find_uprof(void* where, uprof_calls& found) noexcept {
+  static constexpr const char* names[][2] = {
+      {"amdProfileStrictResume", "amdProfileStrictPause"},
+      {"amdProfileStrictResumeImpl", "amdProfileStrictPauseImpl"},
+      {"amdProfileResume", "amdProfilePause"},
+      {"amdProfileResumeImpl", "amdProfilePauseImpl"},
+  };
+  for (std::size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found.resume = reinterpret_cast<uprof_call>(dlsym(where, names[i][0]));
+    found.pause = reinterpret_cast<uprof_call>(dlsym(where, names[i][1]));
+    found.strict = i < 2;
+    if (found.resume != nullptr && found.pause != nullptr) return true;
+  }
+  return false;
+}
+
+inline uprof_calls& uprof_in_use() noexcept {
+  static uprof_calls calls{};
+  return calls;
+}
+
+/// Whether the program has uProf's functions already.
+inline bool uprof_is_here() noexcept {
+  uprof_calls& calls = uprof_in_use();
+  if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
+    calls = {[](unsigned) { return linked_uprof_resume.load(std::memory_order_acquire)(), 0; },
+             [](unsigned) { return linked_uprof_pause.load(std::memory_order_acquire)(), 0; },
+             false};
+    return true;
+  }
+  return find_uprof(RTLD_DEFAULT, calls);
+}
+
+template <bool Strict>
+const collector_backend* uprof_backend_of() noexcept {
+  static constexpr collector_backend table{
+      "uprof",
+      Strict,
+      []() noexcept { return true; },
+      []() noexcept {
+        uprof_in_use().resume(1);
+        return true;
+      },
+      []() noexcept {
+        uprof_in_use().pause(1);
+        return true;
+      },
+      // uProf cannot detach; it ends with the program.
+      []() noexcept { uprof_in_use().pause(1); },
+      []() noexcept { return asked_interval_ns(); },
+      nullptr,
+  };
+  return &table;
+}
+
+/// Null, after saying why, where uProf's functions cannot be found.
+inline const collector_backend* uprof_backend() noexcept {
+  if (!uprof_is_here()) {
+    void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr || !find_uprof(library, uprof_in_use())) {
+      collector_say(
+          "LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
+          "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
+      return nullptr;
+    }
+  }
+  return uprof_in_use().strict ? uprof_backend_of<true>() : uprof_backend_of<false>();
+}
+
+}  // namespace detail
+
+/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
+/// In one source file that includes AMDProfileController.h:
+///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
+/// To be called before the first resume(). Returns true.
+inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
+  detail::linked_uprof_resume.store(resume, std::memory_order_release);
+  detail::linked_uprof_pause.store(pause, std::memory_order_release);
+  return true;
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_UPROF_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The collector that the environment asks for; null for none.
+inline const collector_backend* chosen_collector() noexcept {
+  const char* text = secure_getenv("LOTUS_COLLECTOR");
+  const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
+  if (name == "none") return nullptr;
+  if (name == "itt") return itt_backend();
+  if (name == "uprof") return uprof_backend();
+  if (name == "perf") return perf_backend();
+  if (name == "callgrind") return callgrind_backend();
+  if (name == "builtin") return builtin_backend();
+  if (name != "auto") {
+    collector_say(
+        "LOTUS_COLLECTOR=%s is not known; it is one of auto, itt, uprof, perf, callgrind, builtin, "
+        "none",
+        text);
+    return nullptr;
+  }
+  if (under_valgrind()) return callgrind_backend();
+  if (secure_getenv(perf_control_variable) != nullptr) return perf_backend();
+  if (secure_getenv(itt_library_variable) != nullptr) return itt_backend();
+  return uprof_is_here() ? uprof_backend() : nullptr;
+}
+
+/// The collector of the process. Entries of its vtable are called in the object which made it.
+class collector_state {
+ public:
+  collector_state() noexcept : backend_{chosen_collector()} {
+    if (backend_ != nullptr && !backend_->begin()) backend_ = nullptr;
+  }
+  virtual ~collector_state() = default;
+
+  bool exists() const noexcept { return backend_ != nullptr; }
+
+  /// Collects from the first to the last of nested calls. False where nothing collects.
+  virtual bool resume() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr) return false;
+    if (depth_++ == 0) check(backend_->resume());
+    return backend_ != nullptr;
+  }
+
+  virtual void pause() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr || depth_ == 0) return;
+    if (--depth_ == 0) check(backend_->pause());
+  }
+
+  virtual void detach() noexcept {
+    const locked hold{guard_};
+    if (backend_ == nullptr) return;
+    backend_->detach();
+    backend_ = nullptr;
+  }
+
+  virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    const locked hold{guard_};
+    if (backend_ != nullptr && backend_->region != nullptr) {
+      backend_->region(name, begin_ns, end_ns);
+    }
+  }
+
+  virtual bool acknowledges() const noexcept {
+    return backend_ == nullptr || backend_->acknowledges;
+  }
+  /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
+  virtual bool counts_instructions() const noexcept {
+    return backend_ != nullptr && backend_ == callgrind_backend();
+  }
+  virtual std::uint64_t interval_ns() const noexcept {
+    return backend_ == nullptr ? 0 : backend_->interval_ns();
+  }
+
+ private:
+  void check(bool answered) noexcept {
+    if (answered) return;
+    collector_say("the %s collector does not answer; the program goes on without it",
+                  backend_->name);
+    backend_ = nullptr;
+  }
+
+  mutex guard_;
+  const collector_backend* backend_;
+  int depth_ = 0;
+};
+
+/// Bump the number whenever collector_state changes.
+inline constexpr char collector_page_name[] = "lotus-collector-1-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+
+/// As find_or_make_hub(): all shared objects of the process find the one collector.
+LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,
+                                                               void* result) noexcept {
+  auto*& page = *static_cast<std::atomic<collector_state*>**>(result);
+  page = static_cast<std::atomic<collector_state*>*>(find_mapping(collector_page_name));
+  if (page != nullptr) return 1;
+  const int fd = memfd_create(collector_page_name, MFD_CLOEXEC);
+  if (fd < 0) return 1;
+  if (ftruncate(fd, sizeof(*page)) == 0) {
+    void* memory = mmap(nullptr, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (memory != MAP_FAILED) page = static_cast<std::atomic<collector_state*>*>(memory);
+  }
+  close(fd);
+  return 1;
+}
+
+/// What this object knows: the collector of the process; itself null when not asked yet, and
+/// pointing to null where there is no collector.
+struct collector_link {
+  std::atomic<collector_state*> state{nullptr};
+  std::atomic<bool> none{false};
+};
+LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
+  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
+  if (collector_state* known = this_collector.state.load(std::memory_order_acquire)) return known;
+  static mutex one_at_a_time;
+  const locked hold{one_at_a_time};
+  std::atomic<collector_state*>* page = nullptr;
+  dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
+  collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
+  if (state == nullptr) {
+    auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
+    pin_module_of(&this_collector);
+    collector_state* expected = nullptr;
+    state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
+  }
+  this_collector.none.store(!state->exists(), std::memory_order_release);
+  this_collector.state.store(state, std::memory_order_release);
+  return state->exists() ? state : nullptr;
+}
+
+}  // namespace detail
+
+/// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
+/// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
+/// perf, callgrind, builtin, none. Collection is of the whole process.
+/// Errors: none thrown; what cannot be used is said once on stderr, and the program goes on
+/// without. Thread safety: all. Without a collector a call costs one load.
+class collector {
+ public:
+  /// Starts collecting; calls nest.
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->resume();
+  }
+  /// Stops collecting, once for each resume().
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->pause();
+  }
+  /// Ends collecting for the rest of the program. Again: nothing.
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept {
+    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
+    if (detail::collector_state* state = detail::find_collector()) state->detach();
+  }
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTOR_HPP
 
 // Chains of transforms, timed with shared clock reads: k operations take k + 1.
 #ifndef LOTUS_COMPOSE_HPP
@@ -1705,6 +3216,188 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
+// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
+#ifndef LOTUS_MAP_HPP
+#define LOTUS_MAP_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Makes the compiler believe that `value` is read and written here, so that what computes it or is
+/// computed from it stays on its side.
+template <class T>
+LOTUS_DETAIL_ALWAYS_INLINE void fence_value(T& value) noexcept {
+  __asm__ volatile("" : : "r"(&value) : "memory");
+}
+LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
+  __asm__ volatile("" : : : "memory");
+}
+
+inline unsigned map_setting(const char* variable, unsigned otherwise) noexcept {
+  const char* text = secure_getenv(variable);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const unsigned long value = strtoul(text, &end, 10);
+  return *end == '\0' && value <= 1'000'000'000 ? static_cast<unsigned>(value) : otherwise;
+}
+
+/// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
+/// operation: a fresh sampler's would always come one interval after it was resumed, and what is
+/// shorter would never be seen. A function of its own, which reports leave out by its name; it
+/// calls nothing, for samples of that would bear other names.
+__attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
+  // A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+  z ^= z >> 31U;
+  __extension__ using wide = unsigned __int128;
+  const auto wait_ticks = static_cast<std::uint64_t>((wide{z} * longest_ns) >> 64U);
+  const std::uint64_t start = hardware_ticks();
+  while (hardware_ticks() - start < wait_ticks) {
+  }
+}
+
+/// Hardware ticks in `ns` nanoseconds, measured for a millisecond at the first call.
+inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
+  static const double per_ns = [] {
+    const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t start = hardware_ticks();
+    std::int64_t now_ns = start_ns;
+    while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
+    return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
+  }();
+  return static_cast<std::uint64_t>(static_cast<double>(ns) * per_ns);
+}
+
+}  // namespace detail
+
+/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
+/// break, return or an exception ends the pass and pauses.
+class map_region {
+ public:
+  /// @param name  of the operation; copied, up to 255 bytes.
+  explicit map_region(std::string_view name) noexcept {
+    std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
+    list();
+    const char* picked = secure_getenv("LOTUS_MAP_OP");
+    if (picked != nullptr && *picked != '\0' && name != picked) return;
+    // The session's own thread first, so that it does not count as started by the program.
+    static_cast<void>(detail::is_recording());
+    collector_ = detail::find_collector();
+    if (collector_ == nullptr) return;
+    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
+    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
+    counts_instructions_ = collector_->counts_instructions();
+    interval_ticks_ = detail::ticks_in(collector_->interval_ns());
+  }
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+  ~map_region() { end_pass(); }
+
+  /// Ends a pass and begins the next; false when there is none.
+  __attribute__((noinline)) bool next() noexcept {
+    end_pass();
+    if (pass_ == warm_up_ + passes_) return false;
+    if (pass_++ >= warm_up_) begin_pass();
+    return true;
+  }
+
+ private:
+  void begin_pass() noexcept {
+    // Interned and joined now: not within the region.
+    tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
+    collecting_ = true;
+    if (collector_ != nullptr) {
+      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 1000));
+      if (!counts_instructions_) collector_->resume();
+      detail::lotus_map_wait(interval_ticks_);
+    }
+    begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
+    begin_ticks_ = detail::now_ticks();
+    // callgrind sees every instruction: it is switched last here, and first below.
+    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
+  }
+
+  void end_pass() noexcept {
+    if (!collecting_) return;
+    collecting_ = false;
+    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
+    const std::uint64_t end_ticks = detail::now_ticks();
+    const std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    if (collector_ != nullptr) {
+      if (!counts_instructions_) collector_->pause();
+      collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
+                         static_cast<std::uint64_t>(end_ns));
+    }
+    if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+  }
+
+  /// Tells lotus-tool, where it asks, which operations there are.
+  void list() const noexcept {
+    const char* path = secure_getenv("LOTUS_MAP_LIST");
+    if (path == nullptr || *path == '\0') return;
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    char line[sizeof(name_) + 1];
+    const std::size_t length = std::strlen(name_);
+    std::memcpy(line, name_, length);
+    line[length] = '\n';
+    if (write(fd, line, length + 1) < 0) {
+      detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    }
+    close(fd);
+  }
+
+  static void sleep_ms(unsigned ms) noexcept {
+    timespec left{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+  }
+
+  char name_[256] = {};
+  detail::collector_state* collector_ = nullptr;
+  unsigned warm_up_ = 0;
+  unsigned passes_ = 1;
+  unsigned pass_ = 0;
+  bool collecting_ = false;
+  bool counts_instructions_ = false;
+  std::uint64_t interval_ticks_ = 0;
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::int64_t begin_ns_ = 0;
+};
+
+/// A region with what its block takes and gives: that is computed neither before nor after a pass.
+/// Without it the compiler may move a pure function of local values out of the region.
+template <class... Values>
+class fenced_map_region {
+ public:
+  /// @param values  borrowed; must outlive the region.
+  explicit fenced_map_region(std::string_view name, Values&... values) noexcept
+      : region_{name}, values_{values...} {}
+
+  LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
+    fence();
+    const bool more = region_.next();
+    fence();
+    return more;
+  }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE void fence() noexcept {
+    std::apply([](auto&... values) { (detail::fence_value(values), ...); }, values_);
+    detail::fence_memory();
+  }
+
+  map_region region_;
+  std::tuple<Values&...> values_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_MAP_HPP
+
 // Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
 // expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
 #if defined(LOTUS_DISABLE)
@@ -1714,6 +3407,11 @@ LOTUS_DETAIL_NAMESPACE_END
   #define LOTUS_DETAIL_SITE(name) (name)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+  #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (bool variable = true; variable;     \
+         variable = true ? false             \
+                         : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
 #else
   #define LOTUS_DETAIL_SCOPE(type, argument)                          \
     const ::lotus::type LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) { \
@@ -1727,6 +3425,9 @@ LOTUS_DETAIL_NAMESPACE_END
       return ::lotus::detail::call_site_of<here>::site;                         \
     }()
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+  #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
 #endif
 
 /// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
@@ -1746,6 +3447,21 @@ LOTUS_DETAIL_NAMESPACE_END
 /// In the consumer: the work for batch `i` is given to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
+/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
+#define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
+/// It stops; once for each LOTUS_RESUME().
+#define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
+/// It collects nothing more until the program ends.
+#define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
+
+/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
+/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
+/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
+/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
+/// block takes and gives, so that the compiler moves no work on them out of the block.
+#define LOTUS_MAP_REGION(...) \
+  LOTUS_DETAIL_REGION(LOTUS_DETAIL_CONCAT(lotus_region_, __LINE__), __VA_ARGS__)
+
 #endif  // LOTUS_MACROS_HPP
 
 // Start, stop, flush; threads come and go; fork; answers thread.hpp's rare calls.
@@ -1757,7 +3473,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_DRAIN_THREAD_HPP
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1816,8 +3531,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_MESSAGE_HPP
 #define LOTUS_MESSAGE_HPP
 
-#include <stdarg.h>
-
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -1852,8 +3565,6 @@ LOTUS_DETAIL_NAMESPACE_END
 // The producers of all threads: found, added, and taken from threads that are dead.
 #ifndef LOTUS_PRODUCERS_HPP
 #define LOTUS_PRODUCERS_HPP
-
-#include <cerrno>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -2208,8 +3919,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_DIRECTORY_HPP
 #define LOTUS_DIRECTORY_HPP
 
-#include <dirent.h>
-
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -2287,173 +3996,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECOVER_HPP
 #define LOTUS_RECOVER_HPP
 
-#include <sys/file.h>
-
 #include <ctime>
-
-// The shared file mapping that keeps rings, names and clock readable after the process died.
-#ifndef LOTUS_RING_FILE_HPP
-#define LOTUS_RING_FILE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Ring files begin with this; while they are being made, with the other one.
-inline constexpr char ring_file_start[] = ".lotus_ring_";
-inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-
-/// This process's ring file. The lock on it (flock) tells others that the process lives; the kernel
-/// drops it when the process ends or execs. Where no file can be had, blocks are private memory.
-/// Thread safety: none; the session locks. Trivially destructible.
-class ring_file {
- public:
-  /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
-  int create(int directory, const char* prefix, bool ticks_are_ns) noexcept {
-    directory_ = directory;
-    char unfinished[96];
-    const auto pid = static_cast<unsigned>(getpid());
-    const auto now_ns = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
-    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, now_ns);
-    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
-                  now_ns);
-    fd_ = openat(directory, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) return errno;
-    int error = 0;
-    if (flock(fd_, LOCK_EX) != 0) error = errno;
-    bytes_ = 0;
-    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
-    if (header != nullptr) {
-      header_ = static_cast<ring_file_header*>(header);
-      fill_header(prefix, ticks_are_ns);
-      // Only now does the name say that this can be recovered.
-      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
-    }
-    if (error != 0) {
-      unlinkat(directory, unfinished, 0);
-      forget();
-    }
-    return error;
-  }
-
-  bool exists() const noexcept { return header_ != nullptr; }
-
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param in_file  set to whether the block survives the process. Returns null without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    int error = 0;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    in_file = memory != nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
-  }
-
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
-  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
-
-  /// Stores the names that are new since the last call. False when the file cannot grow.
-  bool store_names(const name_table& names) noexcept {
-    if (!exists()) return false;
-    while (names_stored_ < names.size()) {
-      const std::string_view text = names.entry(names_stored_ + 1).line_start();
-      const std::size_t bytes = padded_name_bytes(text.size());
-      if (names_left_ < bytes && !add_names_block()) return false;
-      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
-      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
-      std::memcpy(names_->entries() + used, &head, sizeof(head));
-      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
-      names_->used_bytes.store(used + bytes, std::memory_order_release);
-      names_left_ -= bytes;
-      ++names_stored_;
-    }
-    return true;
-  }
-  std::uint32_t names_stored() const noexcept { return names_stored_; }
-
-  void store_clock(const clock_map& clock) noexcept {
-    if (!exists()) return;
-    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
-    header_->clocks[next] = clock;
-    header_->clock_index.store(next, std::memory_order_release);
-  }
-
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
-  void finish(bool keep) noexcept {
-    if (!exists()) return;
-    if (!keep) unlinkat(directory_, name_, 0);
-    forget();
-  }
-
-  /// In a forked child: lets go of the parent's file and lock.
-  void forget() noexcept {
-    if (fd_ >= 0) close(fd_);
-    if (header_ != nullptr) munmap(header_, header_->header_bytes);
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    *this = ring_file{};
-  }
-
- private:
-  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
-  void* map_more(std::size_t bytes, int& error) noexcept {
-    error = posix_fallocate(fd_, static_cast<off_t>(bytes_), static_cast<off_t>(bytes));
-    if (error != 0) return nullptr;
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
-                        static_cast<off_t>(bytes_));
-    if (memory == MAP_FAILED) {
-      error = errno;
-      return nullptr;
-    }
-    bytes_ += bytes;
-    return memory;
-  }
-
-  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
-    ring_file_header& h = *header_;
-    h.layout = ring_file_layout;
-    h.header_bytes = static_cast<std::uint32_t>(bytes_);
-    h.pid = static_cast<std::uint32_t>(getpid());
-    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
-    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
-    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
-    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
-  }
-
-  bool add_names_block() noexcept {
-    int error = 0;
-    void* memory = map_more(names_block_bytes, error);
-    if (memory == nullptr) return false;
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    names_ = static_cast<names_block*>(memory);
-    names_->header.bytes = names_block_bytes;
-    names_->header.kind.store(block_kind::names, std::memory_order_release);
-    names_left_ = names_block_bytes - sizeof(names_block);
-    return true;
-  }
-
-  int directory_ = -1;
-  int fd_ = -1;
-  char name_[64] = {};
-  ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
-  names_block* names_ = nullptr;
-  std::size_t names_left_ = 0;
-  std::uint32_t names_stored_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RING_FILE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -2480,8 +4023,8 @@ class dead_ring_file {
     bytes_ = static_cast<std::size_t>(status.st_size);
     if (bytes_ < sizeof(ring_file_header)) return state::damaged;
     // Private when only read: the process's commits are worked on, the file stays as it is.
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                        writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
     if (memory == MAP_FAILED) return state::gone;
     memory_ = static_cast<char*>(memory);
     return usable() && index_names() ? state::opened : state::damaged;
@@ -2633,12 +4176,27 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file, 
   }
 }
 
+/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
+inline void delete_if_unfinished(int directory, const char* name) noexcept {
+  const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat status {};
+  const bool abandoned = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 &&
+                         time(nullptr) - status.st_mtime > 60;
+  if (abandoned) unlinkat(directory, name, 0);
+  close(fd);
+}
+
 /// Recovers every dead ring file in `directory` (borrowed).
 /// @param prefix  only those of runs with this prefix; null: all.
 inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery result;
   drain_buffer* buffer = nullptr;
   for_each_entry(directory, [&](const char* name) {
+    if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
+        0) {
+      return delete_if_unfinished(directory, name);
+    }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     dead_ring_file file;
     const dead_ring_file::state state = file.open(directory, name, true);
@@ -2657,6 +4215,108 @@ inline recovery recover_directory(int directory, const char* prefix) noexcept {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVER_HPP
+
+// One small file for each process of a run: who recorded, where, and how much.
+#ifndef LOTUS_RUN_INFO_HPP
+#define LOTUS_RUN_INFO_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char run_info_start[] = ".lotus_info_";
+
+/// Appends lines "<key> <values>", of which the last of a kind counts:
+///   lotus 0.1.0 / host <name> / pid <n> / parent <n> / rank <n>
+///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
+///   thread <tid> <name> / records <written> <dropped>
+/// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
+/// on it. Thread safety: none; the session locks. Trivially destructible.
+class run_info {
+ public:
+  /// @param directory  borrowed, must stay open.
+  void create(int directory, const clock_segment& clock) noexcept {
+    directory_ = directory;
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid,
+                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    line host_name{host};
+    char text[1024];
+    const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
+                                LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
+                                static_cast<unsigned>(getppid()));
+    append(text, n);
+    add_rank();
+    add_clock(clock);
+  }
+
+  /// @param tid  this thread, or one that lives.
+  void add_thread(std::uint32_t tid) noexcept {
+    char path[64];
+    char name[64] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    const ssize_t got = read(fd, name, sizeof(name) - 1);
+    close(fd);
+    if (got > 0 && name[got - 1] == '\n') name[got - 1] = '\0';
+    const line safe{name};
+    char text[256];
+    append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
+  }
+
+  void add_clock(const clock_segment& clock) noexcept {
+    char text[128];
+    append(text, std::snprintf(text, sizeof(text), "clock %llu %lld %llu\n",
+                               static_cast<unsigned long long>(clock.start_ticks),
+                               static_cast<long long>(clock.start_ns),
+                               static_cast<unsigned long long>(clock.rate)));
+  }
+
+  void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
+    char text[128];
+    append(text, std::snprintf(text, sizeof(text), "records %llu %llu\n",
+                               static_cast<unsigned long long>(written),
+                               static_cast<unsigned long long>(dropped)));
+  }
+
+ private:
+  /// A name that stays on its line.
+  struct line {
+    char text[3 * 256 + 2];
+    explicit line(const char* name) noexcept {
+      text[write_line_name(std::string_view{name}.substr(0, 255), text)] = '\0';
+    }
+  };
+
+  void add_rank() noexcept {
+    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* value = getenv(variable);
+      if (value == nullptr || *value == '\0') continue;
+      char* end = nullptr;
+      const unsigned long rank = strtoul(value, &end, 10);
+      if (*end != '\0') continue;
+      char text[64];
+      return append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
+    }
+  }
+
+  void append(const char* text, int bytes) noexcept {
+    const int fd = openat(directory_, file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) return;
+    write_all(fd, text, static_cast<std::size_t>(bytes));
+    close(fd);
+  }
+
+  int directory_ = -1;
+  char file_[64] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RUN_INFO_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -2694,10 +4354,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return 0;
   }
 
-  /// Closes the ring file.
-  /// @param keep  leave it on disk: it holds what is not in the logs.
-  void close_ring_file(bool keep) noexcept {
+  /// Closes the ring file and completes the run's information.
+  /// @param keep     leave the ring file on disk: it holds what is not in the logs.
+  /// @param dropped  records lost since open().
+  void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{file_lock_};
+    clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
+    info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
     names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
   }
@@ -2722,11 +4385,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
     if (ring_file_due_) make_ring_file();
-    bool in_file = false;
     ring_block* ring =
-        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, in_file);
+        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, p.ring_in_file);
     if (ring == nullptr) return false;
-    if (!in_file && file_.exists()) say_no_file(ENOSPC);
+    if (!p.ring_in_file && file_.exists()) say_no_file(ENOSPC);
+    info_.add_thread(p.tid.load(std::memory_order_relaxed));
     p.ring = ring;
     p.attached = true;
     p.slots = ring->slots();
@@ -2739,7 +4402,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// a record at this moment. What could not be written is given up.
   /// @return how many records that were in memory only are lost.
   std::uint64_t detach(producer& p) noexcept {
-    std::uint64_t lost = 0;
+    const bool survives = p.ring == nullptr || p.ring_in_file;
+    std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
     while (p.backlog_first != nullptr) {
       lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
       drop_oldest(p, backlog_bytes_);
@@ -2757,6 +4421,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     commit_point c = p.ring->committed();
     for (log_position& log : c.logs) log = {};
     p.ring->commit(c);
+    const locked hold{file_lock_};
+    info_.add_thread(p.tid.load(std::memory_order_relaxed));
   }
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
@@ -2777,7 +4443,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   int drain(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const lane_heads heads{ring};
-    if (heads.beyond(ring.committed()) == 0 && p.backlog_first == nullptr) return 0;
+    const std::uint64_t complete = heads.beyond(ring.committed());
+    if (complete == 0 && p.backlog_first == nullptr) return 0;
     drain_buffer* buffer = take_buffer();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
@@ -2790,10 +4457,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     while (error == 0 && p.backlog_first != nullptr) {
       ring_block& chunk = p.backlog_first->ring;
       backlog_sink sink{chunk, logs};
+      const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
       error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
+      count_written(aside - lane_heads{chunk}.beyond(chunk.committed()));
       if (error == 0) drop_oldest(p, backlog_bytes_);
     }
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
+    count_written(complete - heads.beyond(ring.committed()));
     give_back(buffer);
     keep_or_close_logs(p);
     report_disk(error);
@@ -2829,9 +4499,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
                     static_cast<unsigned long long>(recovered.records), location_.directory);
     }
     ring_file_due_ = false;
-    const int error = file_.create(directory_, location_.prefix, !clock_.hardware());
+    int error = 0;
+    written_.store(0, std::memory_order_relaxed);
+    clock_.with_map([&](const clock_map& map) {
+      info_.create(directory_, map.current());
+      error = file_.create(directory_, location_.prefix, !clock_.hardware(), map);
+    });
     if (error != 0) return say_no_file(error);
-    clock_.with_map([&](const clock_map& map) { file_.store_clock(map); });
     store_names();
   }
 
@@ -2859,6 +4533,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
                   static_cast<double>(stepped_ns) * 1e-9,
                   stepped_ns > 0 ? "times go on from the new one"
                                  : "times go on as before, so that they stay in order");
+  }
+
+  void count_written(std::uint64_t records) noexcept {
+    written_.fetch_add(records, std::memory_order_relaxed);
   }
 
   void report_disk(int error) noexcept {
@@ -2919,6 +4597,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   mutex file_lock_;
   ring_file file_;
+  run_info info_;
+  std::atomic<std::uint64_t> written_{0};
   bool ring_file_due_ = false;
   std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
   std::atomic<std::uint32_t> kept_open_{0};
@@ -3134,7 +4814,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       if (drain(p) != 0) left_over = true;
       dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
     });
-    storage_.close_ring_file(left_over);
+    storage_.close_files(left_over, dropped() - dropped_at_start_);
     storage_.close();
     report_dropped();
   }
@@ -3154,7 +4834,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
     });
-    storage_.close_ring_file(keep);
+    storage_.close_files(keep, dropped() - dropped_at_start_);
     report_dropped();
   }
 
