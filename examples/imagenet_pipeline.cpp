@@ -90,22 +90,15 @@ run_result run_pipeline(const imagenet::pipeline_options& chosen,
   return result;
 }
 
-std::string crew_in_words(const imagenet::pipeline_options& chosen) {
-  if (chosen.workers == 0) return "no worker";
-  const bool processes = chosen.kind == imagenet::worker_kind::process;
-  return std::to_string(chosen.workers) + (processes ? " worker process" : " worker thread") +
-         (chosen.workers == 1 ? ""
-          : processes         ? "es"
-                              : "s");
-}
-
 void print_summary(const imagenet::pipeline_options& chosen, const run_result& result,
                    bool recorded) {
+  const bool processes = chosen.kind == imagenet::worker_kind::process;
   std::cout << std::fixed << std::setprecision(1) << result.images << " images in "
-            << result.batches << " batches with " << crew_in_words(chosen) << ": " << result.seconds
-            << " s, " << static_cast<double>(result.images) / result.seconds << " images/s\n"
-            << result.out_of_order << " batches arrived out of order\n";
-  if (result.left_out > 0) std::cout << result.left_out << " images could not be decoded\n";
+            << result.batches << " batches, " << result.seconds
+            << " s: " << static_cast<double>(result.images) / result.seconds
+            << " images/s (workers: " << chosen.workers << (processes ? ", process" : ", thread")
+            << ")\nbatches that arrived out of order: " << result.out_of_order << "\n";
+  if (result.left_out > 0) std::cout << "images left out: " << result.left_out << "\n";
   if (!recorded) return;
   std::string directory = std::filesystem::path{chosen.log_file}.parent_path().string();
   if (directory.empty()) directory = ".";
