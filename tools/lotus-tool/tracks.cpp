@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "log_files.hpp"
+#include "run_info.hpp"
 #include "trace_sink.hpp"
 
 namespace lotus::tool {
@@ -38,8 +40,13 @@ std::string run_title(const std::string& run_dir, const std::string& dir) {
   return error || !whole.has_filename() ? run_dir : whole.filename().string();
 }
 
-std::string log_title(const log_file& file) {
-  return role_name(file.role) + ' ' + std::to_string(file.number);
+std::string log_title(const log_file& file, const process_info* process) {
+  std::string title = role_name(file.role) + ' ' + std::to_string(file.number);
+  if (process != nullptr) {
+    const auto name = process->threads.find(file.number);
+    if (name != process->threads.end()) title += " (" + name->second + ')';
+  }
+  return title;
 }
 
 std::uint32_t number_pool::take(std::uint64_t wanted) {
@@ -66,12 +73,21 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
   std::vector<run_tracks> all;
   for (const run_files& run : runs) {
     run_tracks tracks;
-    tracks.pid = pids.take(run.files.front().number);
-    tracks.name = run_title(run.dir, dir);
+    const run_info info = run_info::read(run.dir);
+    const std::string title = run_title(run.dir, dir);
+    std::map<const process_info*, std::uint32_t> pid_of;
     for (const log_file& file : run.files) {
-      tracks.of_file.push_back({tracks.pid, tids.take(file.number)});
-      tracks.file_name.push_back(log_title(file));
+      const process_info* process = info.process_of(file.number);
+      auto [place, is_new] = pid_of.try_emplace(process, 0);
+      if (is_new) {
+        place->second = pids.take(process != nullptr ? process->pid : run.files.front().number);
+        tracks.processes.push_back(
+            {place->second, process != nullptr ? title + ": " + process->title() : title});
+      }
+      tracks.of_file.push_back({place->second, tids.take(file.number)});
+      tracks.file_name.push_back(log_title(file, process));
     }
+    tracks.pid = tracks.processes.front().pid;
     all.push_back(std::move(tracks));
   }
   return all;

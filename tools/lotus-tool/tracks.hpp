@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "log_files.hpp"
+#include "run_info.hpp"
 #include "trace_sink.hpp"
 
 namespace lotus::tool {
@@ -26,12 +27,19 @@ class number_pool {
   std::uint32_t next_ = 1;
 };
 
-/// The tracks of a run: one process, and one thread for every log. The consumer's log keeps its
-/// number; a worker's log of the same thread gets another one, because a step may overlap the
-/// operations that the thread does in between, and slices of one track must nest.
-struct run_tracks {
+/// A process of a picture.
+struct process_track {
   std::uint32_t pid = 0;
   std::string name;
+};
+
+/// The tracks of a run: one process, or those that the run tells of itself, and one thread for
+/// every log. The consumer's log keeps its number; a worker's log of the same thread gets another
+/// one, because a step may overlap the operations that the thread does in between, and slices of
+/// one track must nest.
+struct run_tracks {
+  std::uint32_t pid = 0;  ///< of the first process, which has the run's counters
+  std::vector<process_track> processes;
   std::vector<track> of_file;  ///< by place in run_files::files
   std::vector<std::string> file_name;
 };
@@ -39,8 +47,8 @@ struct run_tracks {
 /// The name of a run: its place below `dir`, or dir's own name.
 std::string run_title(const std::string& run_dir, const std::string& dir);
 
-/// The name of a log's thread, "worker 4711".
-std::string log_title(const log_file& file);
+/// The name of a log's thread, "worker 4711", and the thread's own where it is known.
+std::string log_title(const log_file& file, const process_info* process = nullptr);
 
 /// @param dir    what the user gave; runs are named by their place below it.
 /// @param taken  numbers that a trace to be merged uses: on the same track its slices and ours

@@ -137,7 +137,9 @@ void draw_all(const viz_options& options, const picture& made,
   sink.begin(base_ns);
   std::uint32_t order = 0;
   for (const run_tracks& run : tracks) {
-    sink.process(run.pid, run.name, order++);
+    for (const process_track& process : run.processes) {
+      sink.process(process.pid, process.name, order++);
+    }
     for (std::size_t f = 0; f < run.of_file.size(); ++f) {
       sink.thread(run.of_file[f], run.file_name[f], static_cast<std::uint32_t>(f));
     }
@@ -190,7 +192,10 @@ int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
   }
   diagnostics said(err, options.quiet);
   int worst = exit_fine;
-  for (const picture& made : plan(options, find_runs(options.dir, options.prefix, said), said)) {
+  for (const picture& made :
+       plan(options,
+            find_runs(options.dir, options.prefix, said, options.compat || options.coarse ? 1 : 2),
+            said)) {
     refuse_input_as_output(options, made);
     const compat_job job{made.runs, made.torch ? &*made.torch : nullptr, made.output};
     const int status = options.compat ? draw_compat(options, job, said, out)
