@@ -91,6 +91,10 @@ class collector_state {
   virtual bool acknowledges() const noexcept {
     return backend_ == nullptr || backend_->acknowledges;
   }
+  /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
+  virtual bool counts_instructions() const noexcept {
+    return backend_ != nullptr && backend_ == callgrind_backend();
+  }
   virtual std::uint64_t interval_ns() const noexcept {
     return backend_ == nullptr ? 0 : backend_->interval_ns();
   }

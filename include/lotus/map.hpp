@@ -59,8 +59,8 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks in `ns` nanoseconds, measured for a millisecond at the first call.
-inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
+/// Hardware ticks a nanosecond, measured for a millisecond at the first call.
+inline double ticks_per_ns() noexcept {
   static const double per_ns = [] {
     const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     const std::uint64_t start = hardware_ticks();
@@ -68,7 +68,7 @@ inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
     while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
     return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
   }();
-  return static_cast<std::uint64_t>(static_cast<double>(ns) * per_ns);
+  return per_ns;
 }
 
 }  // namespace detail
@@ -83,11 +83,15 @@ class map_region {
     list();
     const char* picked = secure_getenv("LOTUS_MAP_OP");
     if (picked != nullptr && *picked != '\0' && name != picked) return;
+    // The session's own thread first, so that it does not count as started by the program.
+    static_cast<void>(detail::is_recording());
     collector_ = detail::find_collector();
     if (collector_ == nullptr) return;
     warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
     passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
-    interval_ticks_ = detail::ticks_in(collector_->interval_ns());
+    counts_instructions_ = collector_->counts_instructions();
+    interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
+                                                 detail::ticks_per_ns());
   }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
@@ -108,24 +112,38 @@ class map_region {
     collecting_ = true;
     if (collector_ != nullptr) {
       if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 1000));
-      collector_->resume();
+      if (!counts_instructions_) collector_->resume();
       detail::lotus_map_wait(interval_ticks_);
     }
+    // What reading the clock takes lies outside.
+    const std::uint64_t before = detail::hardware_ticks();
     begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
     begin_ticks_ = detail::now_ticks();
+    begin_ns_ += ns_since(before);
+    // callgrind sees every instruction: it is switched last here, and first below.
+    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
   }
 
   void end_pass() noexcept {
     if (!collecting_) return;
     collecting_ = false;
+    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
     const std::uint64_t end_ticks = detail::now_ticks();
-    const std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t end = detail::hardware_ticks();
+    std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    end_ns -= ns_since(end);
     if (collector_ != nullptr) {
-      collector_->pause();
+      if (!counts_instructions_) collector_->pause();
       collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
                          static_cast<std::uint64_t>(end_ns));
     }
     if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+  }
+
+  std::int64_t ns_since(std::uint64_t ticks) const noexcept {
+    if (collector_ == nullptr) return 0;  // nobody asks
+    return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
+                                     detail::ticks_per_ns());
   }
 
   /// Tells lotus-tool, where it asks, which operations there are.
@@ -156,6 +174,7 @@ class map_region {
   unsigned passes_ = 1;
   unsigned pass_ = 0;
   bool collecting_ = false;
+  bool counts_instructions_ = false;
   std::uint64_t interval_ticks_ = 0;
   detail::record_tag tag_;
   std::uint64_t begin_ticks_ = 0;

@@ -129,6 +129,14 @@ class sample_file {
     });
   }
 
+  void own_thread(std::uint32_t tid) noexcept {
+    own_thread_record r{};
+    r.header = {static_cast<std::uint32_t>(own_record::own_thread), 0, sizeof(r)};
+    r.pid = static_cast<std::uint32_t>(getpid());
+    r.tid = tid;
+    append(&r, sizeof(r));
+  }
+
   void clock() noexcept {
     clock_record c{};
     c.header = {static_cast<std::uint32_t>(own_record::clock), 0, sizeof(c)};

@@ -44,7 +44,8 @@ struct sample_record {
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
-  region = 0x4c4f0003
+  region = 0x4c4f0003,
+  own_thread = 0x4c4f0004,
 };
 
 /// One moment on two clocks; logs are in nanoseconds of CLOCK_REALTIME.
@@ -74,9 +75,16 @@ struct region_record {
   std::uint32_t tid;
 };
 
+/// A thread of the library: its samples are none of the program's.
+struct own_thread_record {
+  perf_event_header header;
+  std::uint32_t pid;
+  std::uint32_t tid;
+};
+
 static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &&
                   sizeof(clock_record) == 24 && sizeof(module_record) == 48 &&
-                  sizeof(region_record) == 32,
+                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16,
               "files are read by other builds");
 
 }  // namespace detail

@@ -93,6 +93,7 @@ class sampler {
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();
+    note_own_threads();
     file_.finish();
     for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
@@ -130,13 +131,36 @@ class sampler {
   void open_other_threads() noexcept {
     perf_event_attr attr = attribute();
     attr.inherit = 0;
+    for_each_thread([&](pid_t tid) {
+      if (tid == gettid() || tid == drain_tid_ || events_ == most_events) return;
+      const int fd = open_event(attr, tid, -1);
+      if (fd >= 0) add(fd);
+    });
+  }
+
+  /// The session's drain thread may have been started later, and so be sampled.
+  void note_own_threads() noexcept {
+    for_each_thread([&](pid_t tid) {
+      char path[64];
+      char name[32] = {};
+      std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+      const int fd = open(path, O_RDONLY | O_CLOEXEC);
+      if (fd < 0) return;
+      const ssize_t got = read(fd, name, sizeof(name) - 1);
+      close(fd);
+      if (got > 0 && std::strncmp(name, "lotus-", 6) == 0) {
+        file_.own_thread(static_cast<std::uint32_t>(tid));
+      }
+    });
+  }
+
+  template <class Each>
+  static void for_each_thread(Each&& each) noexcept {
     DIR* tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return;
     while (const dirent* entry = readdir(tasks)) {
       const auto tid = static_cast<pid_t>(std::atoi(entry->d_name));
-      if (tid <= 0 || tid == gettid() || tid == drain_tid_ || events_ == most_events) continue;
-      const int fd = open_event(attr, tid, -1);
-      if (fd >= 0) add(fd);
+      if (tid > 0) each(tid);
     }
     closedir(tasks);
   }

@@ -8,6 +8,7 @@
 
 #include "diagnostics.hpp"
 #include "map/callgrind_reports.hpp"
+#include "map/comparable_names.hpp"
 #include "map/sample_reports.hpp"
 #include "map/samples.hpp"
 #include "map/table_text.hpp"
@@ -35,12 +36,12 @@ std::string function_key(std::string_view function, std::string_view module) {
   return std::string(function) + '|' + std::string(module);
 }
 
-bool is_own_function(std::string_view function) noexcept {
-  // "lotus::v0_1::detail::wait_in_random_phase", also spelled with its parameters.
+bool is_own_function(std::string_view function) {
+  // Its functions are in lotus::v<major>_<minor>; what they return may stand before.
   constexpr std::string_view start = "lotus::v";
-  return function.find("lotus_map_wait") != std::string_view::npos ||
-         (function.substr(0, start.size()) == start &&
-          function.find("::detail::") != std::string_view::npos);
+  const std::string name = bare_function(function);
+  return name.compare(0, start.size(), start) == 0 && name.size() > start.size() &&
+         name[start.size()] >= '0' && name[start.size()] <= '9';
 }
 
 bool is_report_name(std::string_view name) noexcept {

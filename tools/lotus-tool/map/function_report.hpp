@@ -15,7 +15,7 @@ std::string function_key(std::string_view function, std::string_view module);
 
 /// Functions of the library itself, which no report of an operation should name: above all the
 /// random wait between resuming a collector and the operation.
-bool is_own_function(std::string_view function) noexcept;
+bool is_own_function(std::string_view function);
 
 /// One collected run of an operation.
 struct function_report {

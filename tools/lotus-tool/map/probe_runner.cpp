@@ -144,6 +144,8 @@ void probe_runner::run_perf(const probe_launch& launch) {
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
   command what = probe_command(launch, "callgrind");
+  // No log: the session's thread would be counted too, and times mean little under valgrind.
+  what.environment.erase(what.environment.begin() + 1);
   // valgrind takes '%' for a pattern, and "%%" for itself.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);

@@ -116,6 +116,11 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
       file.regions.push_back({text_behind(bytes, sizeof r), r.begin_ns, r.end_ns, r.pid, r.tid});
       return;
     }
+    case static_cast<std::uint32_t>(layout::own_record::own_thread): {
+      layout::own_thread_record r{};
+      if (take(bytes, r)) file.own_threads.insert(r.tid);
+      return;
+    }
     default:
       return;  // of the kernel, and of no interest here
   }
@@ -194,6 +199,9 @@ samples_file read_samples(const std::string& path, diagnostics& said) {
     read_record(header, rest.substr(0, header.size), file);
     rest.remove_prefix(header.size);
   }
+  const auto own = [&file](const sample& s) { return file.own_threads.count(s.tid) != 0; };
+  file.samples.erase(std::remove_if(file.samples.begin(), file.samples.end(), own),
+                     file.samples.end());
   if (file.lost > 0) {
     said.warning(path + ": " + std::to_string(file.lost) +
                  " samples were lost; take a lower --rate");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,8 @@ struct samples_file {
   std::vector<sampled_region> regions;
   std::vector<clock_pair> clocks;  ///< in order of time
   module_map modules;
-  std::uint64_t lost = 0;  ///< samples the kernel had no room for
+  std::set<std::uint32_t> own_threads;  ///< of the library: left out of `samples`
+  std::uint64_t lost = 0;               ///< samples the kernel had no room for
 
   /// A time of the file as nanoseconds since the epoch, as logs have it.
   std::int64_t to_epoch_ns(std::uint64_t monotonic_ns) const;

@@ -33,6 +33,9 @@ double value_of(std::string_view field, const std::string& path, std::size_t lin
   return *value;
 }
 
+/// What perf report says instead of a table.
+constexpr std::string_view no_perf_samples = "data has no samples!";
+
 constexpr std::string_view wrong_field_count = "other fields than its head has columns";
 
 }  // namespace
@@ -118,13 +121,16 @@ function_report read_uprof(const std::string& path, std::string_view text) {
 bool looks_like_perf(std::string_view text) {
   const std::string_view beginning = first_lines(text);
   return beginning.find("# Overhead") != std::string_view::npos ||
-         beginning.find("perf.data header info") != std::string_view::npos;
+         beginning.find("perf.data header info") != std::string_view::npos ||
+         beginning.find(no_perf_samples) != std::string_view::npos;
 }
 
 function_report read_perf(const std::string& path, std::string_view text) {
   text_lines lines(text);
   std::string_view line;
   function_report report;
+  report.unit = "samples";
+  if (first_lines(text).find(no_perf_samples) != std::string_view::npos) return report;
   std::optional<table_head> head;
   std::size_t value = 0, module = 0, symbol = 0;
   while (lines.next(line)) {
@@ -158,7 +164,6 @@ function_report read_perf(const std::string& path, std::string_view text) {
     if (name.size() > 4 && name[0] == '[' && name[2] == ']') name = trimmed(name.substr(3));
     report.add(name, trimmed(fields[module]), value_of(fields[value], path, lines.number()));
   }
-  if (report.unit.empty()) report.unit = "samples";
   return report;
 }
 
