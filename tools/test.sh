@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian packages), then builds and runs every test of this project:
-#   clang++, warnings are errors; AddressSanitizer with UndefinedBehaviorSanitizer; ThreadSanitizer:
-#     the tests of the library and of lotus-tool
-#   g++ Release: everything, with examples, packaging, formatting, clang-tidy and a short benchmark
+#   the tests of the library and of lotus-tool with clang++, with AddressSanitizer and
+#   UndefinedBehaviorSanitizer, and with ThreadSanitizer; then everything with g++: examples,
+#   packaging, formatting, clang-tidy, and the benchmarks once.
 # Needs no argument. Writes into build/ and build-*/ of this checkout only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   g++ cmake ninja-build pkgconf
   libcli11-dev zlib1g-dev rapidjson-dev libprotozero-dev libdw-dev protobuf-compiler # lotus-tool
-  catch2 clang clang-format clang-tidy                                               # tests
+  catch2 clang libclang-rt-dev clang-format clang-tidy chromium                      # tests
   libjpeg-dev libbenchmark-dev                                                       # the others
 )
 
