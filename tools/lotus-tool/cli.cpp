@@ -10,13 +10,16 @@
 #include <ostream>
 #include <string>
 
+#include "colours.hpp"
 #include "compare.hpp"
 #include "diagnose.hpp"
 #include "errors.hpp"
 #include "lost_records.hpp"
 #include "map/map_cli.hpp"
 #include "names.hpp"
+#include "progress.hpp"
 #include "report.hpp"
+#include "self_description.hpp"
 #include "stats.hpp"
 #include "view.hpp"
 #include "viz.hpp"
@@ -221,14 +224,47 @@ void add_recover(CLI::App& app, action& chosen) {
   });
 }
 
+/// Commands that tell about the program itself; `app` outlives them.
+void add_self_description(CLI::App& app, action& chosen) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->footer(
+      "Examples:\n"
+      "  source <(lotus-tool completion bash)\n"
+      "  lotus-tool completion fish > ~/.config/fish/completions/lotus-tool.fish");
+  completion->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  completion->callback([shell, &app, &chosen] {
+    chosen = [shell, &app](std::ostream& out, std::ostream&) {
+      out << completion_script(app, *shell);
+      return exit_fine;
+    };
+  });
+  CLI::App* man = app.add_subcommand("man", "Print the manual page");
+  man->footer("Example:\n  lotus-tool man | man -l -");
+  man->callback([&app, &chosen] {
+    chosen = [&app](std::ostream& out, std::ostream&) {
+      out << man_page(app);
+      return exit_fine;
+    };
+  });
+}
+
 int report(std::ostream& err, const char* what, int status) {
-  err << "lotus-tool: " << printable_line(what) << '\n';
+  err << styled(err, style::red, "lotus-tool:") << ' ' << printable_line(what) << '\n';
   return status;
+}
+
+bool is_quiet(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const CLI::Option* const quiet = command->get_option_no_throw("--quiet");
+    if (quiet != nullptr && quiet->count() > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, int terminal) {
   try {
     action chosen;
     CLI::App app("Reads the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
@@ -245,11 +281,14 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     add_report(app, chosen);
 #endif
     add_recover(app, chosen);
+    add_self_description(app, chosen);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& stop) {
       return app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
     }
+    const bool wanted = terminal >= 0 && !is_quiet(app);
+    const progress_bar bar(wanted ? terminal : -1);
     return chosen(out, err);
   } catch (const usage_error& error) {
     return report(err, error.what(), exit_wrong_use);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "colours.hpp"
 #include "diagnose.hpp"
 #include "diagnostics.hpp"
 #include "errors.hpp"
@@ -112,7 +113,7 @@ std::string verdict_sentence(const diagnosis& d) {
 }
 
 void print_diagnosis(const diagnosis& d, std::ostream& out) {
-  out << printable_line(d.dir) << '\n' << verdict_sentence(d) << "\n\n";
+  out << printable_line(d.dir) << '\n' << styled(out, style::bold, verdict_sentence(d)) << "\n\n";
   table facts;
   facts.row({"batches", std::to_string(d.batches)});
   facts.row({"workers at once", std::to_string(d.workers)});
@@ -183,7 +184,7 @@ std::string diagnosis_json(const diagnosis& d) {
 int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err) {
   diagnostics said(err, options.quiet);
   std::vector<diagnosis> found;
-  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, said);
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, said, 2);
   for (const run_files& run : runs) {
     try {
       found.push_back(diagnose_run(run, options.skip_batches, said));

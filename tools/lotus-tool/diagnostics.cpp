@@ -4,29 +4,36 @@
 #include <string>
 #include <string_view>
 
+#include "colours.hpp"
 #include "errors.hpp"
 #include "names.hpp"
 
 namespace lotus::tool {
 
+std::ostream& diagnostics::begin_line() {
+  // On a terminal a progress bar may stand in this line.
+  if (has_colours(err_)) err_ << "\r\x1b[K";
+  return err_;
+}
+
 void diagnostics::note(std::string_view text) {
-  if (!quiet_) err_ << "note: " << printable_line(text) << '\n';
+  if (!quiet_) begin_line() << "note: " << printable_line(text) << '\n';
 }
 
 void diagnostics::warning(std::string_view text) {
-  err_ << "warning: " << printable_line(text) << '\n';
+  begin_line() << styled(err_, style::yellow, "warning:") << ' ' << printable_line(text) << '\n';
 }
 
 void diagnostics::malformed(const std::string& path, std::uint64_t line, std::string_view what) {
   ++malformed_lines_;
   if (++malformed_in_file_ > printed_per_file) return;
-  err_ << printable_line(path) << ':' << line << ": " << what << '\n';
+  begin_line() << printable_line(path) << ':' << line << ": " << what << '\n';
 }
 
 void diagnostics::end_of_file(const std::string& path) {
   if (malformed_in_file_ > printed_per_file) {
-    err_ << printable_line(path) << ": " << malformed_in_file_ - printed_per_file
-         << " more malformed lines\n";
+    begin_line() << printable_line(path) << ": " << malformed_in_file_ - printed_per_file
+                 << " more malformed lines\n";
   }
   malformed_in_file_ = 0;
 }
@@ -52,7 +59,8 @@ int diagnostics::finish(bool strict) {
             (malformed_lines_ == 1 ? " malformed line left out" : " malformed lines left out"));
   }
   if (!strict || malformed_lines_ + malformed_files_ == 0) return exit_fine;
-  err_ << "error: the input is malformed, which --strict does not allow\n";
+  begin_line() << styled(err_, style::red, "error:")
+               << " the input is malformed, which --strict does not allow\n";
   return exit_bad_input;
 }
 

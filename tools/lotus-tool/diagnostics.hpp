@@ -48,6 +48,8 @@ class diagnostics {
   int finish(bool strict);
 
  private:
+  std::ostream& begin_line();
+
   std::ostream& err_;
   bool quiet_;
   std::uint64_t malformed_lines_ = 0;

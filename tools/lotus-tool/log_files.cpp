@@ -17,6 +17,7 @@
 #include "diagnostics.hpp"
 #include "errors.hpp"
 #include "lost_records.hpp"
+#include "progress.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -140,8 +141,8 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
   return whole_a < whole_b;  // "b1" and "b01" differ after all
 }
 
-std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
-                                 diagnostics& said) {
+std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix, diagnostics& said,
+                                 unsigned readings) {
   std::error_code error;
   const fs::file_status status = fs::status(dir, error);
   if (!fs::exists(status)) {
@@ -164,6 +165,9 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
     throw input_error(dir + ": no log found, no file is named " + std::string(prefix) +
                       "..._<number>" +
                       (other.empty() ? std::string() : "; did you mean --prefix " + other + "?"));
+  }
+  for (const run_files& run : runs) {
+    for (const log_file& file : run.files) expect_bytes(file.bytes * readings);
   }
   return runs;
 }

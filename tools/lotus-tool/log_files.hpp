@@ -36,8 +36,9 @@ struct run_files {
 /// in a log (records in the rings of a killed process) is added here, as `tail`.
 /// A file is a log when its name begins with `prefix` and ends in `_<number>`.
 /// Throws input_error when `dir` cannot be read or holds no log.
-std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
-                                 diagnostics& said);
+/// @param readings  how often the command will read them; only for the progress bar.
+std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix, diagnostics& said,
+                                 unsigned readings = 1);
 
 /// True for the name (without folders) of a log: it begins with `prefix` and ends in `_<number>`.
 bool is_log_name(std::string_view name, std::string_view prefix);

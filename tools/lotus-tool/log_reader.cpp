@@ -15,6 +15,7 @@
 #include "errors.hpp"
 #include "log_files.hpp"
 #include "log_line.hpp"
+#include "progress.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -51,6 +52,7 @@ std::size_t block_reader::read_some(char* to, std::size_t room) {
     }
     if (got == 0) break;  // the file has shrunk since it was found
     from_disk_ += static_cast<std::uint64_t>(got);
+    count_bytes(static_cast<std::uint64_t>(got));
     return static_cast<std::size_t>(got);
   }
   const std::size_t n = file_.tail.copy(to, room, from_tail_);

@@ -154,7 +154,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   name_table names;
   std::string runs;
   for (const std::string& dir : options.dirs) {
-    for (const run_files& run : find_runs(dir, options.prefix, said)) {
+    for (const run_files& run : find_runs(dir, options.prefix, said, 4)) {
       const std::string text =
           run_json(run, run_title(run.dir, dir), options.skip_batches, names, said);
       if (text.empty()) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "colours.hpp"
 #include "names.hpp"
 
 namespace lotus::tool {
@@ -64,7 +65,8 @@ void table::print(std::ostream& out) const {
       line += i == 0 ? "  " + row[i] + padding : "  " + padding + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
+    const bool is_head = &row == &rows.front();
+    out << (is_head ? styled(out, style::bold, line) : line) << '\n';
   }
 }
 
