@@ -40,3 +40,11 @@ add_executable(torture faults/torture.cpp)
 target_link_libraries(torture PRIVATE lotus_own_code)
 add_test(NAME torture COMMAND torture --rounds 200)
 set_tests_properties(torture PROPERTIES TIMEOUT 300 LABELS "faults;no_tsan")
+
+# The README's programs and commands, as they stand.
+if(TARGET lotus-tool)
+  add_test(NAME readme COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
+      "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme" "-DCXX=${CMAKE_CXX_COMPILER}"
+      "-DTOOL=$<TARGET_FILE:lotus-tool>" -P "${CMAKE_CURRENT_SOURCE_DIR}/readme.cmake")
+  set_tests_properties(readme PROPERTIES TIMEOUT 300)
+endif()
