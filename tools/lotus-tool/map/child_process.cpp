@@ -28,10 +28,12 @@ volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, ending_signals.size()> before{};
 
-void pass_on(int signal) {
+void pass_on(int signal, siginfo_t* from, void* /*context*/) {
   const int saved = errno;
   asked_by = signal;
-  if (target != 0) ::kill(target, signal);
+  // The terminal's Ctrl-C reaches a program in our own group by itself; twice would be too much.
+  const bool has_it = target > 0 && from->si_code == SI_KERNEL;
+  if (target != 0 && !has_it) ::kill(target, signal);
   errno = saved;
 }
 
@@ -142,12 +144,13 @@ void child_process::go() {
 bool child_process::ended(int most_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // Once asked to end, the program has 2 s for it.
+    // Once asked to end, a program in the background has 2 s for it.
     constexpr int patience_ms = 2000;
-    const int limit_ms = asked_by != 0 ? patience_ms : most_ms;
+    const bool impatient = asked_by != 0 && target < 0;
+    const int limit_ms = impatient ? patience_ms : most_ms;
     const int ready = pidfd_ >= 0 ? ::poll(&wait, 1, limit_ms) : 1;
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0 && asked_by == 0) return false;
+    if (ready == 0 && !impatient) return false;
     if (ready == 0) ::kill(target, SIGKILL);
     int status = 0;
     const pid_t got = ::waitpid(pid_, &status, 0);
@@ -174,7 +177,8 @@ child_process::~child_process() {
 
 void child_process::forward_signals(bool begin) {
   struct sigaction ours {};
-  ours.sa_handler = pass_on;
+  ours.sa_sigaction = pass_on;
+  ours.sa_flags = SA_SIGINFO;
   sigemptyset(&ours.sa_mask);
   for (std::size_t i = 0; i < ending_signals.size(); ++i) {
     ::sigaction(ending_signals[i], begin ? &ours : &before[i], begin ? &before[i] : nullptr);

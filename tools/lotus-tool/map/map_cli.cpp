@@ -9,6 +9,8 @@
 
 #include "map/attribute.hpp"
 #include "map/build.hpp"
+#include "map/join.hpp"
+#include "map/record.hpp"
 #include "map/run.hpp"
 #include "view.hpp"
 
@@ -154,6 +156,53 @@ void add_run(CLI::App& map, action& chosen) {
   });
 }
 
+void add_record(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_record_options>();
+  CLI::App* command =
+      map.add_subcommand("record", "Sample a real run while it records, for 'map join'");
+  command->footer(
+      "Example:\n"
+      "  LOTUS_LOG_FILE=run/lotustrace_log lotus-tool map record -- ./train args\n"
+      "  lotus-tool map join run/\n"
+      "The program is not changed; its output and exit status are passed through. All its threads\n"
+      "and children are sampled; the samples land beside its logs.");
+  command->add_option("--rate", options->rate_hz, "samples per second of CPU time")
+      ->capture_default_str()
+      ->option_text("HZ");
+  command->add_option("--samples", options->output, "write them here, not beside the logs")
+      ->option_text("FILE");
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream&, std::ostream& err) { return run_map_record(*options, err); };
+  });
+}
+
+void add_join(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_join_options>();
+  CLI::App* command =
+      map.add_subcommand("join", "Tell CPU time and functions of operations in a real run");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map join run/ --json\n"
+      "Every sample goes to the innermost operation open then on its thread. Samples come from\n"
+      "'lotus-tool map record' or from 'perf record -k CLOCK_MONOTONIC'.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command
+      ->add_option("--samples", options->samples,
+                   "files of samples; without it those beside the logs")
+      ->option_text("FILE...");
+  add_printing(*command, *options);
+  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_map_join(*options, out, err);
+    };
+  });
+}
+
 }  // namespace
 
 void add_map(CLI::App& app, action& chosen) {
@@ -163,6 +212,8 @@ void add_map(CLI::App& app, action& chosen) {
   add_run(*map, chosen);
   add_build(*map, chosen);
   add_attribute(*map, chosen);
+  add_record(*map, chosen);
+  add_join(*map, chosen);
 }
 
 }  // namespace lotus::tool

@@ -72,6 +72,9 @@ void print_mapping(const mapping& m, std::ostream& out);
 /// op,function,module,hits,runs,samples,share.
 void print_mapping_csv(const mapping& m, std::ostream& out);
 
+/// A function's name for a table: of those that take pages the beginning and the end.
+std::string shortened(const std::string& name);
+
 /// A field of our CSV outputs, quoted where it must be.
 std::string csv_field(const std::string& text);
 

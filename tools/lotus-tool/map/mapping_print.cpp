@@ -14,13 +14,6 @@
 namespace lotus::tool {
 namespace {
 
-/// Names of templates can take pages; their beginning and end tell them apart.
-std::string shortened(const std::string& name) {
-  constexpr std::size_t most = 90;
-  if (name.size() <= most) return name;
-  return name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
-}
-
 std::string short_number(double value) {
   std::array<char, 32> text{};
   const int n = std::snprintf(text.data(), text.size(), "%.6g", value);
@@ -28,6 +21,12 @@ std::string short_number(double value) {
 }
 
 }  // namespace
+
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 90;
+  if (name.size() <= most) return name;
+  return name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
+}
 
 void print_mapping(const mapping& m, std::ostream& out) {
   std::string_view before;

@@ -69,7 +69,16 @@ struct lost_record {
   std::uint64_t id, lost;
 };
 
-void read_record(const perf_event_header& header, std::string_view bytes, samples_file& file) {
+/// Code was mapped, or a process was forked.
+struct map_change {
+  std::uint64_t time_ns;
+  std::uint32_t pid;
+  std::uint32_t parent_pid;  ///< 0: mapped
+  module_map::mapped code;
+};
+
+void read_record(const perf_event_header& header, std::string_view bytes, samples_file& file,
+                 std::vector<map_change>& changes) {
   switch (header.type) {
     case PERF_RECORD_SAMPLE: {
       layout::sample_record r{};
@@ -84,13 +93,18 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
       if (!take(bytes, r) || bytes.size() < sizeof r + sizeof end) return;
       if ((r.protection & PROT_EXEC) == 0) return;
       take(bytes.substr(bytes.size() - sizeof end), end);
-      file.modules.add(r.pid, {r.address, r.address + r.length, r.file_offset, end.time_ns,
-                               text_behind(bytes, sizeof r)});
+      changes.push_back({end.time_ns,
+                         r.pid,
+                         0,
+                         {r.address, r.address + r.length, r.file_offset, end.time_ns,
+                          text_behind(bytes, sizeof r)}});
       return;
     }
     case PERF_RECORD_FORK: {
       fork_record r{};
-      if (take(bytes, r) && r.pid != r.parent_pid) file.modules.forked(r.parent_pid, r.pid);
+      if (take(bytes, r) && r.pid != r.parent_pid) {
+        changes.push_back({r.time_ns, r.pid, r.parent_pid, {}});
+      }
       return;
     }
     case PERF_RECORD_LOST: {
@@ -189,6 +203,7 @@ samples_file read_samples(const std::string& path, diagnostics& said) {
   }
   samples_file file;
   file.interval_ns = head.interval_ns;
+  std::vector<map_change> changes;
   std::string_view rest = std::string_view(text).substr(head.header_bytes);
   while (!rest.empty()) {
     perf_event_header header{};
@@ -196,8 +211,18 @@ samples_file read_samples(const std::string& path, diagnostics& said) {
       said.note(path + ": torn end left out");
       break;
     }
-    read_record(header, rest.substr(0, header.size), file);
+    read_record(header, rest.substr(0, header.size), file, changes);
     rest.remove_prefix(header.size);
+  }
+  // Each processor's records are in order of time, but not those of several.
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const map_change& a, const map_change& b) { return a.time_ns < b.time_ns; });
+  for (map_change& change : changes) {
+    if (change.parent_pid != 0) {
+      file.modules.forked(change.parent_pid, change.pid);
+    } else {
+      file.modules.add(change.pid, std::move(change.code));
+    }
   }
   const auto own = [&file](const sample& s) { return file.own_threads.count(s.tid) != 0; };
   file.samples.erase(std::remove_if(file.samples.begin(), file.samples.end(), own),

@@ -1,0 +1,125 @@
+#include "map/join.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "log_files.hpp"
+#include "map/located_samples.hpp"
+#include "map/samples.hpp"
+#include "names.hpp"
+#include "nesting_order.hpp"
+#include "run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+void count(const located_sample& s, const located_samples& all, joined_op& to) {
+  to.counters[all.events[s.event]] += s.value;
+  if (s.event != 0) return;
+  ++to.samples;
+  ++to.functions[all.functions[s.function]];
+}
+
+/// Goes through one thread's operations and samples in order of time.
+/// @param ops  by start; of two that begin together the longer first.
+template <class OnSample>
+void sweep(const std::vector<operation>& ops, const std::vector<const located_sample*>& samples,
+           OnSample&& on_sample) {
+  std::vector<const operation*> open;
+  std::size_t next = 0;
+  const auto ended = [](const operation& op, std::int64_t now_ns) {
+    return op.start_ns + op.duration_ns <= now_ns;
+  };
+  for (const located_sample* s : samples) {
+    while (next < ops.size() && ops[next].start_ns <= s->time_ns) {
+      while (!open.empty() && ended(*open.back(), ops[next].start_ns)) open.pop_back();
+      open.push_back(&ops[next++]);
+    }
+    while (!open.empty() && ended(*open.back(), s->time_ns)) open.pop_back();
+    on_sample(*s, open.empty() ? nullptr : open.back());
+  }
+}
+
+std::vector<std::string> samples_beside(const std::string& dir) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    if (is_samples_name(entry.path().filename().string())) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::uint64_t joined_run::samples() const noexcept {
+  return std::accumulate(ops.begin(), ops.end(), outside.samples,
+                         [](std::uint64_t sum, const auto& op) { return sum + op.second.samples; });
+}
+
+void join(const run_files& run, const located_samples& samples, joined_run& to, diagnostics& said) {
+  name_table names;
+  std::unordered_map<std::uint64_t, std::vector<operation>> by_thread;
+  scan_run(run, said, [&](std::size_t file, const log_line& line) {
+    by_thread[run.files[file].number].push_back(
+        {line.start_ns, line.duration_ns, names.id(line.name)});
+  });
+  std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
+  for (const located_sample& s : samples.samples) samples_by_thread[s.tid].push_back(&s);
+  for (auto& [tid, own] : samples_by_thread) {
+    std::stable_sort(own.begin(), own.end(),
+                     [](const auto* a, const auto* b) { return a->time_ns < b->time_ns; });
+    std::vector<operation>& ops = by_thread[tid];
+    std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
+      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+    });
+    sweep(ops, own, [&](const located_sample& s, const operation* op) {
+      count(s, samples, op == nullptr ? to.outside : to.ops[names.name(op->name).substr(1)]);
+    });
+  }
+}
+
+int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  joined_run result;
+  std::vector<run_files> runs = find_runs(options.dir, options.prefix, said);
+  if (!options.samples.empty()) {
+    // Thread ids tell which run of several a sample is of; without a choice it would count twice.
+    if (runs.size() > 1) {
+      throw usage_error(options.dir + ": holds several runs; give the folder of one");
+    }
+  }
+  bool any = false;
+  for (const run_files& run : runs) {
+    located_samples samples;
+    const std::vector<std::string> files =
+        options.samples.empty() ? samples_beside(run.dir) : options.samples;
+    for (const std::string& file : files) add_samples(file, samples, said);
+    if (samples.samples.empty()) continue;
+    any = true;
+    join(run, samples, result, said);
+  }
+  if (!any) {
+    throw input_error(options.dir +
+                      ": no samples beside the logs; make them with 'lotus-tool map record', or "
+                      "give perf's with --samples");
+  }
+  print_joined(result, options.print, out);
+  out.flush();
+  if (!out) throw input_error("standard output: cannot be written");
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,50 @@
+// lotus-tool map join: every sample of a real run goes to the operation that was open then.
+#ifndef LOTUS_TOOL_MAP_JOIN_HPP
+#define LOTUS_TOOL_MAP_JOIN_HPP
+
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "log_files.hpp"
+#include "map/build.hpp"
+#include "map/located_samples.hpp"
+
+namespace lotus::tool {
+
+struct map_join_options {
+  std::string dir;
+  std::vector<std::string> samples;  ///< files; empty: those beside the logs
+  std::string prefix = std::string(default_prefix);
+  print_as print = print_as::table;
+  bool quiet = false;
+};
+
+/// What the samples say of one operation, or of what lies outside of any.
+struct joined_op {
+  std::uint64_t samples = 0;  ///< of the first event
+  std::map<std::string, std::uint64_t> functions;
+  std::map<std::string, std::uint64_t> counters;  ///< by event, the sum of its values
+};
+
+struct joined_run {
+  std::map<std::string, joined_op> ops;
+  joined_op outside;
+
+  std::uint64_t samples() const noexcept;
+};
+
+/// Adds a run: a sample belongs to the innermost operation of its thread that holds its time. Batch
+/// records are no operations. Throws input_error.
+void join(const run_files& run, const located_samples& samples, joined_run& to, diagnostics& said);
+
+void print_joined(const joined_run& run, print_as print, std::ostream& out);
+
+int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAP_JOIN_HPP

@@ -1,0 +1,187 @@
+#include "map/located_samples.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "diagnostics.hpp"
+#include "errors.hpp"
+#include "map/child_process.hpp"
+#include "map/function_report.hpp"
+#include "map/samples.hpp"
+#include "map/symbols.hpp"
+#include "map/table_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder for what perf prints, gone at the end.
+class scratch_folder {
+ public:
+  scratch_folder() : path_((fs::temp_directory_path() / "lotus-map-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw input_error(path_ + ": cannot be made");
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string file(const char* name) const { return path_ + '/' + name; }
+
+ private:
+  std::string path_;
+};
+
+void run_perf(const std::vector<std::string>& arguments, const std::string& output) {
+  command what;
+  what.arguments = arguments;
+  what.output = output;
+  const exit_state end = run_command(what);
+  if (end.status != 0) {
+    throw input_error(arguments[0] + ' ' + arguments[1] + ": ended with status " +
+                      std::to_string(end.status));
+  }
+}
+
+/// "4065.297663020" as nanoseconds.
+std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  std::string digits(text.substr(0, dot));
+  std::string fraction(dot == std::string_view::npos ? "" : text.substr(dot + 1));
+  constexpr std::size_t places = 9;
+  fraction.resize(places, '0');
+  digits += fraction;
+  std::int64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc{} || at != end) return std::nullopt;
+  return value;
+}
+
+/// What to add to perf's times to have nanoseconds since the epoch, from the line
+/// "# reference time: … = <epoch> (TOD) = <time> (monotonic)" of its header.
+std::int64_t epoch_offset_ns(const std::string& path, const std::string& header) {
+  constexpr std::string_view start = "# reference time:";
+  text_lines lines(header);
+  for (std::string_view line; lines.next(line);) {
+    if (line.substr(0, start.size()) != start) continue;
+    const std::size_t tod = line.find(" (TOD)");
+    const std::size_t clock = line.find(" (monotonic)");
+    if (tod == std::string_view::npos || clock == std::string_view::npos) break;
+    const std::string_view before_tod = line.substr(0, tod);
+    const std::string_view before_clock = line.substr(0, clock);
+    const auto epoch_ns = seconds_to_ns(before_tod.substr(before_tod.rfind(' ') + 1));
+    const auto clock_ns = seconds_to_ns(before_clock.substr(before_clock.rfind(' ') + 1));
+    if (epoch_ns && clock_ns) return *epoch_ns - *clock_ns;
+  }
+  throw input_error(path +
+                    ": its times cannot be joined with logs; record with "
+                    "perf record -k CLOCK_MONOTONIC");
+}
+
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(end);
+  return word;
+}
+
+/// "pid/tid  4065.357157840:  500000 cpu-clock:u:  7fade0bcc9d4 name with blanks (/path)". False
+/// for other lines: perf's warnings.
+bool read_script_line(std::string_view line, std::int64_t offset_ns, located_samples& to) {
+  const std::string_view ids = next_word(line);
+  const std::size_t slash = ids.find('/');
+  std::string_view time = next_word(line);
+  const std::string_view period = next_word(line);
+  std::string_view event = next_word(line);
+  next_word(line);  // the address
+  const std::size_t module = line.rfind(" (");
+  if (slash == std::string_view::npos || time.empty() || time.back() != ':' || event.empty() ||
+      event.back() != ':' || module == std::string_view::npos || line.back() != ')') {
+    return false;
+  }
+  time.remove_suffix(1);
+  event.remove_suffix(1);
+  const auto time_ns = seconds_to_ns(time);
+  located_sample s;
+  const auto number = [](std::string_view text, auto& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+  };
+  if (!time_ns || !number(ids.substr(slash + 1), s.tid) || !number(period, s.value)) return false;
+  s.time_ns = *time_ns + offset_ns;
+  s.event = to.event_id(event);
+  s.function = to.function_id(function_key(trimmed(line.substr(0, module)),
+                                           line.substr(module + 2, line.size() - module - 3)));
+  to.samples.push_back(s);
+  return true;
+}
+
+void add_perf_data(const std::string& path, located_samples& to) {
+  const scratch_folder scratch;
+  const std::string header = scratch.file("header");
+  const std::string script = scratch.file("script");
+  run_perf({"perf", "report", "--header-only", "-i", path}, header);
+  run_perf({"perf", "script", "-i", path, "-F", "pid,tid,time,period,event,ip,sym,dso", "--ns",
+            "-G", "--no-inline"},
+           script);
+  const std::int64_t offset_ns = epoch_offset_ns(path, read_text(header));
+  std::ifstream in(script);
+  for (std::string line; std::getline(in, line);) read_script_line(line, offset_ns, to);
+}
+
+void add_own_samples(const std::string& path, located_samples& to, diagnostics& said) {
+  const samples_file file = read_samples(path, said);
+  symbol_source symbols(said);
+  const std::uint32_t event = to.event_id("cpu-clock");
+  to.samples.reserve(to.samples.size() + file.samples.size());
+  for (const sample& s : file.samples) {
+    const code_place place = place_of(s, file.modules, symbols);
+    to.samples.push_back({file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
+                          to.function_id(function_key(place.function, place.module)), event});
+  }
+}
+
+}  // namespace
+
+std::uint32_t located_samples::function_id(const std::string& key) {
+  const auto [at, fresh] =
+      known_functions_.try_emplace(key, static_cast<std::uint32_t>(functions.size()));
+  if (fresh) functions.push_back(key);
+  return at->second;
+}
+
+std::uint32_t located_samples::event_id(std::string_view name) {
+  const auto at = std::find(events.begin(), events.end(), name);
+  if (at != events.end()) return static_cast<std::uint32_t>(at - events.begin());
+  events.emplace_back(name);
+  return static_cast<std::uint32_t>(events.size() - 1);
+}
+
+bool is_cpu_time(std::string_view event) noexcept {
+  event = event.substr(0, event.find(':'));
+  return event == "cpu-clock" || event == "task-clock";
+}
+
+void add_samples(const std::string& path, located_samples& to, diagnostics& said) {
+  std::ifstream in(path, std::ios::binary);
+  std::string magic(8, '\0');
+  if (!in.read(magic.data(), static_cast<std::streamsize>(magic.size()))) {
+    throw input_error(path + ": no samples in it");
+  }
+  if (magic == "PERFILE2") return add_perf_data(path, to);
+  add_own_samples(path, to, said);
+}
+
+}  // namespace lotus::tool

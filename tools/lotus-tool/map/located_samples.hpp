@@ -1,0 +1,44 @@
+// Samples of a run with their functions, ready to be joined with its logs.
+#ifndef LOTUS_TOOL_MAP_LOCATED_SAMPLES_HPP
+#define LOTUS_TOOL_MAP_LOCATED_SAMPLES_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnostics.hpp"
+
+namespace lotus::tool {
+
+struct located_sample {
+  std::int64_t time_ns = 0;  ///< since the epoch, as logs have it
+  std::uint64_t value = 0;   ///< of the event: ns of CPU time, cycles, …
+  std::uint32_t tid = 0;
+  std::uint32_t function = 0;  ///< index into functions
+  std::uint32_t event = 0;     ///< index into events
+};
+
+struct located_samples {
+  std::vector<std::string> events;     ///< the first is what samples are counted of
+  std::vector<std::string> functions;  ///< function_key()
+  std::vector<located_sample> samples;
+
+  std::uint32_t function_id(const std::string& key);
+  std::uint32_t event_id(std::string_view name);
+
+ private:
+  std::map<std::string, std::uint32_t> known_functions_;
+};
+
+/// Whether an event measures CPU time in ns: cpu-clock and task-clock.
+bool is_cpu_time(std::string_view event) noexcept;
+
+/// Adds a file of samples: `map record`'s, or perf's with `perf record -k CLOCK_MONOTONIC`, which
+/// the installed perf reads. Throws input_error.
+void add_samples(const std::string& path, located_samples& to, diagnostics& said);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAP_LOCATED_SAMPLES_HPP
