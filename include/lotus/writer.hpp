@@ -82,15 +82,22 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
+/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
+  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
+                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
+  const unsigned guess = (bits * 1233) >> 12;
+  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
+}
+
 /// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  const std::uint64_t digits = eight_digits(value);
-  // The lowest byte that is not '0' is the first digit; the last digit always stands.
-  const auto zeros = static_cast<unsigned>(
-      __builtin_ctzll((digits - 0x30303030'30303030U) | (std::uint64_t{1} << 56)) / 8);
-  const std::uint64_t shifted = digits >> (8 * zeros);
-  std::memcpy(out, &shifted, 8);
-  return out + 8 - zeros;
+  // Counted apart from the digits: where the next line goes need not wait for these.
+  const unsigned count = value == 0 ? 1 : digit_count(value);
+  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
+  std::memcpy(out, &digits, 8);
+  return out + count;
 }
 
 /// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
@@ -137,7 +144,8 @@ class line_formatter {
 
   /// Writes one line; returns its end. `out` has room for max_line_bytes.
   /// @param name  how the line begins, comma included, for an operation; else unused.
-  char* format(const record& r, std::string_view name, char* out) noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
+                                          char* out) noexcept {
     tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
     if (r.tag.kind() == event_kind::operation) {
       copy_short(out, name.data(), name.size());
@@ -178,7 +186,7 @@ class line_formatter {
   }
 
   /// The seconds of one record are nearly always those of the one before.
-  char* put_start(char* out, std::uint64_t ns) noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
