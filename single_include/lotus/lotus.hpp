@@ -984,15 +984,22 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
+/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
+  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
+                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
+  const unsigned guess = (bits * 1233) >> 12;
+  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
+}
+
 /// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  const std::uint64_t digits = eight_digits(value);
-  // The lowest byte that is not '0' is the first digit; the last digit always stands.
-  const auto zeros = static_cast<unsigned>(
-      __builtin_ctzll((digits - 0x30303030'30303030U) | (std::uint64_t{1} << 56)) / 8);
-  const std::uint64_t shifted = digits >> (8 * zeros);
-  std::memcpy(out, &shifted, 8);
-  return out + 8 - zeros;
+  // Counted apart from the digits: where the next line goes need not wait for these.
+  const unsigned count = value == 0 ? 1 : digit_count(value);
+  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
+  std::memcpy(out, &digits, 8);
+  return out + count;
 }
 
 /// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
@@ -1039,7 +1046,8 @@ class line_formatter {
 
   /// Writes one line; returns its end. `out` has room for max_line_bytes.
   /// @param name  how the line begins, comma included, for an operation; else unused.
-  char* format(const record& r, std::string_view name, char* out) noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
+                                          char* out) noexcept {
     tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
     if (r.tag.kind() == event_kind::operation) {
       copy_short(out, name.data(), name.size());
@@ -1080,7 +1088,7 @@ class line_formatter {
   }
 
   /// The seconds of one record are nearly always those of the one before.
-  char* put_start(char* out, std::uint64_t ns) noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
@@ -1703,7 +1711,8 @@ struct sample_record {
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
-  region = 0x4c4f0003
+  region = 0x4c4f0003,
+  own_thread = 0x4c4f0004,
 };
 
 /// One moment on two clocks; logs are in nanoseconds of CLOCK_REALTIME.
@@ -3258,8 +3267,8 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks in `ns` nanoseconds, measured for a millisecond at the first call.
-inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
+/// Hardware ticks a nanosecond, measured for a millisecond at the first call.
+inline double ticks_per_ns() noexcept {
   static const double per_ns = [] {
     const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     const std::uint64_t start = hardware_ticks();
@@ -3267,7 +3276,7 @@ inline std::uint64_t ticks_in(std::uint64_t ns) noexcept {
     while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
     return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
   }();
-  return static_cast<std::uint64_t>(static_cast<double>(ns) * per_ns);
+  return per_ns;
 }
 
 }  // namespace detail
@@ -3289,7 +3298,8 @@ class map_region {
     warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
     passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
     counts_instructions_ = collector_->counts_instructions();
-    interval_ticks_ = detail::ticks_in(collector_->interval_ns());
+    interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
+                                                 detail::ticks_per_ns());
   }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
@@ -3313,8 +3323,11 @@ class map_region {
       if (!counts_instructions_) collector_->resume();
       detail::lotus_map_wait(interval_ticks_);
     }
+    // What reading the clock takes lies outside.
+    const std::uint64_t before = detail::hardware_ticks();
     begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
     begin_ticks_ = detail::now_ticks();
+    begin_ns_ += ns_since(before);
     // callgrind sees every instruction: it is switched last here, and first below.
     if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
   }
@@ -3324,13 +3337,21 @@ class map_region {
     collecting_ = false;
     if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
     const std::uint64_t end_ticks = detail::now_ticks();
-    const std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t end = detail::hardware_ticks();
+    std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+    end_ns -= ns_since(end);
     if (collector_ != nullptr) {
       if (!counts_instructions_) collector_->pause();
       collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
                          static_cast<std::uint64_t>(end_ns));
     }
     if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+  }
+
+  std::int64_t ns_since(std::uint64_t ticks) const noexcept {
+    if (collector_ == nullptr) return 0;  // nobody asks
+    return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
+                                     detail::ticks_per_ns());
   }
 
   /// Tells lotus-tool, where it asks, which operations there are.
