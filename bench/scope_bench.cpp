@@ -132,7 +132,8 @@ class ratio_table : public benchmark::ConsoleReporter {
     for (const Run& run : runs) {
       if (run.run_type != Run::RT_Iteration) continue;
       times_ns_[{run.run_name.function_name, run.threads}].push_back(
-          run.real_accumulated_time / static_cast<double>(run.iterations) * 1e9);
+          run.real_accumulated_time / static_cast<double>(run.iterations) *
+          static_cast<double>(run.threads) * 1e9);
     }
   }
 
