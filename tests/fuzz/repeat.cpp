@@ -1,0 +1,38 @@
+// Without libFuzzer: repeats the inputs of a corpus (inputs that once crashed are in it), each as
+// it is and a number of times with a few bytes changed.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fuzz.hpp"
+
+int main(int argc, char** argv) {
+  constexpr int changed_times = 2000;
+  std::mt19937_64 random(1);
+  std::size_t inputs = 0;
+  for (int i = 1; i < argc; ++i) {
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
+      std::vector<std::uint8_t> bytes(text.begin(), text.end());
+      LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+      for (int n = 0; n < changed_times && !bytes.empty(); ++n) {
+        std::vector<std::uint8_t> changed = bytes;
+        for (std::uint64_t k = random() % 4 + 1; k > 0; --k) {
+          changed[random() % changed.size()] = static_cast<std::uint8_t>(random());
+        }
+        changed.resize(changed.size() - random() % 2 * (random() % changed.size()));
+        LLVMFuzzerTestOneInput(changed.data(), changed.size());
+      }
+      ++inputs;
+    }
+  }
+  std::cout << inputs << " inputs repeated\n";
+  return inputs > 0 ? 0 : 1;
+}
