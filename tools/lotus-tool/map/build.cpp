@@ -60,7 +60,7 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
 
 }  // namespace
 
-void add_reports(const std::string& dir, mapping_builder& to, diagnostics& said) {
+std::size_t add_reports(const std::string& dir, mapping_builder& to, diagnostics& said) {
   const std::vector<fs::directory_entry> entries = entries_of(dir);
   std::size_t reports = add_folder(entries, name_of(dir), to, said);
   for (const fs::directory_entry& entry : entries) {
@@ -72,9 +72,7 @@ void add_reports(const std::string& dir, mapping_builder& to, diagnostics& said)
     if (added == 0) said.note(entry.path().string() + ": no report in it");
     reports += added;
   }
-  if (reports == 0) {
-    throw input_error(dir + ": no report in it; expected a folder per operation, a report per run");
-  }
+  return reports;
 }
 
 void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
@@ -100,7 +98,12 @@ void hand_over(const mapping& m, const std::string& output, print_as print, std:
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err) {
   diagnostics said(err, options.quiet);
   mapping_builder builder;
-  for (const std::string& dir : options.dirs) add_reports(dir, builder, said);
+  for (const std::string& dir : options.dirs) {
+    if (add_reports(dir, builder, said) == 0) {
+      throw input_error(dir +
+                        ": no report in it; expected a folder per operation, a report per run");
+    }
+  }
   hand_over(builder.build(options.rule), options.output, options.print, out);
   return exit_fine;
 }

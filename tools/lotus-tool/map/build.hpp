@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_MAP_BUILD_HPP
 #define LOTUS_TOOL_MAP_BUILD_HPP
 
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ struct map_build_options {
 
 /// Adds every report in `dir`. Reports that lie in `dir` itself are runs of the operation which
 /// bears its name, those in a folder below it of the operation which bears that folder's;
-/// reports that name their operation themselves are believed. Throws input_error.
-void add_reports(const std::string& dir, mapping_builder& to, diagnostics& said);
+/// reports that name their operation themselves are believed. Returns how many reports there were.
+/// Throws input_error.
+std::size_t add_reports(const std::string& dir, mapping_builder& to, diagnostics& said);
 
 /// Writes and prints a mapping as asked. Throws input_error when it is empty.
 void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out);

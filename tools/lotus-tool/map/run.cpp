@@ -67,6 +67,10 @@ std::string folder_name(const std::string& op) {
   return name;
 }
 
+bool wanted(const std::string& op, const std::vector<std::string>& ops) {
+  return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
 /// Plans and makes all launches.
 class launches {
  public:
@@ -83,13 +87,12 @@ class launches {
   }
 
   void all() {
+    const std::vector<std::string> ops = operations();
     if (!kind_.one_op_a_launch) {
       const std::string op = options_.ops.size() == 1 ? options_.ops[0] : "";
       for (std::uint64_t run = 1; run <= runs_; ++run) one(op, run, folder_);
       return;
     }
-    std::vector<std::string> ops = options_.ops;
-    if (ops.empty()) ops = regions();
     for (const std::string& op : ops) {
       for (std::uint64_t run = 1; run <= runs_; ++run) {
         one(op, run, folder_ + '/' + folder_name(op));
@@ -100,10 +103,19 @@ class launches {
   const std::string& folder() const noexcept { return folder_; }
 
  private:
-  std::vector<std::string> regions() {
+  /// Those to be collected, of those that there are. Without a choice, and where one launch shows
+  /// them all, nobody needs to know.
+  std::vector<std::string> operations() {
+    if (options_.ops.empty() && !kind_.one_op_a_launch) return {};
     const std::string place = folder_ + "/.regions";
     make_folder(place);
-    return runner_.regions(options_.program, place);
+    const std::vector<std::string> there = runner_.regions(options_.program, place);
+    for (const std::string& op : options_.ops) {
+      if (std::find(there.begin(), there.end(), op) == there.end()) {
+        throw input_error(options_.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
+      }
+    }
+    return options_.ops.empty() ? there : options_.ops;
   }
 
   /// Raw data of a launch that makes a report of its own lie in a hidden folder beside it.
@@ -159,19 +171,13 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     launches work(options, kind, err);
     work.all();
     mapping_builder builder;
-    add_reports(work.folder(), builder, said);
-    mapping result = builder.build(options.rule);
-    if (!options.ops.empty()) {
-      for (auto at = result.ops.begin(); at != result.ops.end();) {
-        const bool wanted =
-            std::find(options.ops.begin(), options.ops.end(), at->first) != options.ops.end();
-        at = wanted ? std::next(at) : result.ops.erase(at);
-      }
+    if (add_reports(work.folder(), builder, said) == 0) {
+      throw input_error(options.program[0] +
+                        ": nothing was collected; it must run through a LOTUS_MAP_REGION");
     }
-    for (const std::string& op : options.ops) {
-      if (result.ops.count(op) == 0) {
-        throw input_error(options.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
-      }
+    mapping result = builder.build(options.rule);
+    for (auto at = result.ops.begin(); at != result.ops.end();) {
+      at = wanted(at->first, options.ops) ? std::next(at) : result.ops.erase(at);
     }
     said.note("the raw reports are in " + work.folder());
     hand_over(result, options.output, options.print, out);

@@ -1,0 +1,136 @@
+// lotus-tool map record and map join.
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "map/join.hpp"
+#include "map_test.hpp"
+#include "tool_test.hpp"
+
+using namespace lotus::map_test;
+using namespace lotus::tool_test;
+
+namespace {
+
+int samples_files(const temp_dir& dir) {
+  int count = 0;
+  for (const std::string& name : dir.names()) {
+    if (name.rfind(".lotus_samples_", 0) == 0) {
+      ++count;
+      CHECK_FALSE(contains(name, "_pid_"));
+      CHECK_FALSE(contains(name, ".json"));
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a sample goes to the innermost operation of its thread, to the nanosecond") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5",
+           "SCrop,1100,100\nSFlip,1200,100\nSTransform,1100,300\nSBatchPreprocessed_0,1000,1000\n");
+  located_samples samples;
+  const std::uint32_t event = samples.event_id("cpu-clock");
+  const std::uint32_t misses = samples.event_id("cache-misses");
+  const std::uint32_t f = samples.function_id("f|a");
+  const auto at = [&](std::int64_t time_ns, std::uint32_t tid, std::uint32_t what) {
+    samples.samples.push_back({time_ns, 10, tid, f, what});
+  };
+  for (const std::int64_t time_ns : {1399, 1100, 1199, 1200, 1299, 1300, 1099, 1400}) {
+    at(time_ns, 5, event);
+  }
+  at(1150, 6, event);  // a thread without a log
+  at(1150, 5, misses);
+  std::ostringstream err;
+  diagnostics said(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
+  CHECK(result.ops["Crop"].samples == 2);
+  CHECK(result.ops["Flip"].samples == 2);
+  CHECK(result.ops["Transform"].samples == 2);
+  CHECK(result.outside.samples == 3);
+  CHECK(result.ops["Crop"].counters["cache-misses"] == 10);
+  CHECK(result.ops["Crop"].counters["cpu-clock"] == 20);
+  CHECK(result.ops["Crop"].functions.at("f|a") == 2);
+  CHECK(result.samples() == 9);
+}
+
+TEST_CASE("a real run: all processes are sampled, joined with their logs") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const result recorded = execute(
+      {LOTUS_TOOL_PROGRAM, "map", "record", "--rate", "2000", "--", LOTUS_MAP_PROBE, "fork", "300"},
+      {{"LOTUS_LOG_FILE", dir.path() + "/lotustrace_log"}});
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  CHECK(recorded.out.empty());
+  CHECK(samples_files(dir) == 1);
+  const result joined = run({"map", "join", dir.path(), "--json"});
+  INFO(joined.err);
+  REQUIRE(joined.status == 0);
+  const auto json = parse_json(joined.out);
+  const auto& beta = json["ops"]["Beta"];
+  CHECK(beta["samples"].GetUint64() > 20);
+  CHECK(beta["cpu_ns"].GetUint64() == beta["samples"].GetUint64() * 500000);
+  const std::string top = beta["functions"].MemberBegin()->name.GetString();
+  CHECK(top == "(anonymous namespace)::hot_beta|lotus_map_probe");
+  CHECK_FALSE(beta["functions"].HasMember("(anonymous namespace)::hot_gamma|lotus_map_probe"));
+  double shares = json["outside"]["share"].GetDouble();
+  for (const auto& op : json["ops"].GetObject()) shares += op.value["share"].GetDouble();
+  CHECK(shares == Approx(1));
+  CHECK(contains(run({"map", "join", dir.path()}).out, "hot_gamma|lotus_map_probe"));
+  CHECK(contains(run({"map", "join", dir.path(), "--csv"}).out, "hot_gamma,lotus_map_probe,"));
+}
+
+TEST_CASE("output and exit status of the program are passed through") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const result r = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--samples",
+                            dir.path() + "/samples", "--", LOTUS_MAP_PROBE, "exit", "42"});
+  CHECK(r.status == 42);
+  CHECK(r.out == "said on stdout\n");
+  CHECK(contains(r.err, "has recorded nothing"));
+  const result killed = execute({LOTUS_TOOL_PROGRAM, "map", "record", "-q", "--samples",
+                                 dir.path() + "/samples", "--", "sh", "-c", "kill -9 $$"});
+  CHECK(killed.status == 128 + 9);
+  const result missing = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--", "/no/such"});
+  CHECK(missing.status == 1);
+  CHECK(missing.err == "lotus-tool: /no/such: cannot be run: No such file or directory\n");
+}
+
+TEST_CASE("perf's samples are joined by thread and time") {
+  if (!sampling_allowed() || !installed("perf")) return;
+  const temp_dir dir;
+  const std::string data = dir.path() + "/perf.data";
+  REQUIRE(execute({"perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-e", "cpu-clock:u", "-F",
+                   "2000", "-o", data, "--", LOTUS_MAP_PROBE, "fork", "200"},
+                  {{"LOTUS_LOG_FILE", dir.path() + "/run/lotustrace_log"}})
+              .status == 0);
+  const result joined = run({"map", "join", dir.path() + "/run", "--samples", data, "--json"});
+  INFO(joined.err);
+  REQUIRE(joined.status == 0);
+  const auto json = parse_json(joined.out);
+  const auto& functions = json["ops"]["Beta"]["functions"];
+  CHECK(contains(functions.MemberBegin()->name.GetString(), "hot_beta|lotus_map_probe"));
+  CHECK(json["ops"]["Beta"]["cpu_ns"].GetUint64() > 20'000'000);
+  const std::string other = dir.path() + "/other.data";
+  REQUIRE(execute({"perf", "record", "-q", "-e", "cpu-clock:u", "-o", other, "--", LOTUS_MAP_PROBE,
+                   "fork", "50"})
+              .status == 0);
+  const result wrong = run({"map", "join", dir.path() + "/run", "--samples", other});
+  CHECK(wrong.status == 1);
+  CHECK(contains(wrong.err, "perf record -k CLOCK_MONOTONIC"));
+}
+
+TEST_CASE("a run without samples is bad input") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
+  const result r = run({"map", "join", dir.path()});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "no samples beside the logs"));
+}

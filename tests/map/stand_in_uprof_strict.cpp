@@ -1,0 +1,24 @@
+// Plays uProf 5.1's controller library, which has both groups: they must not be mixed.
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+bool note(const char* what) {
+  const char* path = std::getenv("STAND_IN_LOG");
+  std::FILE* file = path != nullptr ? std::fopen(path, "a") : nullptr;
+  if (file == nullptr) return false;
+  std::fprintf(file, "%s\n", what);
+  std::fclose(file);
+  return true;
+}
+}  // namespace
+
+#define EXPORTED(name, what) \
+  extern "C" bool name();    \
+  extern "C" bool name() {   \
+    return note(what);       \
+  }
+EXPORTED(amdProfileStrictResumeImpl, "strict resume")
+EXPORTED(amdProfileStrictPauseImpl, "strict pause")
+EXPORTED(amdProfileResumeImpl, "resume")
+EXPORTED(amdProfilePauseImpl, "pause")
