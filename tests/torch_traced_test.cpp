@@ -144,7 +144,8 @@ TEST_CASE("a name of one's own goes to transforms, collations and datasets") {
   const std::string name = "Read" + std::to_string(7);
   auto dataset =
       traced(name, numbers{9})
-          .map(traced("Join", Collate<int, std::vector<example>>{[](std::vector<example> batch) {
+          .map(traced("Join",
+                      Collate<int, std::vector<example>>{[](const std::vector<example>& batch) {
                         return static_cast<int>(batch.size());
                       }}));
   CHECK(dataset.get_batch(three_indices) == 3);

@@ -33,7 +33,7 @@ void train(Loader& loader, const torch::nn::Module& model, const Loss& loss_of,
       optimizer.step();
       last_loss = loss.template item<float>();
     }
-    std::cout << "epoch " << epoch << ": loss " << last_loss << "\n";
+    if (chosen.model_width > 0) std::cout << "epoch " << epoch << ": loss " << last_loss << "\n";
   }
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   std::cout << std::fixed << std::setprecision(1) << batches << " batches of " << chosen.batch_size

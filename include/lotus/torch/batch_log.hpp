@@ -70,7 +70,7 @@ class consumer_log {
   }
 
   /// The batch that was waited for is here.
-  void end_wait(std::size_t batch) noexcept {
+  void end_wait(std::size_t batch) const noexcept {
     if (wait_begin_ticks_ == 0 || !lotus::detail::is_recording()) return;
     lotus::detail::push(wait_begin_ticks_, lotus::detail::now_ticks(),
                         batch_tag(lotus::detail::event_kind::batch_wait, batch));

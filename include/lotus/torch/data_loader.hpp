@@ -44,7 +44,7 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
   using dataset_type = numbered_dataset<Dataset, Request>;
 
   logging_loader(::torch::data::DataLoaderOptions options, bool every_request_yields)
-      : base{std::move(options)}, log_{every_request_yields} {}
+      : base{options}, log_{every_request_yields} {}
 
   consumer_log* log_of_inline_making() noexcept {
     return this->options_.workers == 0 ? &log_ : nullptr;
@@ -83,7 +83,7 @@ class stateless_data_loader final
  public:
   /// @param dataset  each worker gets a copy.
   stateless_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options)
-      : base{std::move(options), true}, sampler_{std::move(sampler)} {
+      : base{options, true}, sampler_{std::move(sampler)} {
     dataset_type source{std::move(dataset), this->log_of_inline_making()};
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
       this->workers_.emplace_back([this, source]() mutable { this->worker_thread(source); });
@@ -122,7 +122,7 @@ class stateful_data_loader final
  public:
   /// @param dataset  shared by all workers.
   stateful_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options)
-      : base{std::move(options), false} {
+      : base{options, false} {
     this->main_thread_dataset_ =
         std::make_unique<dataset_type>(std::move(dataset), this->log_of_inline_making());
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
@@ -149,8 +149,8 @@ class stateful_data_loader final
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
 make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {
-  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
-      std::move(dataset), std::move(sampler), std::move(options));
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(std::move(dataset),
+                                                                   std::move(sampler), options);
 }
 
 /// The same with a sampler made for the size of the dataset, which it must know.
@@ -161,15 +161,15 @@ make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {})
   const auto size = dataset.size();
   TORCH_CHECK(size.has_value(), "The dataset must know its size for a sampler to be made for it");
   // Not by a call of the other overload: torch::data has one that would match as well.
-  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
-      std::move(dataset), Sampler(*size), std::move(options));
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(std::move(dataset),
+                                                                   Sampler(*size), options);
 }
 
 /// The same for a stateful dataset. Requests that find it at its end are not logged.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
-  return std::make_unique<stateful_data_loader<Dataset>>(std::move(dataset), std::move(options));
+  return std::make_unique<stateful_data_loader<Dataset>>(std::move(dataset), options);
 }
 
 }  // namespace torch
