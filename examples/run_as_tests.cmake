@@ -25,6 +25,7 @@ if(TARGET example_imagenet_pipeline)
   lotus_example_test(imagenet_processes ${pipeline} --workers 3 --worker-kind process)
   lotus_example_test(imagenet_no_workers ${pipeline} --workers 0)
   lotus_example_test(imagenet_not_recorded ${pipeline} --log-file none)
+  lotus_example_test(map_imagenet_ops example_map_imagenet_ops)
   lotus_example_test(imagenet_help example_imagenet_pipeline --help)
   # Only one makes the images that all read.
   set_tests_properties(example_imagenet_threads PROPERTIES FIXTURES_SETUP lotus_example_images)

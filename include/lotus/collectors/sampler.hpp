@@ -132,7 +132,7 @@ class sampler {
     perf_event_attr attr = attribute();
     attr.inherit = 0;
     for_each_thread([&](pid_t tid) {
-      if (tid == gettid() || tid == drain_tid_ || events_ == most_events) return;
+      if (tid == gettid() || events_ == most_events || is_own_thread(tid)) return;
       const int fd = open_event(attr, tid, -1);
       if (fd >= 0) add(fd);
     });
@@ -141,17 +141,20 @@ class sampler {
   /// The session's drain thread may have been started later, and so be sampled.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
-      char path[64];
-      char name[32] = {};
-      std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-      const int fd = open(path, O_RDONLY | O_CLOEXEC);
-      if (fd < 0) return;
-      const ssize_t got = read(fd, name, sizeof(name) - 1);
-      close(fd);
-      if (got > 0 && std::strncmp(name, "lotus-", 6) == 0) {
-        file_.own_thread(static_cast<std::uint32_t>(tid));
-      }
+      if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
     });
+  }
+
+  /// By its name: "lotus-…".
+  static bool is_own_thread(pid_t tid) noexcept {
+    char path[64];
+    char name[32] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const ssize_t got = read(fd, name, sizeof(name) - 1);
+    close(fd);
+    return got > 0 && std::strncmp(name, "lotus-", 6) == 0;
   }
 
   template <class Each>

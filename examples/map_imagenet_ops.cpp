@@ -1,0 +1,85 @@
+// The six operations of the ImageNet pipeline, each in a LOTUS_MAP_REGION, so that lotus-tool finds
+// the C and C++ functions behind them:
+//
+//   lotus-tool map run -- ./map_imagenet_ops photo.jpg
+//
+// Without a file it draws one. Run on its own it does everything once and nothing is collected.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <lotus/lotus.hpp>
+#include <utility>
+#include <vector>
+
+#include "imagenet/drawing.hpp"
+#include "imagenet/image.hpp"
+#include "imagenet/jpeg.hpp"
+#include "imagenet/random_source.hpp"
+#include "imagenet/transforms.hpp"
+
+namespace {
+
+constexpr std::size_t batch_images = 128;
+constexpr int jpeg_quality = 90;
+constexpr std::size_t most_passes = 16;  // warm-up included
+
+std::vector<std::uint8_t> jpeg_to_read(int argc, char** argv) {
+  if (argc > 1) return imagenet::read_file(argv[1]);
+  constexpr double imagenet_mean_bytes = 111e3;
+  return imagenet::encode_jpeg(imagenet::draw_picture(1, 0, imagenet_mean_bytes), jpeg_quality);
+}
+
+void run_operations(const std::vector<std::uint8_t>& jpeg) {
+  imagenet::image loaded;
+  LOTUS_MAP_REGION("Loader", jpeg, loaded) {
+    loaded = imagenet::decode_jpeg(jpeg);
+  }
+
+  // The crop uses its sample up; copying one inside of the region would be seen there.
+  std::vector<imagenet::sample> samples(most_passes, {loaded, imagenet::random_source{7}});
+  const imagenet::RandomResizedCrop crop{imagenet::crop_px};
+  imagenet::sample cropped;
+  LOTUS_MAP_REGION("RandomResizedCrop", samples, cropped) {
+    cropped = crop(std::move(samples.back()));
+    samples.pop_back();
+  }
+
+  const imagenet::RandomHorizontalFlip flip{1.0};
+  LOTUS_MAP_REGION("RandomHorizontalFlip", cropped) {
+    flip(cropped);
+  }
+
+  const imagenet::ToTensor to_tensor;
+  imagenet::tensor floats;
+  LOTUS_MAP_REGION("ToTensor", cropped, floats) {
+    floats = to_tensor(cropped);
+  }
+
+  const imagenet::Normalize normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+  LOTUS_MAP_REGION("Normalize", floats) {
+    normalize(floats);
+  }
+
+  const std::vector<imagenet::tensor> images(batch_images, floats);
+  std::vector<float> batch(batch_images * floats.values.size());
+  LOTUS_MAP_REGION("Collation", images, batch) {
+    float* to = batch.data();
+    for (const imagenet::tensor& one : images) {
+      to = std::copy(one.values.begin(), one.values.end(), to);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run_operations(jpeg_to_read(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << (argc > 1 ? argv[1] : "map_imagenet_ops") << ": " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}
