@@ -145,7 +145,7 @@ class measurement {
                              dir_));
       return std::stod(rows.at(0).at(0));
     };
-    // In turns, and the fastest of each: what else runs on the machine hits both.
+    // CPU time, in turns, and the least of each: what else runs on the machine hits both.
     double plain = 1e9, sampled = 1e9;
     for (int i = 0; i < 7; ++i) {
       plain = std::min(plain, seconds(""));
