@@ -86,7 +86,8 @@ file(GLOB_RECURSE headers RELATIVE "${INCLUDE_DIR}" "${INCLUDE_DIR}/lotus/*.hpp"
 list(REMOVE_ITEM headers ${reached})
 list(FILTER headers EXCLUDE REGEX "${lotus_opt_in_headers}")
 if(headers)
-  message(FATAL_ERROR "not reached from lotus/lotus.hpp: ${headers}")
+  message(FATAL_ERROR "not reached from lotus/lotus.hpp: ${headers}\n"
+                      "Include it there, or name it in tools/cmake/opt_in_headers.cmake.")
 endif()
 
 file(READ "${source_dir}/LICENSE" licence)
