@@ -2298,7 +2298,7 @@ class sampler {
     perf_event_attr attr = attribute();
     attr.inherit = 0;
     for_each_thread([&](pid_t tid) {
-      if (tid == gettid() || tid == drain_tid_ || events_ == most_events) return;
+      if (tid == gettid() || events_ == most_events || is_own_thread(tid)) return;
       const int fd = open_event(attr, tid, -1);
       if (fd >= 0) add(fd);
     });
@@ -2307,17 +2307,20 @@ class sampler {
   /// The session's drain thread may have been started later, and so be sampled.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
-      char path[64];
-      char name[32] = {};
-      std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-      const int fd = open(path, O_RDONLY | O_CLOEXEC);
-      if (fd < 0) return;
-      const ssize_t got = read(fd, name, sizeof(name) - 1);
-      close(fd);
-      if (got > 0 && std::strncmp(name, "lotus-", 6) == 0) {
-        file_.own_thread(static_cast<std::uint32_t>(tid));
-      }
+      if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
     });
+  }
+
+  /// By its name: "lotus-…".
+  static bool is_own_thread(pid_t tid) noexcept {
+    char path[64];
+    char name[32] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const ssize_t got = read(fd, name, sizeof(name) - 1);
+    close(fd);
+    return got > 0 && std::strncmp(name, "lotus-", 6) == 0;
   }
 
   template <class Each>
@@ -4745,7 +4748,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   void push_slow(producer& p, const record& r) noexcept {
     // A limit other than 0 means a ring that is merely full.
     const bool full = p.limit.load(std::memory_order_relaxed) != 0;
-    if (full && when_full_ == full_ring::drop) return drop(p);
+    if (full && drops_when_full()) return drop(p);
     const signals_blocked quiet;
     const locked guard{p.guard};
     if (!is_on()) return;
@@ -4814,8 +4817,9 @@ class LOTUS_DETAIL_PER_MODULE session {
     messages_.use(chosen.on_message);
     clock_.begin();
     if (storage_.open(chosen) != 0) return false;
-    when_full_ = chosen.when_full;
-    drain_interval_ms_ = chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1;
+    when_full_.store(chosen.when_full, std::memory_order_relaxed);
+    drain_interval_ms_.store(chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1,
+                             std::memory_order_relaxed);
     pause_ms_.store(5, std::memory_order_relaxed);  // the clock's rate wants an early tie
     dropped_at_start_ = dropped();
     write_through_.store(false, std::memory_order_relaxed);
@@ -4866,6 +4870,10 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   // --- producers; caller holds the guard
 
+  bool drops_when_full() const noexcept {
+    return when_full_.load(std::memory_order_relaxed) == full_ring::drop;
+  }
+
   static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
 
   bool attach(producer& p) noexcept {
@@ -4892,7 +4900,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   /// Room in a full ring.
   bool make_room(producer& p) noexcept {
-    if (when_full_ == full_ring::drop) return false;
+    if (drops_when_full()) return false;
     p.drained_itself.store(true, std::memory_order_relaxed);
     if (drain(p) == 0) return true;
     if (!storage_.set_aside(p)) return false;
@@ -4910,7 +4918,8 @@ class LOTUS_DETAIL_PER_MODULE session {
       if (p.attached) drain(p);
     });
     const std::uint32_t due_ms = pause_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t pause_ms = due_ms < drain_interval_ms_ ? due_ms : drain_interval_ms_;
+    const std::uint32_t most_ms = drain_interval_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t pause_ms = due_ms < most_ms ? due_ms : most_ms;
     pause_ms_.store(pause_ms * 4, std::memory_order_relaxed);
     return pause_ms;
   }
@@ -4976,8 +4985,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool started_by_environment_ = false;
   std::atomic<bool> recording_{false};
   std::atomic<bool> write_through_{false};
-  full_ring when_full_ = full_ring::drain;
-  std::uint32_t drain_interval_ms_ = 0;
+  std::atomic<full_ring> when_full_{full_ring::drain};
+  std::atomic<std::uint32_t> drain_interval_ms_{0};
   std::atomic<std::uint32_t> pause_ms_{0};
   std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are others now
   std::uint64_t dropped_at_start_ = 0;
