@@ -37,7 +37,7 @@ class perf_control {
     const std::string_view given = text != nullptr ? text : "";
     const std::size_t colon = given.find(':');
     const std::size_t comma = given.find(',');
-    if (colon == given.npos || comma == given.npos || comma < colon) {
+    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
       collector_say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
                     perf_control_variable);
       return false;
@@ -89,13 +89,13 @@ class perf_control {
     std::memcpy(path, text.data(), text.size());
     path[text.size()] = '\0';
     return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-                : fcntl(std::atoi(path), F_DUPFD_CLOEXEC, 3);
+                : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
   }
 
   static std::int64_t wait_ms() noexcept {
     const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-    const int given = text != nullptr ? std::atoi(text) : 0;
-    return given > 0 ? given : 2000;
+    const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+    return given > 0 && given < 3'600'000 ? static_cast<int>(given) : 2000;
   }
 
   int control_ = -1;

@@ -83,7 +83,7 @@ class perf_ring {
     std::uint64_t at = control_->data_tail;
     while (at != head) {
       const std::size_t offset = at % bytes_;
-      const std::size_t rest = static_cast<std::size_t>(head - at);
+      const auto rest = static_cast<std::size_t>(head - at);
       const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
       sink(data_ + offset, piece);
       at += piece;

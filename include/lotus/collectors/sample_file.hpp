@@ -36,8 +36,7 @@ void for_each_mapping(Each&& each) noexcept {
     held += static_cast<std::size_t>(got);
     std::size_t at = 0;
     while (const void* end = std::memchr(text + at, '\n', held - at)) {
-      const std::size_t length =
-          static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
@@ -50,7 +49,7 @@ void for_each_mapping(Each&& each) noexcept {
 /// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
-  return slash == line.npos ? std::string_view{} : line.substr(slash);
+  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
 }
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
@@ -115,6 +114,7 @@ class sample_file {
       char mode[8] = {};
       char head[64] = {};
       std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
       if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
       std::string_view path = mapped_path(line);
       if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
@@ -180,7 +180,7 @@ class sample_file {
     for_each_mapping([&](std::string_view line) {
       const std::string_view mapped = mapped_path(line);
       const std::size_t at = mapped.find(wanted);
-      if (at == mapped.npos || at + 1 >= room) return false;
+      if (at == std::string_view::npos || at + 1 >= room) return false;
       std::memcpy(path, mapped.data(), at + 1);
       length = at + 1;
       return true;

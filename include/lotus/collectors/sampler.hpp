@@ -49,7 +49,7 @@ inline void say_sampling_forbidden(int error) noexcept {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    static sampler* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
+    static auto* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
     return *the_sampler;
   }
 
@@ -162,7 +162,7 @@ class sampler {
     DIR* tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return;
     while (const dirent* entry = readdir(tasks)) {
-      const auto tid = static_cast<pid_t>(std::atoi(entry->d_name));
+      const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
       if (tid > 0) each(tid);
     }
     closedir(tasks);
