@@ -1561,7 +1561,7 @@ class perf_control {
     const std::string_view given = text != nullptr ? text : "";
     const std::size_t colon = given.find(':');
     const std::size_t comma = given.find(',');
-    if (colon == given.npos || comma == given.npos || comma < colon) {
+    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
       collector_say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
                     perf_control_variable);
       return false;
@@ -1613,13 +1613,13 @@ class perf_control {
     std::memcpy(path, text.data(), text.size());
     path[text.size()] = '\0';
     return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-                : fcntl(std::atoi(path), F_DUPFD_CLOEXEC, 3);
+                : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
   }
 
   static std::int64_t wait_ms() noexcept {
     const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-    const int given = text != nullptr ? std::atoi(text) : 0;
-    return given > 0 ? given : 2000;
+    const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+    return given > 0 && given < 3'600'000 ? static_cast<int>(given) : 2000;
   }
 
   int control_ = -1;
@@ -1826,7 +1826,7 @@ class perf_ring {
     std::uint64_t at = control_->data_tail;
     while (at != head) {
       const std::size_t offset = at % bytes_;
-      const std::size_t rest = static_cast<std::size_t>(head - at);
+      const auto rest = static_cast<std::size_t>(head - at);
       const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
       sink(data_ + offset, piece);
       at += piece;
@@ -2033,8 +2033,7 @@ void for_each_mapping(Each&& each) noexcept {
     held += static_cast<std::size_t>(got);
     std::size_t at = 0;
     while (const void* end = std::memchr(text + at, '\n', held - at)) {
-      const std::size_t length =
-          static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
@@ -2047,7 +2046,7 @@ void for_each_mapping(Each&& each) noexcept {
 /// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
-  return slash == line.npos ? std::string_view{} : line.substr(slash);
+  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
 }
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
@@ -2112,6 +2111,7 @@ class sample_file {
       char mode[8] = {};
       char head[64] = {};
       std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
+      // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
       if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
       std::string_view path = mapped_path(line);
       if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
@@ -2177,7 +2177,7 @@ class sample_file {
     for_each_mapping([&](std::string_view line) {
       const std::string_view mapped = mapped_path(line);
       const std::size_t at = mapped.find(wanted);
-      if (at == mapped.npos || at + 1 >= room) return false;
+      if (at == std::string_view::npos || at + 1 >= room) return false;
       std::memcpy(path, mapped.data(), at + 1);
       length = at + 1;
       return true;
@@ -2215,7 +2215,7 @@ inline void say_sampling_forbidden(int error) noexcept {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    static sampler* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
+    static auto* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
     return *the_sampler;
   }
 
@@ -2328,7 +2328,7 @@ class sampler {
     DIR* tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return;
     while (const dirent* entry = readdir(tasks)) {
-      const auto tid = static_cast<pid_t>(std::atoi(entry->d_name));
+      const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
       if (tid > 0) each(tid);
     }
     closedir(tasks);
