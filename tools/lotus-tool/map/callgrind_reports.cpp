@@ -44,7 +44,7 @@ const std::string& compressed_name(std::map<std::string, std::string>& known,
 /// Reads the lines of one callgrind.out file.
 class profile_reader {
  public:
-  profile_reader(const std::string& path, std::string_view text) : path_(path), lines_(text) {}
+  profile_reader(std::string path, std::string_view text) : path_(std::move(path)), lines_(text) {}
 
   std::vector<callgrind_profile> all() {
     std::string_view line;

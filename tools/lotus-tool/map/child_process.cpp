@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -70,6 +71,7 @@ void pass_on(int signal, siginfo_t* from, void* /*context*/) {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> list;
+  list.reserve(texts.size() + 1);
   for (std::string& text : texts) list.push_back(text.data());
   list.push_back(nullptr);
   return list;
@@ -81,10 +83,9 @@ std::vector<std::string> environment_with(
   std::vector<std::string> result;
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string entry = *at;
-    bool replaced = false;
-    for (const auto& [name, value] : added) {
-      replaced |= entry.compare(0, name.size() + 1, name + '=') == 0;
-    }
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool replaced =
+        std::any_of(added.begin(), added.end(), [&name](const auto& a) { return a.first == name; });
     if (!replaced) result.push_back(entry);
   }
   for (const auto& [name, value] : added) result.push_back(name + '=' + value);
@@ -205,7 +206,7 @@ void end_by_signal(int signal) {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   ::sigaction(signal, &usual, nullptr);
-  ::raise(signal);
+  static_cast<void>(::raise(signal));
   std::_Exit(128 + signal);  // NOLINT: blocked by whoever started us
 }
 

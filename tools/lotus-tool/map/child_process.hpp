@@ -57,7 +57,7 @@ class child_process {
   exit_state state() const noexcept { return state_; }
 
  private:
-  void forward_signals(bool begin);
+  static void forward_signals(bool begin);
 
   command what_;
   pid_t pid_ = -1;
