@@ -1,6 +1,7 @@
 #include "cli.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <new>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "colours.hpp"
 #include "compare.hpp"
@@ -255,11 +257,11 @@ int report(std::ostream& err, const char* what, int status) {
 }
 
 bool is_quiet(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
+  return std::any_of(commands.begin(), commands.end(), [](const CLI::App* command) {
     const CLI::Option* const quiet = command->get_option_no_throw("--quiet");
-    if (quiet != nullptr && quiet->count() > 0) return true;
-  }
-  return false;
+    return quiet != nullptr && quiet->count() > 0;
+  });
 }
 
 }  // namespace

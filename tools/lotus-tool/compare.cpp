@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -87,6 +88,7 @@ std::vector<row> compare_all(pooled& before, pooled& after) {
     if (before.ops.count(name) == 0) names.push_back(name);
   }
   std::vector<row> rows;
+  rows.reserve(names.size() + std::size(all_quantities));
   for (const std::string& name : names) {
     rows.push_back(compare_values("op", name, before.ops[name], after.ops[name]));
   }
@@ -130,20 +132,20 @@ void print_json(const compare_options& options, const std::vector<row>& rows, st
   const auto number = [](std::optional<double> value) {
     return value ? json_number(*value) : std::string("null");
   };
-  out << "{\"before\":" << json_string(options.before)
-      << ",\"after\":" << json_string(options.after) << ",\"rows\":[";
+  out << R"({"before":)" << json_string(options.before) << R"(,"after":)"
+      << json_string(options.after) << R"(,"rows":[)";
   std::string_view separator = "\n";
   std::string slower;
   for (const row& r : rows) {
-    out << separator << "{\"kind\":\"" << r.kind << "\",\"name\":" << json_string(r.name)
-        << ",\"before\":{\"count\":" << r.count_before << ",\"mean_ns\":" << number(r.before_ns)
-        << "},\"after\":{\"count\":" << r.count_after << ",\"mean_ns\":" << number(r.after_ns)
-        << "},\"change\":";
+    out << separator << R"({"kind":")" << r.kind << R"(","name":)" << json_string(r.name)
+        << R"(,"before":{"count":)" << r.count_before << R"(,"mean_ns":)" << number(r.before_ns)
+        << R"(},"after":{"count":)" << r.count_after << R"(,"mean_ns":)" << number(r.after_ns)
+        << R"(},"change":)";
     if (r.changed) {
-      out << json_number(r.changed->value) << ",\"low\":" << json_number(r.changed->low)
-          << ",\"high\":" << json_number(r.changed->high) << '}';
+      out << json_number(r.changed->value) << R"(,"low":)" << json_number(r.changed->low)
+          << R"(,"high":)" << json_number(r.changed->high) << '}';
     } else {
-      out << "null,\"low\":null,\"high\":null}";
+      out << R"(null,"low":null,"high":null})";
     }
     separator = ",\n";
     if (options.fail_above && is_slower(r, *options.fail_above)) {

@@ -26,7 +26,7 @@ class compat_writer {
 
   void begin() {
     if (torch_ == nullptr) {
-      out_.write("{\"traceEvents\": [");
+      out_.write(R"({"traceEvents": [)");
       return;
     }
     base_ns_ = torch_->base_ns;
@@ -44,7 +44,7 @@ class compat_writer {
   void file(const log_file& file) {
     const std::string number = std::to_string(file.number);
     heads_.clear();
-    place_ = ", \"pid\": " + number + ", \"tid\": " + number;
+    place_ = R"(, "pid": )" + number + R"(, "tid": )" + number;
   }
 
   void record(const log_line& line, bool operations) {
@@ -57,24 +57,24 @@ class compat_writer {
     first_ = false;
     char* p = out_.room(output_file::room_bytes);
     if (line.kind == record_kind::op) {
-      p = put(p, ", \"args\": {}, \"ts\": ");
+      p = put(p, R"(, "args": {}, "ts": )");
     } else {
-      p = put_integer(put(p, ", \"args\": {\"External id\": "), id);
-      p = put(put_integer(put(p, ", \"correlation\": "), id), "}, \"ts\": ");
+      p = put_integer(put(p, R"(, "args": {"External id": )"), id);
+      p = put(put_integer(put(p, R"(, "correlation": )"), id), R"(}, "ts": )");
     }
     p = put_integer(p, ts);
-    p = put_integer(put(p, ", \"dur\": "), line.duration_ns / 1000);
+    p = put_integer(put(p, R"(, "dur": )"), line.duration_ns / 1000);
     *p++ = '}';
     out_.advance_to(p);
     if (line.kind == record_kind::preprocessed) flow("s", id, ts, "}");
-    if (line.kind == record_kind::consumed) flow("f", id, ts, ", \"bp\": \"e\"}");
+    if (line.kind == record_kind::consumed) flow("f", id, ts, R"(, "bp": "e"})");
   }
 
  private:
   void flow(std::string_view phase, std::int64_t id, std::int64_t ts, std::string_view end) {
-    char* p = put(put(out_.room(output_file::room_bytes), ", {\"ph\": \""), phase);
-    p = put(put_integer(put(p, "\", \"id\": "), id), place_);
-    p = put(put_integer(put(p, ", \"ts\": "), ts), ", \"cat\": \"ac2g\", \"name\": \"ac2g\"");
+    char* p = put(put(out_.room(output_file::room_bytes), R"(, {"ph": ")"), phase);
+    p = put(put_integer(put(p, R"(", "id": )"), id), place_);
+    p = put(put_integer(put(p, R"(, "ts": )"), ts), R"(, "cat": "ac2g", "name": "ac2g")");
     out_.advance_to(put(p, end));
   }
 
@@ -87,7 +87,7 @@ class compat_writer {
       text = &heads_[name];
       if (!text->empty()) return *text;
     }
-    *text = ", {\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": ";
+    *text = R"(, {"ph": "X", "cat": "user_annotation", "name": )";
     append_json_string(*text, line.name);
     *text += place_;
     return *text;

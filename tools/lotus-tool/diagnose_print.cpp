@@ -139,43 +139,42 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
 }
 
 std::string diagnosis_json(const diagnosis& d) {
-  std::string text = "{\"dir\":" + json_string(d.dir) + ",\"verdict\":\"";
+  std::string text = R"({"dir":)" + json_string(d.dir) + R"(,"verdict":")";
   text += verdict_name(d.is);
   text += '"';
   if (d.because != unsteadiness::none) {
-    text += ",\"because\":\"" + std::string(because_name(d.because)) + '"';
+    text += R"(,"because":")" + std::string(because_name(d.because)) + '"';
   }
-  text += ",\"sentence\":" + json_string(verdict_sentence(d)) +
-          ",\"wait_share\":" + json_number(d.wait_share) +
-          ",\"head_of_line_share\":" + json_number(d.head_of_line_share) +
-          ",\"preprocessing_capacity\":" + number_or_null(d.preprocessing_capacity) +
-          ",\"consumer_capacity\":" + number_or_null(d.consumer_capacity) +
-          ",\"workers\":" + std::to_string(d.workers) +
-          ",\"batches\":" + std::to_string(d.batches) +
-          ",\"samples_per_batch\":" + json_number(d.samples_per_batch) + ",\"ops\":[";
+  text += R"(,"sentence":)" + json_string(verdict_sentence(d)) + R"(,"wait_share":)" +
+          json_number(d.wait_share) + R"(,"head_of_line_share":)" +
+          json_number(d.head_of_line_share) + R"(,"preprocessing_capacity":)" +
+          number_or_null(d.preprocessing_capacity) + R"(,"consumer_capacity":)" +
+          number_or_null(d.consumer_capacity) + R"(,"workers":)" + std::to_string(d.workers) +
+          R"(,"batches":)" + std::to_string(d.batches) + R"(,"samples_per_batch":)" +
+          json_number(d.samples_per_batch) + R"(,"ops":[)";
   std::string_view before;
   for (const op_share& op : d.ops) {
     text += before;
-    text += "{\"name\":" + json_string(op.name) + ",\"share\":" + json_number(op.share) +
-            ",\"at_most_faster\":" + number_or_null(op.at_most_faster) + '}';
+    text += R"({"name":)" + json_string(op.name) + R"(,"share":)" + json_number(op.share) +
+            R"(,"at_most_faster":)" + number_or_null(op.at_most_faster) + '}';
     before = ",";
   }
-  text += "],\"slow_samples\":[";
+  text += R"(],"slow_samples":[)";
   before = "";
   for (const slow_sample& s : d.slow_samples) {
     text += before;
-    text +=
-        "{\"name\":" + json_string(s.name) + ",\"duration_ns\":" + std::to_string(s.duration_ns) +
-        ",\"median_ns\":" + json_number(s.median_ns) + ",\"epoch\":" + std::to_string(s.epoch) +
-        ",\"index\":" + std::to_string(s.batch) + ",\"worker\":" + std::to_string(s.worker) + '}';
+    text += R"({"name":)" + json_string(s.name) + R"(,"duration_ns":)" +
+            std::to_string(s.duration_ns) + R"(,"median_ns":)" + json_number(s.median_ns) +
+            R"(,"epoch":)" + std::to_string(s.epoch) + R"(,"index":)" + std::to_string(s.batch) +
+            R"(,"worker":)" + std::to_string(s.worker) + '}';
     before = ",";
   }
-  text += "],\"slow_workers\":[";
+  text += R"(],"slow_workers":[)";
   before = "";
   for (const slow_worker& w : d.slow_workers) {
     text += before;
-    text += "{\"worker\":" + std::to_string(w.worker) + ",\"mean_ns\":" + json_number(w.mean_ns) +
-            ",\"slower_than_median\":" + json_number(w.slower_than) + '}';
+    text += R"({"worker":)" + std::to_string(w.worker) + R"(,"mean_ns":)" + json_number(w.mean_ns) +
+            R"(,"slower_than_median":)" + json_number(w.slower_than) + '}';
     before = ",";
   }
   return text + "]}";

@@ -48,7 +48,7 @@ void diagnostics::malformed_file(const std::string& path, std::string_view what)
   warning(path + ": " + std::string(what));
 }
 
-diagnostics diagnostics::silenced() const {
+diagnostics diagnostics::silenced() {
   static std::ostream nowhere(nullptr);  // a stream without a buffer drops what is written
   return {nowhere, true};
 }

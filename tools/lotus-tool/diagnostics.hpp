@@ -36,8 +36,8 @@ class diagnostics {
   /// @param text  what that other object printed.
   void absorb(std::string_view text, const diagnostics& other);
 
-  /// Another one that prints nothing, for reading again what this has told about.
-  diagnostics silenced() const;
+  /// One that prints nothing, for reading again what was told about already.
+  static diagnostics silenced();
 
   bool quiet() const noexcept { return quiet_; }
 

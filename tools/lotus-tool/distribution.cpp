@@ -36,19 +36,17 @@ class falling_percentiles {
     const auto begin = values_.begin();
     const auto place = begin + static_cast<std::ptrdiff_t>(below);
     const auto end = begin + static_cast<std::ptrdiff_t>(placed_);
-    std::int64_t above = *place;
     if (below < placed_) {
       std::nth_element(begin, place, end);
-      above = place + 1 != end           ? *std::min_element(place + 1, end)
-              : placed_ < values_.size() ? values_[placed_]
-                                         : *place;
+      if (place + 1 != end) {
+        above_ = *std::min_element(place + 1, end);
+      } else {
+        above_ = placed_ < values_.size() ? values_[placed_] : *place;
+      }
       placed_ = below;
-      above_ = above;
-    } else {
-      above = above_;
     }
     const auto low = static_cast<double>(*place);
-    return low + rest * (static_cast<double>(above) - low);
+    return low + rest * (static_cast<double>(above_) - low);
   }
 
  private:

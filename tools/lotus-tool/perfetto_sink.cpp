@@ -129,7 +129,7 @@ void perfetto_sink::thread(track where, std::string_view name, std::uint32_t /*o
 }
 
 std::string perfetto_sink::event_packet(std::int64_t at_ns, const std::string& track_event,
-                                        const std::string& interned_data) const {
+                                        const std::string& interned_data) {
   std::string content;
   pbf_writer writer(content);
   writer.add_uint64(packet_timestamp, static_cast<std::uint64_t>(at_ns));
@@ -175,28 +175,28 @@ void perfetto_sink::operation(track where, std::uint32_t name, std::int64_t star
   packet(event_packet(at_ns, event, data));
 }
 
-void perfetto_sink::batch(const batch_event& batch) {
-  change_track(batch.where);
-  std::int64_t at_ns = batch.start_ns;
+void perfetto_sink::batch(const batch_event& event) {
+  change_track(event.where);
+  std::int64_t at_ns = event.start_ns;
   const auto close = [this](std::int64_t ns, char) { end_slice(ns); };
-  if (batch.instant) {
+  if (event.instant) {
     open_.close_until(at_ns, close);
   } else {
-    at_ns = open_.open(batch.start_ns, batch.duration_ns, 0, close);
+    at_ns = open_.open(event.start_ns, event.duration_ns, 0, close);
   }
-  std::string event;
-  pbf_writer writer(event);
-  writer.add_int32(event_type, batch.instant ? instant : slice_begin);
+  std::string text;
+  pbf_writer writer(text);
+  writer.add_int32(event_type, event.instant ? instant : slice_begin);
   writer.add_uint64(event_track_uuid, track_uuid_);
   writer.add_uint64(event_category_iids, category_batch);
-  writer.add_string(event_name, batch.name.data(), batch.name.size());
-  writer.add_message(event_debug_annotations, annotation("batch", batch.index));
-  writer.add_message(event_debug_annotations, annotation("epoch", batch.epoch));
-  if (batch.flow == flow_end::leaves) writer.add_fixed64(event_flow_ids, batch.flow_id);
-  if (batch.flow == flow_end::arrives) {
-    writer.add_fixed64(event_terminating_flow_ids, batch.flow_id);
+  writer.add_string(event_name, event.name.data(), event.name.size());
+  writer.add_message(event_debug_annotations, annotation("batch", event.index));
+  writer.add_message(event_debug_annotations, annotation("epoch", event.epoch));
+  if (event.flow == flow_end::leaves) writer.add_fixed64(event_flow_ids, event.flow_id);
+  if (event.flow == flow_end::arrives) {
+    writer.add_fixed64(event_terminating_flow_ids, event.flow_id);
   }
-  packet(event_packet(at_ns, event));
+  packet(event_packet(at_ns, text));
 }
 
 void perfetto_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,

@@ -37,8 +37,8 @@ class perfetto_sink final : public trace_sink {
   void packet(const std::string& content);
   void change_track(track where);
   void end_slice(std::int64_t at_ns);
-  std::string event_packet(std::int64_t at_ns, const std::string& track_event,
-                           const std::string& interned = {}) const;
+  static std::string event_packet(std::int64_t at_ns, const std::string& track_event,
+                                  const std::string& interned_data = {});
 
   output_file& out_;
   const name_table& names_;

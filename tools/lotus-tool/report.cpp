@@ -60,21 +60,21 @@ std::string op_json(op_samples& op) {
   const double below_10ms = share_below(op.durations_ns, 10'000'000);
   const double below_100us = share_below(op.durations_ns, 100'000);
   const distribution d = describe(op.durations_ns);
-  return "{\"name\":" + json_string(op.name) + ",\"count\":" + std::to_string(d.count) +
-         ",\"mean_ns\":" + json_number(d.mean_ns) + ",\"p50_ns\":" + json_number(d.p50_ns) +
-         ",\"p90_ns\":" + json_number(d.p90_ns) + ",\"p99_ns\":" + json_number(d.p99_ns) +
-         ",\"max_ns\":" + std::to_string(d.max_ns) + ",\"total_ns\":" + std::to_string(d.total_ns) +
-         ",\"self_ns\":" + std::to_string(op.self_ns) +
-         ",\"below_10ms\":" + json_number(below_10ms) +
-         ",\"below_100us\":" + json_number(below_100us) + ",\"histogram\":" + histogram + '}';
+  return R"({"name":)" + json_string(op.name) + R"(,"count":)" + std::to_string(d.count) +
+         R"(,"mean_ns":)" + json_number(d.mean_ns) + R"(,"p50_ns":)" + json_number(d.p50_ns) +
+         R"(,"p90_ns":)" + json_number(d.p90_ns) + R"(,"p99_ns":)" + json_number(d.p99_ns) +
+         R"(,"max_ns":)" + std::to_string(d.max_ns) + R"(,"total_ns":)" +
+         std::to_string(d.total_ns) + R"(,"self_ns":)" + std::to_string(op.self_ns) +
+         R"(,"below_10ms":)" + json_number(below_10ms) + R"(,"below_100us":)" +
+         json_number(below_100us) + R"(,"histogram":)" + histogram + '}';
 }
 
 std::string box_json(std::vector<std::int64_t> values) {
   const distribution d = describe(values);
-  return "{\"count\":" + std::to_string(d.count) + ",\"mean_ns\":" + json_number(d.mean_ns) +
-         ",\"std_ns\":" + json_number(d.std_ns) + ",\"min_ns\":" + std::to_string(d.min_ns) +
-         ",\"p25_ns\":" + json_number(d.p25_ns) + ",\"p50_ns\":" + json_number(d.p50_ns) +
-         ",\"p75_ns\":" + json_number(d.p75_ns) + ",\"max_ns\":" + std::to_string(d.max_ns) + '}';
+  return R"({"count":)" + std::to_string(d.count) + R"(,"mean_ns":)" + json_number(d.mean_ns) +
+         R"(,"std_ns":)" + json_number(d.std_ns) + R"(,"min_ns":)" + std::to_string(d.min_ns) +
+         R"(,"p25_ns":)" + json_number(d.p25_ns) + R"(,"p50_ns":)" + json_number(d.p50_ns) +
+         R"(,"p75_ns":)" + json_number(d.p75_ns) + R"(,"max_ns":)" + std::to_string(d.max_ns) + '}';
 }
 
 /// Everything the page shows of one run; empty when its logs hold nothing usable.
@@ -90,7 +90,7 @@ std::string run_json(const run_files& run, const std::string& name, std::size_t 
   }
   std::string verdict = "null";
   std::string no_verdict;
-  diagnostics silent = said.silenced();  // what is odd about the logs was said above
+  diagnostics silent = diagnostics::silenced();  // what is odd about the logs was said above
   try {
     verdict = diagnosis_json(diagnose_run(run, skip_batches, silent));
   } catch (const input_error& error) {
@@ -98,9 +98,9 @@ std::string run_json(const run_files& run, const std::string& name, std::size_t 
   }
   const run_batches& batches = samples.batches;
   const auto values = [&](quantity wanted) { return values_of(batches, wanted, 0); };
-  return "{\"name\":" + json_string(name) + ",\"dir\":" + json_string(run.dir) +
-         ",\"batch_count\":" + std::to_string(batches.all().size()) + ",\"verdict\":" + verdict +
-         ",\"no_verdict\":" + json_string(no_verdict) + ",\"ops\":[" + ops +
+  return R"({"name":)" + json_string(name) + R"(,"dir":)" + json_string(run.dir) +
+         R"(,"batch_count":)" + std::to_string(batches.all().size()) + R"(,"verdict":)" + verdict +
+         R"(,"no_verdict":)" + json_string(no_verdict) + R"(,"ops":[)" + ops +
          "],\n\"preprocess\":" + box_json(values(quantity::preprocess)) +
          ",\n\"waits_ns\":" + curve_json(values(quantity::wait)) +
          ",\n\"delays_ns\":" + curve_json(values(quantity::delay)) + ",\n\"timeline\":" +
@@ -167,7 +167,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   const int status = said.finish(options.strict);
   if (status != exit_fine) return status;
   if (runs.empty()) throw input_error("nothing usable in the logs");
-  std::string data = "{\"runs\":[" + runs + "],\n\"op_names\":[";
+  std::string data = R"({"runs":[)" + runs + "],\n\"op_names\":[";
   for (std::uint32_t n = 0; n < names.size(); ++n) {
     data += (n == 0 ? "" : ",") + json_string(names.name(n));
   }

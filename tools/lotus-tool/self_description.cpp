@@ -59,7 +59,7 @@ std::string troff(std::string text) {
 
 std::string value_name(const CLI::Option& option) {
   if (!takes_value(option)) return "";
-  const std::string text = option.get_option_text();
+  const std::string& text = option.get_option_text();
   return text.empty() ? "VALUE" : text;
 }
 
@@ -105,7 +105,7 @@ std::string bash_script(const CLI::App& app) {
   text += "      " + names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
   text += "  case \"$command\" in\n    \"\") words=\"" + words_behind(app) + "\" ;;\n";
   for (const command& c : commands_of(app)) {
-    text += "    \"" + c.words + "\") words=\"" + words_behind(*c.app) + "\" ;;\n";
+    text += R"(    ")" + c.words + R"(") words=")" + words_behind(*c.app) + "\" ;;\n";
   }
   text +=
       "  esac\n"
@@ -129,7 +129,7 @@ std::string zsh_script(const CLI::App& app) {
   text += "      " + names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
   text += "  case \"$command\" in\n    \"\") compadd -- " + words_behind(app) + " ;;\n";
   for (const command& c : commands_of(app)) {
-    text += "    \"" + c.words + "\") compadd -- " + words_behind(*c.app) + "; _files ;;\n";
+    text += R"(    ")" + c.words + R"(") compadd -- )" + words_behind(*c.app) + "; _files ;;\n";
   }
   return text + "  esac\n}\ncompdef _lotus_tool lotus-tool\n";
 }
@@ -168,7 +168,7 @@ std::string fish_script(const CLI::App& app) {
 }  // namespace
 
 std::string man_page(const CLI::App& app) {
-  std::string page = ".TH LOTUS\\-TOOL 1 \"\" \"lotus " LOTUS_TOOL_VERSION
+  std::string page = R"(.TH LOTUS\-TOOL 1 "" "lotus )" LOTUS_TOOL_VERSION
                      "\" \"User Commands\"\n.SH NAME\nlotus\\-tool \\- " +
                      troff(app.get_description()) +
                      "\n.SH SYNOPSIS\n.B lotus\\-tool\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] ...\n"

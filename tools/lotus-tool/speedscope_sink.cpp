@@ -13,9 +13,9 @@ namespace lotus::tool {
 
 void speedscope_sink::begin(std::int64_t base_ns) {
   base_ns_ = base_ns;
-  out_.write("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":");
+  out_.write(R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":)");
   out_.write(json_string("lotus-tool " LOTUS_TOOL_VERSION));
-  out_.write(",\"profiles\":[");
+  out_.write(R"(,"profiles":[)");
 }
 
 void speedscope_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t /*order*/) {
@@ -39,14 +39,14 @@ void speedscope_sink::event(char type, std::uint32_t frame, std::int64_t at_ns) 
   if (!first_event_) out_.write(",");
   first_event_ = false;
   last_ns_ = at_ns - base_ns_;
-  out_.write("\n{\"type\":\"" + std::string(1, type) + "\",\"frame\":" + std::to_string(frame) +
-             ",\"at\":" + std::to_string(last_ns_) + '}');
+  out_.write("\n{\"type\":\"" + std::string(1, type) + R"(","frame":)" + std::to_string(frame) +
+             R"(,"at":)" + std::to_string(last_ns_) + '}');
 }
 
 void speedscope_sink::end_profile() {
   if (tid_ == 0) return;
   open_.finish([this](std::int64_t at_ns, std::uint32_t frame) { event('C', frame, at_ns); });
-  out_.write("],\"startValue\":0,\"endValue\":" + std::to_string(last_ns_) + '}');
+  out_.write(R"(],"startValue":0,"endValue":)" + std::to_string(last_ns_) + '}');
 }
 
 void speedscope_sink::slice(track where, std::uint32_t frame, std::int64_t start_ns,
@@ -58,8 +58,8 @@ void speedscope_sink::slice(track where, std::uint32_t frame, std::int64_t start
     out_.write(first_profile_ ? "\n" : ",\n");
     first_profile_ = false;
     first_event_ = true;
-    out_.write("{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":" +
-               json_string(threads_[tid_]) + ",\"events\":[");
+    out_.write(R"({"type":"evented","unit":"nanoseconds","name":)" + json_string(threads_[tid_]) +
+               R"(,"events":[)");
   }
   const std::int64_t at_ns =
       open_.open(start_ns, duration_ns, frame,

@@ -15,9 +15,9 @@ namespace {
 /// A field by RFC 4180, section 2: quoted where it must be, quotes doubled. Control characters
 /// are escaped as in the log, so that a record is a line.
 std::string csv_field(std::string_view text) {
-  const std::string plain = printable_line(text);
-  if (plain.find_first_of(",\"") == std::string::npos) return plain;
-  std::string quoted = "\"";
+  std::string plain = printable_line(text);
+  if (plain.find_first_of(R"(,")") == std::string::npos) return plain;
+  std::string quoted = R"(")";
   for (const char c : plain) {
     if (c == '"') quoted += '"';
     quoted += c;

@@ -37,7 +37,7 @@ class json_fields {
     if (!text_.empty()) text_ += ',';
     text_ += '"';
     text_ += key;
-    text_ += "\":";
+    text_ += R"(":)";
     text_ += value;
   }
 
@@ -83,14 +83,13 @@ std::string or_null(std::optional<std::int64_t> value) {
 
 std::string batch_json(const run_stats_result& run, const batch& b) {
   const batch_record* const made = run.batches.record(b.preprocessed);
-  return "{\"epoch\":" + std::to_string(b.epoch) + ",\"index\":" + std::to_string(b.index) +
-         ",\"worker\":" +
+  return R"({"epoch":)" + std::to_string(b.epoch) + R"(,"index":)" + std::to_string(b.index) +
+         R"(,"worker":)" +
          (made != nullptr ? std::to_string(run.file_numbers[made->file]) : "null") +
-         ",\"preprocess_ns\":" + or_null(run.batches.preprocess_ns(b)) +
-         ",\"wait_ns\":" + or_null(run.batches.wait_ns(b)) +
-         ",\"delay_ns\":" + or_null(run.batches.delay_ns(b)) +
-         ",\"step_ns\":" + or_null(run.batches.step_ns(b.consumed)) +
-         ",\"out_of_order\":" + (run.batches.out_of_order(b) ? "true" : "false") + '}';
+         R"(,"preprocess_ns":)" + or_null(run.batches.preprocess_ns(b)) + R"(,"wait_ns":)" +
+         or_null(run.batches.wait_ns(b)) + R"(,"delay_ns":)" + or_null(run.batches.delay_ns(b)) +
+         R"(,"step_ns":)" + or_null(run.batches.step_ns(b.consumed)) + R"(,"out_of_order":)" +
+         (run.batches.out_of_order(b) ? "true" : "false") + '}';
 }
 
 /// What every log's thread did: its batches and its operations.
@@ -112,8 +111,9 @@ std::string workers_json(const run_stats_result& run) {
     const worker_batches made = batches_of_worker(run, f);
     if (ops.empty() && made.count == 0) continue;
     text += (text.empty() ? "\n{\"worker\":" : ",\n{\"worker\":") +
-            std::to_string(run.file_numbers[f]) + ",\"batches\":" + std::to_string(made.count) +
-            ",\"preprocess_total_ns\":" + std::to_string(made.total_ns) + ",\"ops\":{" + ops + "}}";
+            std::to_string(run.file_numbers[f]) + R"(,"batches":)" + std::to_string(made.count) +
+            R"(,"preprocess_total_ns":)" + std::to_string(made.total_ns) + R"(,"ops":{)" + ops +
+            "}}";
   }
   return text;
 }
@@ -122,9 +122,9 @@ std::string workers_json(const run_stats_result& run) {
 
 void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out) {
   std::string_view before_run;
-  out << "{\"runs\":[";
+  out << R"({"runs":[)";
   for (const run_stats_result& run : runs) {
-    out << before_run << "\n{\"dir\":" << json_string(run.dir) << ",\"ops\":{";
+    out << before_run << "\n{\"dir\":" << json_string(run.dir) << R"(,"ops":{)";
     before_run = ",";
     std::string_view before_op;
     for (const op_stats& op : run.ops) {
@@ -134,7 +134,7 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     out << "},\n\"preprocess\":" << quantity_json(run.preprocess)
         << ",\n\"wait\":" << quantity_json(run.wait) << ",\n\"delay\":" << quantity_json(run.delay)
         << ",\n\"step\":" << quantity_json(run.step) << ",\n\"out_of_order\":" << run.out_of_order
-        << ",\"batches\":[";
+        << R"(,"batches":[)";
     std::string_view before_batch;
     for (const batch& b : run.batches.all()) {
       out << before_batch << '\n' << batch_json(run, b);

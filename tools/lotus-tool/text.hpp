@@ -29,7 +29,7 @@ namespace detail {
 struct digit_pairs {
   char text[200] = {};
   constexpr digit_pairs() {
-    for (int i = 0; i < 100; ++i) {
+    for (std::size_t i = 0; i < 100; ++i) {
       text[2 * i] = static_cast<char>('0' + i / 10);
       text[2 * i + 1] = static_cast<char>('0' + i % 10);
     }
@@ -46,7 +46,7 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
     *to++ = '-';
     magnitude = 0 - magnitude;
   }
-  const auto rest = static_cast<std::uint32_t>(magnitude % 1000U);
+  const std::size_t rest = magnitude % 1000U;
   std::uint64_t us = magnitude / 1000U;
   // Written backwards, two digits at a time; std::to_chars would count the digits first.
   char digits[24];

@@ -117,21 +117,21 @@ std::string timeline_json(const run_files& run, const run_batches& batches,
   const bool too_many = operations > most_drawn_operations;
   const std::vector<std::string> batch_texts = batches_by_file(run, batches, first_ns);
   std::string text =
-      "{\"span_ns\":" + std::to_string(last_ns - first_ns) + ",\"note\":" +
+      R"({"span_ns":)" + std::to_string(last_ns - first_ns) + R"(,"note":)" +
       json_string(too_many ? "Operations are not drawn, there are " + std::to_string(operations) +
                                  " of them; draw a part with lotus-tool viz."
                            : "") +
-      ",\"tracks\":[";
+      R"(,"tracks":[)";
   for (std::size_t f = 0; f < run.files.size(); ++f) {
     text += (f == 0 ? "\n{\"name\":" : ",\n{\"name\":") + json_string(log_title(run.files[f]));
-    if (!batch_texts[f].empty()) text += ",\"batches\":[" + batch_texts[f] + ']';
+    if (!batch_texts[f].empty()) text += R"(,"batches":[)" + batch_texts[f] + ']';
     if (!too_many) {
       const std::string packed = packed_operations(run.files[f], first_ns, names);
-      if (!packed.empty()) text += ",\"slices\":\"" + base64(packed) + '"';
+      if (!packed.empty()) text += R"(,"slices":")" + base64(packed) + '"';
     }
     text += '}';
   }
-  return text + "],\"arrows\":[" + arrows(batches, first_ns) + "]}";
+  return text + R"(],"arrows":[)" + arrows(batches, first_ns) + "]}";
 }
 
 }  // namespace lotus::tool
