@@ -92,7 +92,7 @@ const collector_kind& find_collector_kind(const std::string& name) {
   return *at;
 }
 
-command probe_runner::probe_command(const probe_launch& launch, const char* collector) const {
+command probe_runner::probe_command(const probe_launch& launch, const char* collector) {
   command what;
   what.arguments = launch.program;
   what.output = launch.folder + "/.output.txt";

@@ -50,7 +50,7 @@ class probe_runner {
   void run_callgrind(const probe_launch& launch);
   void run_vtune(const probe_launch& launch);
   void run_uprof(const probe_launch& launch);
-  command probe_command(const probe_launch& launch, const char* collector) const;
+  static command probe_command(const probe_launch& launch, const char* collector);
   void execute(const command& what, const std::string& who);
   void tell_messages(const std::string& output);
 
