@@ -92,8 +92,9 @@ TEST_CASE("workers log what they make, the consumer what it gets, epoch by epoch
   for (int i = 0; i < 4; ++i) {
     const auto made = named(lines, "SBatchPreprocessed_" + std::to_string(i));
     const auto queued = named(lines, "SBatchQueued_" + std::to_string(i));
-    auto consumed = named(lines, "SBatchConsumed_" + std::to_string(i));
+    const auto consumed = named(lines, "SBatchConsumed_" + std::to_string(i));
     std::vector<std::int64_t> ends;
+    ends.reserve(made.size());
     for (const log_line& line : made) ends.push_back(line.end_ns());
     std::sort(ends.begin(), ends.end());
     for (std::size_t k = 0; k < 3; ++k) {
