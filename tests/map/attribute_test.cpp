@@ -131,7 +131,8 @@ TEST_CASE("the numbers of Figure 6: nothing is lost, and each operation's functi
     return;
   }
   for (const std::string loaders : {"8", "20", "28"}) {
-    const std::string table = dir + "/uarch/b1024_gpu4_dataloader" + loaders + ".csv";
+    std::string table = dir;
+    table.append("/uarch/b1024_gpu4_dataloader").append(loaders).append(".csv");
     const result r =
         run({"map", "attribute", "--mapping", dir + "/mapping_funcs.json", "--counters", table,
              "--elapsed", dir + "/elapsed_seconds_per_op.csv", "--json"});

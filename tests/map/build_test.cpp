@@ -15,7 +15,10 @@ namespace {
 
 std::string vtune(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string text = "Function,CPU Time,Module\n";
-  for (const auto& [function, seconds] : rows) text += function + ',' + seconds + ",a.so\n";
+  for (const auto& [function, seconds] : rows) {
+    text.append(function).append(",").append(seconds).append(",a.so
+");
+  }
   return text;
 }
 

@@ -24,6 +24,7 @@ tool_test::result execute(const std::vector<std::string>& arguments, const envir
     ::dup2(::open(out.c_str(), O_WRONLY), STDOUT_FILENO);
     ::dup2(::open(err.c_str(), O_WRONLY), STDERR_FILENO);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);

@@ -37,7 +37,7 @@ struct place {
     std::filesystem::copy_file(LOTUS_MAP_PROBE, probe);
   }
 
-  result run(std::vector<std::string> arguments, environment added = {},
+  result run(const std::vector<std::string>& arguments, const environment& added = {},
              const std::string& mode = "ops") const {
     std::vector<std::string> all{LOTUS_TOOL_PROGRAM, "map", "run", "-o", folder + "/m.json"};
     all.insert(all.end(), arguments.begin(), arguments.end());
