@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -160,9 +161,11 @@ std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::
 make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
   const auto size = dataset.size();
   TORCH_CHECK(size.has_value(), "The dataset must know its size for a sampler to be made for it");
-  // Not by a call of the other overload: torch::data has one that would match as well.
-  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(std::move(dataset),
-                                                                   Sampler(*size), options);
+  // Samplers take their size as one integer type or another: converted where no warning of the
+  // user's compiler looks. And no call of the overload above: torch::data has one that fits as
+  // well.
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
+      std::move(dataset), std::make_from_tuple<Sampler>(std::make_tuple(*size)), options);
 }
 
 /// The same for a stateful dataset. Requests that find it at its end are not logged.
