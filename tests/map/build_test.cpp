@@ -16,8 +16,7 @@ namespace {
 std::string vtune(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string text = "Function,CPU Time,Module\n";
   for (const auto& [function, seconds] : rows) {
-    text.append(function).append(",").append(seconds).append(",a.so
-");
+    text.append(function).append(",").append(seconds).append(",a.so\n");
   }
   return text;
 }
