@@ -205,7 +205,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     when_full_.store(chosen.when_full, std::memory_order_relaxed);
     drain_interval_ms_.store(chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1,
                              std::memory_order_relaxed);
-    pause_ms_.store(5, std::memory_order_relaxed);  // the clock's rate wants an early tie
+    pause_ms_.store(5, std::memory_order_relaxed);
     dropped_at_start_ = dropped();
     write_through_.store(false, std::memory_order_relaxed);
     recording_.store(true, std::memory_order_release);
@@ -302,10 +302,11 @@ class LOTUS_DETAIL_PER_MODULE session {
       const locked guard{p.guard};
       if (p.attached) drain(p);
     });
-    const std::uint32_t due_ms = pause_ms_.load(std::memory_order_relaxed);
+    // 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
+    const std::uint32_t early_ms = pause_ms_.load(std::memory_order_relaxed);
     const std::uint32_t most_ms = drain_interval_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t pause_ms = due_ms < most_ms ? due_ms : most_ms;
-    pause_ms_.store(pause_ms * 4, std::memory_order_relaxed);
+    const std::uint32_t pause_ms = early_ms < 100 && early_ms < most_ms ? early_ms : most_ms;
+    pause_ms_.store(early_ms < 100 ? early_ms * 4 : early_ms, std::memory_order_relaxed);
     return pause_ms;
   }
 

@@ -45,7 +45,7 @@ void leave_records(const std::string& prefix, const char* rank = nullptr) {
     o.log_file = prefix;
     o.drain_interval_ms = 1'000'000;
     lotus::start(o);
-    usleep(30'000);
+    usleep(400'000);  // the early drains are over
     pthread_setname_np(pthread_self(), "loader \"7\"");
     {
       LOTUS_BATCH_PREPROCESSED(0);
