@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -157,6 +158,23 @@ TEST_CASE("a found file that is no trace is passed over, a given one is an error
   CHECK(run({"viz", dir.path(), "-o", "-", "--strict"}).status == 1);
   CHECK(run({"viz", dir.path(), "-o", "-", "--torch-trace", path}).status == 1);
   CHECK(run({"viz", dir.path(), "-o", "-", "--torch-trace", dir.path() + "/none"}).status == 1);
+}
+
+TEST_CASE("a damaged gzip file is an error, and is closed again") {
+  const temp_dir dir;
+  std::string text(4000, ' ');
+  const std::string path = dir.path() + "/t.json.gz";
+  write_gzip(path, "{\"traceEvents\":[" + text + "]}");
+  std::string bytes = read_file(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);  // the length at its end
+  dir.file("t.json.gz", bytes);
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto before = open_files();
+  CHECK_THROWS_WITH(scan_json(path), Catch::Contains("cannot be read to its end"));
+  CHECK(open_files() == before);
 }
 
 TEST_CASE("of several traces one is taken, and said") {

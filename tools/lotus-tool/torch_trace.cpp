@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,8 +36,8 @@ class byte_stream {
   using Ch = char;  // NOLINT(readability-identifier-naming): RapidJSON's names
 
   explicit byte_stream(const std::string& path)
-      : path_(path), file_(gzopen(path.c_str(), "rb")), buffer_(block_bytes) {
-    if (file_ == nullptr) {
+      : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose), buffer_(block_bytes) {
+    if (!file_) {
       throw input_error(
           path + ": cannot be read: " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
     }
@@ -44,7 +45,7 @@ class byte_stream {
   }
   byte_stream(const byte_stream&) = delete;
   byte_stream& operator=(const byte_stream&) = delete;
-  ~byte_stream() { gzclose(file_); }
+  ~byte_stream() = default;
 
   // NOLINTBEGIN(readability-identifier-naming)
   Ch Peek() const { return at_ < end_ ? buffer_[at_] : '\0'; }
@@ -83,9 +84,9 @@ class byte_stream {
   void fill() {
     before_ += end_;
     at_ = end_ = 0;
-    const int n = gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    const int n = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int error = Z_OK;
-    const char* const what = gzerror(file_, &error);
+    const char* const what = gzerror(file_.get(), &error);
     if (n < 0 || (error != Z_OK && error != Z_STREAM_END)) {
       throw input_error(path_ + ": cannot be read to its end: " + what);
     }
@@ -93,7 +94,8 @@ class byte_stream {
   }
 
   std::string path_;
-  gzFile file_;
+  // Closed also when the constructor fails on a damaged file.
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::vector<char> buffer_;
   std::size_t at_ = 0;
   std::size_t end_ = 0;
