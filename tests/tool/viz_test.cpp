@@ -68,7 +68,9 @@ picture draw(const std::string& dir, const std::vector<std::string>& more = {}) 
     if (name == "process_name")
       p.processes[json["pid"].GetInt64()] = json["args"]["name"].GetString();
     if (phase == "M") continue;
-    event e{phase, name, json["pid"].GetInt64(), json["tid"].GetInt64(), ns(json["ts"]), 0, 0};
+    // Counters belong to a process, not to a thread.
+    const std::int64_t tid = json.HasMember("tid") ? json["tid"].GetInt64() : 0;
+    event e{phase, name, json["pid"].GetInt64(), tid, ns(json["ts"]), 0, 0};
     if (json.HasMember("dur")) e.duration = ns(json["dur"]);
     if (json.HasMember("id")) e.id = json["id"].GetInt64();
     CHECK(e.start >= 0);
