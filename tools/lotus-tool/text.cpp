@@ -45,7 +45,7 @@ std::string json_string(std::string_view text) {
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   std::array<char, 32> digits{};
-  const auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   return {digits.data(), end};
 }
 
