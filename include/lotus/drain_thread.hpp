@@ -39,6 +39,9 @@ class drain_thread {
     pthread_attr_destroy(&detached);
   }
 
+  /// Whether there is a thread; not in a child that was just forked.
+  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
+
   /// In a forked child, where the thread is not.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 

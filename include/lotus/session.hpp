@@ -264,7 +264,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool attach(producer& p) noexcept {
     if (!storage_.attach(p)) return false;
     open_lanes(p);
-    drain_thread_.wake();
+    if (!drain_thread_.runs()) drain_thread_.wake();
     return true;
   }
 

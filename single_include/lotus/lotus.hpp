@@ -3524,6 +3524,9 @@ class drain_thread {
     pthread_attr_destroy(&detached);
   }
 
+  /// Whether there is a thread; not in a child that was just forked.
+  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
+
   /// In a forked child, where the thread is not.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
@@ -4879,7 +4882,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool attach(producer& p) noexcept {
     if (!storage_.attach(p)) return false;
     open_lanes(p);
-    drain_thread_.wake();
+    if (!drain_thread_.runs()) drain_thread_.wake();
     return true;
   }
 
