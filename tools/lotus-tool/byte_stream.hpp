@@ -45,10 +45,10 @@ class byte_stream {
   }
   std::size_t Tell() const { return static_cast<std::size_t>(before_ + at_); }
   // Only for parsing in place, which a stream cannot do.
-  Ch* PutBegin() { return nullptr; }
-  void Put(Ch) {}
-  void Flush() {}
-  std::size_t PutEnd(Ch*) { return 0; }
+  static Ch* PutBegin() { return nullptr; }
+  static void Put(Ch) {}
+  static void Flush() {}
+  static std::size_t PutEnd(Ch*) { return 0; }
   // NOLINTEND(readability-identifier-naming)
 
   bool at_end() const noexcept { return at_ == end_; }
