@@ -11,7 +11,7 @@ packages=(
   g++ cmake ninja-build pkgconf
   libcli11-dev zlib1g-dev rapidjson-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
   protobuf-compiler chromium linux-perf valgrind                                     # its tests
-  catch2 clang libclang-rt-dev clang-format clang-tidy chromium                      # tests
+  catch2 clang libclang-rt-dev clang-format clang-tidy                               # tests
   libjpeg-dev libbenchmark-dev                                                       # the others
 )
 
