@@ -38,7 +38,12 @@ add_dependencies(test_plugin plugin_first plugin_second)
 
 add_executable(torture faults/torture.cpp)
 target_link_libraries(torture PRIVATE lotus_own_code)
-add_test(NAME torture COMMAND torture --rounds 200)
+# A process of a sanitizer's forks and dies many times slower.
+set(torture_rounds 200)
+if(LOTUS_SANITIZE)
+  set(torture_rounds 40)
+endif()
+add_test(NAME torture COMMAND torture --rounds ${torture_rounds})
 set_tests_properties(torture PROPERTIES TIMEOUT 300 LABELS "faults;no_tsan"
     ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 

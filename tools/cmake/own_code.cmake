@@ -15,6 +15,10 @@ if(LOTUS_SANITIZE)
   target_compile_options(lotus_own_flags INTERFACE
       -fsanitize=${LOTUS_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
       -fno-omit-frame-pointer -g1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(lotus_own_flags INTERFACE
+        "-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/sanitizer_ignorelist.txt")
+  endif()
   target_link_options(lotus_own_flags INTERFACE -fsanitize=${LOTUS_SANITIZE})
 endif()
 

@@ -13,7 +13,7 @@ namespace lotus::tool {
 
 /// Copies `text` to `to`; returns the byte behind it. The caller sees to the room.
 inline char* put(char* to, std::string_view text) noexcept {
-  std::memcpy(to, text.data(), text.size());
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }
 
