@@ -18,7 +18,9 @@ class batch_span : span {
  public:
   /// @param batch  number of the batch in its epoch; below 2^56.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
-      : span{is_recording() ? record_tag{Kind, batch} : record_tag{}} {}
+      : span{[batch] {
+          return record_tag{Kind, batch};
+        }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() = default;
 };
 

@@ -41,15 +41,22 @@ constexpr std::string_view type_name() noexcept {
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (is_recording()) first_ticks_ = last_ticks_ = now_ticks();
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    first_ticks_ = last_ticks_ = now_ticks();
   }
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
   /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept { running_ = tag; }
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
 
   LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
@@ -62,6 +69,7 @@ class operation_run {
     if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
       push(first_ticks_, last_ticks_, whole_);
     }
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
   }
 
  private:
@@ -69,6 +77,7 @@ class operation_run {
   record_tag running_;
   std::uint64_t first_ticks_ = 0;
   std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
 };
 
 struct transform_name {

@@ -44,12 +44,16 @@ struct services {
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
+  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
+  void (*begin_task)(record_tag) noexcept;
+  void (*end_task)() noexcept;
 };
 
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,  ///< this object has not asked yet
+  unknown = 2,    ///< this object has not asked yet
+  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
 };
 
 /// What one shared object knows of the session.
@@ -157,13 +161,24 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
   return *s;
 }
 
-/// Whether this object's scopes record.
+LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
+  return this_module.mode.load(std::memory_order_relaxed);
+}
+
+/// Whether this object's scopes have to be measured.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
-  const recording mode = this_module.mode.load(std::memory_order_relaxed);
+  const recording mode = recording_mode();
   if (mode == recording::off) return false;
   if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
   join_session(true);
-  return this_module.mode.load(std::memory_order_relaxed) == recording::on;
+  return recording_mode() != recording::off;
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->begin_task(tag);
+}
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->end_task();
 }
 
 }  // namespace detail

@@ -63,19 +63,44 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param tag  empty: nothing is recorded.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit span(record_tag tag) noexcept
-      : tag_{tag}, begin_ticks_{tag.empty() ? 0 : now_ticks()} {}
+  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    if (!tag_.empty()) begin_ticks_ = now_ticks();
+  }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
     const std::uint64_t end_ticks = now_ticks();
-    if (LOTUS_DETAIL_LIKELY(is_recording())) push(begin_ticks_, end_ticks, tag_);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
   }
 
  private:
+  template <class MakeTag>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+    if (!is_recording()) return {};
+    const record_tag tag = make_tag();
+    if (recording_mode() == recording::annotated) begin_annotation(tag);
+    return tag;
+  }
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
+                                                                      std::uint64_t end_ticks,
+                                                                      record_tag tag) noexcept {
+    push(begin_ticks, end_ticks, tag);
+    end_annotation(tag);
+  }
+
   record_tag tag_;
-  std::uint64_t begin_ticks_;
+  std::uint64_t begin_ticks_ = 0;
 };
 
 }  // namespace detail
@@ -87,10 +112,10 @@ class scope : detail::span {
   /// @param name  interned by content: needs to live only for this call. Costs a hash and a
   /// look-up.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
-      : span{detail::is_recording() ? detail::operation_tag(name) : detail::record_tag{}} {}
+      : span{[name] { return detail::operation_tag(name); }} {}
   /// With a name known when compiled: its id is looked up once.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
-      : span{detail::is_recording() ? site.tag() : detail::record_tag{}} {}
+      : span{[&site] { return site.tag(); }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
 

@@ -212,12 +212,16 @@ struct services {
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
+  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
+  void (*begin_task)(record_tag) noexcept;
+  void (*end_task)() noexcept;
 };
 
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,  ///< this object has not asked yet
+  unknown = 2,    ///< this object has not asked yet
+  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
 };
 
 /// What one shared object knows of the session.
@@ -325,13 +329,24 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
   return *s;
 }
 
-/// Whether this object's scopes record.
+LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
+  return this_module.mode.load(std::memory_order_relaxed);
+}
+
+/// Whether this object's scopes have to be measured.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
-  const recording mode = this_module.mode.load(std::memory_order_relaxed);
+  const recording mode = recording_mode();
   if (mode == recording::off) return false;
   if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
   join_session(true);
-  return this_module.mode.load(std::memory_order_relaxed) == recording::on;
+  return recording_mode() != recording::off;
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->begin_task(tag);
+}
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->end_task();
 }
 
 }  // namespace detail
@@ -1395,19 +1410,44 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param tag  empty: nothing is recorded.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit span(record_tag tag) noexcept
-      : tag_{tag}, begin_ticks_{tag.empty() ? 0 : now_ticks()} {}
+  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    if (!tag_.empty()) begin_ticks_ = now_ticks();
+  }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
     const std::uint64_t end_ticks = now_ticks();
-    if (LOTUS_DETAIL_LIKELY(is_recording())) push(begin_ticks_, end_ticks, tag_);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
   }
 
  private:
+  template <class MakeTag>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+    if (!is_recording()) return {};
+    const record_tag tag = make_tag();
+    if (recording_mode() == recording::annotated) begin_annotation(tag);
+    return tag;
+  }
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
+                                                                      std::uint64_t end_ticks,
+                                                                      record_tag tag) noexcept {
+    push(begin_ticks, end_ticks, tag);
+    end_annotation(tag);
+  }
+
   record_tag tag_;
-  std::uint64_t begin_ticks_;
+  std::uint64_t begin_ticks_ = 0;
 };
 
 }  // namespace detail
@@ -1419,10 +1459,10 @@ class scope : detail::span {
   /// @param name  interned by content: needs to live only for this call. Costs a hash and a
   /// look-up.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
-      : span{detail::is_recording() ? detail::operation_tag(name) : detail::record_tag{}} {}
+      : span{[name] { return detail::operation_tag(name); }} {}
   /// With a name known when compiled: its id is looked up once.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
-      : span{detail::is_recording() ? site.tag() : detail::record_tag{}} {}
+      : span{[&site] { return site.tag(); }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
 
@@ -1438,7 +1478,9 @@ class batch_span : span {
  public:
   /// @param batch  number of the batch in its epoch; below 2^56.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
-      : span{is_recording() ? record_tag{Kind, batch} : record_tag{}} {}
+      : span{[batch] {
+          return record_tag{Kind, batch};
+        }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() = default;
 };
 
@@ -3024,15 +3066,22 @@ constexpr std::string_view type_name() noexcept {
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (is_recording()) first_ticks_ = last_ticks_ = now_ticks();
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    first_ticks_ = last_ticks_ = now_ticks();
   }
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
   /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept { running_ = tag; }
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
 
   LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
@@ -3045,6 +3094,7 @@ class operation_run {
     if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
       push(first_ticks_, last_ticks_, whole_);
     }
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
   }
 
  private:
@@ -3052,6 +3102,7 @@ class operation_run {
   record_tag running_;
   std::uint64_t first_ticks_ = 0;
   std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
 };
 
 struct transform_name {
@@ -3488,9 +3539,192 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MACROS_HPP
 
-// Start, stop, flush; threads come and go; fork; answers thread.hpp's rare calls.
+// The one session of a process: start and stop, the environment, shared objects, fork.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
+
+// Scopes as tasks on a profiler's timeline: LOTUS_ANNOTATE=itt, under Intel VTune.
+#ifndef LOTUS_ANNOTATE_HPP
+#define LOTUS_ANNOTATE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether the environment asks for it and VTune is there. The first call loads VTune's library:
+/// not to be made under a lock. Errors: said once on stderr. Thread safety: all.
+LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
+  static const bool wanted = [] {
+    const char* text = secure_getenv("LOTUS_ANNOTATE");
+    if (text == nullptr || *text == '\0') return false;
+    if (std::string_view{text} != "itt") {
+      collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
+      return false;
+    }
+    const itt_library* itt = itt_library::get();
+    return itt != nullptr && itt->domain_create != nullptr &&
+           itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
+           itt->task_end != nullptr;
+  }();
+  return wanted;
+}
+
+LOTUS_DETAIL_PER_MODULE inline const itt_domain* annotation_domain() noexcept {
+  static const itt_domain* const domain = itt_library::get()->domain_create("lotus");
+  return domain;
+}
+
+/// Begins a task of this thread. Only where annotation_wanted().
+/// @param name  copied; VTune finds its handle by content.
+inline void begin_task(std::string_view name) noexcept {
+  char text[256];
+  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
+  if (length > 0) std::memcpy(text, name.data(), length);
+  text[length] = '\0';
+  const itt_library& itt = *itt_library::get();
+  itt.task_begin(annotation_domain(), itt_id{}, itt_id{}, itt.string_handle_create(text));
+}
+
+/// Ends the task of this thread that began last.
+inline void end_task() noexcept {
+  itt_library::get()->task_end(annotation_domain());
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ANNOTATE_HPP
+
+// The directory of a run: found or made, and what lies in it.
+#ifndef LOTUS_DIRECTORY_HPP
+#define LOTUS_DIRECTORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+struct log_location {
+  char directory[4096];
+  char prefix[max_prefix_bytes + 1];
+
+  /// Returns 0 or errno.
+  int parse(std::string_view log_file) noexcept {
+    const std::size_t slash = log_file.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "."
+                                    : slash == 0                    ? "/"
+                                                                    : log_file.substr(0, slash);
+    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (name.empty()) name = "lotustrace_log";
+    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
+    std::memcpy(directory, folder.data(), folder.size());
+    directory[folder.size()] = '\0';
+    std::memcpy(prefix, name.data(), name.size());
+    prefix[name.size()] = '\0';
+    return 0;
+  }
+
+  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  int open_directory() noexcept {
+    for (char* p = directory + 1; *p != '\0'; ++p) {
+      if (*p != '/') continue;
+      *p = '\0';
+      const int made = mkdir(directory, 0777);
+      const int error = errno;
+      *p = '/';
+      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+    }
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+      const int error = errno;
+      close(fd);
+      return -error;
+    }
+    return fd;
+  }
+};
+
+/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+template <class Each>
+void for_each_entry(int directory, Each&& each) noexcept {
+  const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  DIR* listing = fdopendir(fd);
+  if (listing == nullptr) {
+    close(fd);
+    return;
+  }
+  while (const dirent* entry = readdir(listing)) each(static_cast<const char*>(entry->d_name));
+  closedir(listing);
+}
+
+/// Whether `name` is a log of the runs with this prefix.
+inline bool is_log_name(const char* name, const char* prefix) noexcept {
+  const std::size_t n = std::strlen(prefix);
+  if (std::strncmp(name, prefix, n) != 0) return false;
+  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
+         std::strncmp(name + n, "_worker_pid_", 12) == 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DIRECTORY_HPP
+
+// The shared objects of the process that record: each learns whether recording is on.
+#ifndef LOTUS_MODULES_HPP
+#define LOTUS_MODULES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: all. Called with signals blocked.
+class module_list {
+ public:
+  /// Tells `m` all it must know, now and at every later set_mode(); adds it if it is new.
+  void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
+    const locked hold{lock_};
+    if (m.hub.load(std::memory_order_relaxed) == nullptr) {
+      m.next = first_;
+      first_ = &m;
+    }
+    m.hardware_clock.store(hardware_clock, std::memory_order_relaxed);
+    m.hub.store(&table, std::memory_order_release);
+    m.mode.store(mode, std::memory_order_release);
+  }
+
+  void remove(const module_state& m) noexcept {
+    const locked hold{lock_};
+    for (module_state** at = &first_; *at != nullptr; at = &(*at)->next) {
+      if (*at == &m) {
+        *at = m.next;
+        return;
+      }
+    }
+  }
+
+  void set_mode(recording mode) noexcept {
+    const locked hold{lock_};
+    for (module_state* m = first_; m != nullptr; m = m->next) {
+      m->mode.store(mode, std::memory_order_release);
+    }
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  mutex lock_;
+  module_state* first_ = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_MODULES_HPP
+
+// Takes the records of all threads and sees that they reach the logs.
+#ifndef LOTUS_RECORDER_HPP
+#define LOTUS_RECORDER_HPP
 
 // The thread that drains in the background. A convenience: nothing depends on it.
 #ifndef LOTUS_DRAIN_THREAD_HPP
@@ -3941,83 +4175,6 @@ inline void drop_oldest(producer& p, std::atomic<std::size_t>& used_bytes) noexc
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BACKLOG_HPP
-
-// The directory of a run: found or made, and what lies in it.
-#ifndef LOTUS_DIRECTORY_HPP
-#define LOTUS_DIRECTORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
-struct log_location {
-  char directory[4096];
-  char prefix[max_prefix_bytes + 1];
-
-  /// Returns 0 or errno.
-  int parse(std::string_view log_file) noexcept {
-    const std::size_t slash = log_file.rfind('/');
-    const std::string_view folder = slash == std::string_view::npos ? "."
-                                    : slash == 0                    ? "/"
-                                                                    : log_file.substr(0, slash);
-    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
-    if (name.empty()) name = "lotustrace_log";
-    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
-    std::memcpy(directory, folder.data(), folder.size());
-    directory[folder.size()] = '\0';
-    std::memcpy(prefix, name.data(), name.size());
-    prefix[name.size()] = '\0';
-    return 0;
-  }
-
-  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
-  int open_directory() noexcept {
-    for (char* p = directory + 1; *p != '\0'; ++p) {
-      if (*p != '/') continue;
-      *p = '\0';
-      const int made = mkdir(directory, 0777);
-      const int error = errno;
-      *p = '/';
-      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
-    }
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
-    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return -errno;
-    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-      const int error = errno;
-      close(fd);
-      return -error;
-    }
-    return fd;
-  }
-};
-
-/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
-template <class Each>
-void for_each_entry(int directory, Each&& each) noexcept {
-  const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  DIR* listing = fdopendir(fd);
-  if (listing == nullptr) {
-    close(fd);
-    return;
-  }
-  while (const dirent* entry = readdir(listing)) each(static_cast<const char*>(entry->d_name));
-  closedir(listing);
-}
-
-/// Whether `name` is a log of the runs with this prefix.
-inline bool is_log_name(const char* name, const char* prefix) noexcept {
-  const std::size_t n = std::strlen(prefix);
-  if (std::strncmp(name, prefix, n) != 0) return false;
-  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
-         std::strncmp(name + n, "_worker_pid_", 12) == 0;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_DIRECTORY_HPP
 
 // What processes that died left in their ring files.
 #ifndef LOTUS_RECOVER_HPP
@@ -4646,65 +4803,65 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The session of the process. One, made at first use, never destroyed.
+/// Every entry blocks signals itself, but for those that the session calls one at a time, with
+/// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
-/// Every entry runs with signals blocked. Locks, outermost first: control, the list of producers, a
-/// producer's guard, the ring file, the clock; modules, names and buffers are leaves.
-class LOTUS_DETAIL_PER_MODULE session {
+/// Locks, outermost first: the list of producers, a producer's guard, the ring file, the clock;
+/// names and buffers are leaves.
+class LOTUS_DETAIL_PER_MODULE recorder {
  public:
-  session() noexcept { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+  bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
+  bool hardware_clock() const noexcept { return clock_.hardware(); }
+  const log_location& location() const noexcept { return storage_.location(); }
+  const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
+  messenger& messages() noexcept { return messages_; }
 
-  static session& instance() noexcept { return *instance_; }
-  static const services* make() noexcept;
-
-  // --- shared objects
-
-  void join(module_state& m, bool environment_counts) noexcept {
-    const signals_blocked quiet;
-    const locked control{control_};
-    if (!pinned_) pin_module_of(&instance_);
-    pinned_ = true;
-    if (environment_counts && !environment_read_) start_as_environment_says();
-    const locked hold{modules_lock_};
-    if (m.hub.load(std::memory_order_relaxed) == nullptr) {
-      m.next = modules_;
-      modules_ = &m;
-    }
-    m.hardware_clock.store(clock_.hardware(), std::memory_order_relaxed);
-    m.hub.store(&table_, std::memory_order_release);
-    m.mode.store(mode(), std::memory_order_release);
+  /// False, after saying why, when the directory cannot be written.
+  bool open(const options& chosen) noexcept {
+    messages_.use(chosen.on_message);
+    clock_.begin();
+    if (storage_.open(chosen) != 0) return false;
+    when_full_.store(chosen.when_full, std::memory_order_relaxed);
+    drain_interval_ms_.store(chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1,
+                             std::memory_order_relaxed);
+    pause_ms_.store(5, std::memory_order_relaxed);
+    dropped_at_start_ = dropped();
+    write_through_.store(false, std::memory_order_relaxed);
+    recording_.store(true, std::memory_order_release);
+    drain_thread_.wake();
+    return true;
   }
 
-  void leave(module_state& m) noexcept {
-    const signals_blocked quiet;
-    // That of the object with this code is destroyed when the process exits, for it is pinned.
-    if (&m == &this_module) return finish();
-    const locked hold{modules_lock_};
-    for (module_state** at = &modules_; *at != nullptr; at = &(*at)->next) {
-      if (*at == &m) {
-        *at = m.next;
-        return;
-      }
-    }
+  void close() noexcept {
+    recording_.store(false, std::memory_order_release);
+    bool left_over = false;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      if (!p.attached) return;
+      if (drain(p) != 0) left_over = true;
+      dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
+    });
+    storage_.close_files(left_over, dropped() - dropped_at_start_);
+    storage_.close();
+    report_dropped();
   }
 
-  // --- the program's choices
-
-  bool start(const options& chosen) noexcept {
-    const signals_blocked quiet;
-    const locked control{control_};
-    environment_read_ = true;
-    if (is_on() && !started_by_environment_) return already_recording(chosen);
-    if (is_on()) end();
-    started_by_environment_ = false;
-    return begin(chosen);
-  }
-
-  void stop() noexcept {
-    const signals_blocked quiet;
-    const locked control{control_};
-    environment_read_ = true;
-    if (is_on()) end();
+  /// The process exits: from now on each record goes into its log at once, for nobody drains later.
+  void close_at_exit() noexcept {
+    if (!is_on()) return;
+    write_through_.store(true, std::memory_order_relaxed);
+    bool keep = false;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      if (!p.attached) return;
+      if (drain(p) != 0) keep = true;
+      open_lanes(p);
+      // A thread that still runs may be storing a record: that one can be recovered.
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
+    });
+    storage_.close_files(keep, dropped() - dropped_at_start_);
+    report_dropped();
   }
 
   void flush() noexcept {
@@ -4729,8 +4886,6 @@ class LOTUS_DETAIL_PER_MODULE session {
     }
     return id;
   }
-
-  // --- threads
 
   producer* this_thread() noexcept {
     const signals_blocked quiet;
@@ -4782,90 +4937,44 @@ class LOTUS_DETAIL_PER_MODULE session {
     p.storing.store(1, std::memory_order_relaxed);
   }
 
+  // --- fork: parent and child each go on with a whole recorder
+
+  void before_fork() noexcept {
+    forking_tid_ = thread_id();
+    producers_.fork_lock().lock();
+    producers_.for_each([](producer& p) { p.guard.lock(); });
+    storage_.file_fork_lock().lock();
+    clock_.fork_lock().lock();
+    names_.fork_lock().lock();
+    storage_.buffers_fork_lock().lock();
+  }
+
+  void after_fork() noexcept {
+    storage_.buffers_fork_lock().unlock();
+    names_.fork_lock().unlock();
+    clock_.fork_lock().unlock();
+    storage_.file_fork_lock().unlock();
+    producers_.for_each([](producer& p) { p.guard.unlock(); });
+    producers_.fork_lock().unlock();
+  }
+
+  /// Before after_fork().
+  void become_child() noexcept {
+    producers_.for_each([&](producer& p) {
+      storage_.after_fork_in_child(p);
+      p.limit.store(0, std::memory_order_relaxed);
+      p.interrupt_limit.store(0, std::memory_order_relaxed);
+      p.dropped.store(0, std::memory_order_relaxed);
+      const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
+      p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
+    });
+    storage_.after_fork_in_child();
+    dropped_before_.store(0, std::memory_order_relaxed);
+    dropped_at_start_ = 0;
+    drain_thread_.forget();
+  }
+
  private:
-  bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
-  recording mode() const noexcept { return is_on() ? recording::on : recording::off; }
-
-  void set_modes() noexcept {
-    const locked hold{modules_lock_};
-    for (module_state* m = modules_; m != nullptr; m = m->next) {
-      m->mode.store(mode(), std::memory_order_release);
-    }
-  }
-
-  // --- starting and stopping; caller holds control_
-
-  void start_as_environment_says() noexcept {
-    environment_read_ = true;
-    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
-    if (log_file == nullptr || *log_file == '\0') return;
-    options chosen;
-    chosen.log_file = log_file;
-    started_by_environment_ = begin(chosen);
-  }
-
-  bool already_recording(const options& chosen) noexcept {
-    log_location asked;
-    const log_location& now = storage_.location();
-    if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
-        std::strcmp(asked.prefix, now.prefix) == 0) {
-      return true;
-    }
-    messages_.say("already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
-                  now.directory, now.prefix);
-    return false;
-  }
-
-  bool begin(const options& chosen) noexcept {
-    messages_.use(chosen.on_message);
-    clock_.begin();
-    if (storage_.open(chosen) != 0) return false;
-    when_full_.store(chosen.when_full, std::memory_order_relaxed);
-    drain_interval_ms_.store(chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1,
-                             std::memory_order_relaxed);
-    pause_ms_.store(5, std::memory_order_relaxed);
-    dropped_at_start_ = dropped();
-    write_through_.store(false, std::memory_order_relaxed);
-    recording_.store(true, std::memory_order_release);
-    set_modes();
-    drain_thread_.wake();
-    return true;
-  }
-
-  void end() noexcept {
-    recording_.store(false, std::memory_order_release);
-    set_modes();
-    bool left_over = false;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (drain(p) != 0) left_over = true;
-      dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
-    });
-    storage_.close_files(left_over, dropped() - dropped_at_start_);
-    storage_.close();
-    report_dropped();
-  }
-
-  /// The process exits: from now on each record goes into its log at once, for nobody drains later.
-  void finish() noexcept {
-    const locked control{control_};
-    if (!is_on()) return;
-    write_through_.store(true, std::memory_order_relaxed);
-    bool keep = false;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (drain(p) != 0) keep = true;
-      open_lanes(p);
-      // A thread that still runs may be storing a record: that one can be recovered.
-      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
-    });
-    storage_.close_files(keep, dropped() - dropped_at_start_);
-    report_dropped();
-  }
-
   void report_dropped() noexcept {
     const std::uint64_t lost = dropped() - dropped_at_start_;
     if (lost > 0) messages_.say("%llu records were dropped", static_cast<unsigned long long>(lost));
@@ -4928,6 +5037,131 @@ class LOTUS_DETAIL_PER_MODULE session {
     return pause_ms;
   }
 
+  std::atomic<bool> recording_{false};
+  std::atomic<bool> write_through_{false};
+  std::atomic<full_ring> when_full_{full_ring::drain};
+  std::atomic<std::uint32_t> drain_interval_ms_{0};
+  std::atomic<std::uint32_t> pause_ms_{0};
+  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are others now
+  std::uint64_t dropped_at_start_ = 0;
+
+  messenger messages_;
+  session_clock clock_;
+  name_table names_;
+  producer_list producers_;
+  storage storage_{messages_, clock_, names_};
+  drain_thread drain_thread_{
+      [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
+  std::uint32_t forking_tid_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORDER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
+/// list of shared objects is a leaf.
+class LOTUS_DETAIL_PER_MODULE session {
+ public:
+  session() noexcept { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+
+  static session& instance() noexcept { return *instance_; }
+  static const services* make() noexcept;
+
+  recorder& records() noexcept { return recorder_; }
+
+  void join(module_state& m, bool environment_counts) noexcept {
+    annotation_wanted();  // loads a library: before any lock
+    const signals_blocked quiet;
+    const locked control{control_};
+    if (!pinned_) pin_module_of(&instance_);
+    pinned_ = true;
+    if (environment_counts && !environment_read_) start_as_environment_says();
+    modules_.tell(m, table_, recorder_.hardware_clock(), mode());
+  }
+
+  void leave(module_state& m) noexcept {
+    const signals_blocked quiet;
+    if (&m != &this_module) return modules_.remove(m);
+    // That of the object with this code is destroyed when the process exits, for it is pinned.
+    const locked control{control_};
+    recorder_.close_at_exit();
+  }
+
+  bool start(const options& chosen) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    if (recorder_.is_on() && !started_by_environment_) return already_recording(chosen);
+    end();
+    started_by_environment_ = false;
+    return begin(chosen);
+  }
+
+  void stop() noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    end();
+  }
+
+  void begin_task_of(record_tag tag) const noexcept {
+    switch (tag.kind()) {
+      case event_kind::operation:
+        return begin_task(recorder_.name(static_cast<std::uint32_t>(tag.value())).raw());
+      case event_kind::batch_wait:
+        return begin_task("BatchWait");
+      default:
+        return begin_task("BatchPreprocessed");
+    }
+  }
+
+ private:
+  recording mode() const noexcept {
+    if (annotation_wanted()) return recording::annotated;
+    return recorder_.is_on() ? recording::on : recording::off;
+  }
+
+  // --- caller holds control_
+
+  void start_as_environment_says() noexcept {
+    environment_read_ = true;
+    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
+    if (log_file == nullptr || *log_file == '\0') return;
+    options chosen;
+    chosen.log_file = log_file;
+    started_by_environment_ = begin(chosen);
+  }
+
+  bool already_recording(const options& chosen) noexcept {
+    log_location asked;
+    const log_location& now = recorder_.location();
+    if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
+        std::strcmp(asked.prefix, now.prefix) == 0) {
+      return true;
+    }
+    recorder_.messages().say(
+        "already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
+        now.directory, now.prefix);
+    return false;
+  }
+
+  bool begin(const options& chosen) noexcept {
+    if (!recorder_.open(chosen)) return false;
+    modules_.set_mode(mode());
+    return true;
+  }
+
+  void end() noexcept {
+    if (!recorder_.is_on()) return;
+    recorder_.close();
+    modules_.set_mode(mode());
+  }
+
   // --- fork: parent and child each go on with a whole session
 
   static void before_fork() noexcept {
@@ -4938,43 +5172,20 @@ class LOTUS_DETAIL_PER_MODULE session {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     s.control_.lock();
     s.signals_at_fork_ = before;
-    s.forking_tid_ = thread_id();
-    s.producers_.fork_lock().lock();
-    s.producers_.for_each([](producer& p) { p.guard.lock(); });
-    s.storage_.file_fork_lock().lock();
-    s.clock_.fork_lock().lock();
-    s.modules_lock_.lock();
-    s.names_.fork_lock().lock();
-    s.storage_.buffers_fork_lock().lock();
+    s.recorder_.before_fork();
+    s.modules_.fork_lock().lock();
   }
 
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
   static void after_fork_in_child() noexcept {
-    session& s = instance();
-    s.producers_.for_each([&](producer& p) {
-      s.storage_.after_fork_in_child(p);
-      p.limit.store(0, std::memory_order_relaxed);
-      p.interrupt_limit.store(0, std::memory_order_relaxed);
-      p.dropped.store(0, std::memory_order_relaxed);
-      const bool forked = p.tid.load(std::memory_order_relaxed) == s.forking_tid_;
-      p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
-    });
-    s.storage_.after_fork_in_child();
-    s.dropped_before_.store(0, std::memory_order_relaxed);
-    s.dropped_at_start_ = 0;
-    s.drain_thread_.forget();
-    s.unlock_after_fork();
+    instance().recorder_.become_child();
+    instance().unlock_after_fork();
   }
 
   void unlock_after_fork() noexcept {
-    storage_.buffers_fork_lock().unlock();
-    names_.fork_lock().unlock();
-    modules_lock_.unlock();
-    clock_.fork_lock().unlock();
-    storage_.file_fork_lock().unlock();
-    producers_.for_each([](producer& p) { p.guard.unlock(); });
-    producers_.fork_lock().unlock();
+    modules_.fork_lock().unlock();
+    recorder_.after_fork();
     const sigset_t before = signals_at_fork_;
     control_.unlock();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -4987,44 +5198,28 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool pinned_ = false;
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  std::atomic<bool> recording_{false};
-  std::atomic<bool> write_through_{false};
-  std::atomic<full_ring> when_full_{full_ring::drain};
-  std::atomic<std::uint32_t> drain_interval_ms_{0};
-  std::atomic<std::uint32_t> pause_ms_{0};
-  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are others now
-  std::uint64_t dropped_at_start_ = 0;
-
-  mutex modules_lock_;
-  module_state* modules_ = nullptr;
-
-  messenger messages_;
-  session_clock clock_;
-  name_table names_;
-  producer_list producers_;
-  storage storage_{messages_, clock_, names_};
-  drain_thread drain_thread_{
-      [](void* self) noexcept { return static_cast<session*>(self)->drain_round(); }, this};
-
+  module_list modules_;
+  recorder recorder_;
   sigset_t signals_at_fork_{};
-  std::uint32_t forking_tid_ = 0;
 };
 
 inline session* session::instance_ = nullptr;
 
 inline const services session::table_ = {
-    []() noexcept { return instance().this_thread(); },
-    [](producer& p, const record& r) noexcept { instance().push_slow(p, r); },
-    [](producer& p, const record& r) noexcept { push_nested(p, r); },
-    [](std::string_view name) noexcept { return instance().intern(name); },
+    []() noexcept { return instance().records().this_thread(); },
+    [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); },
+    [](producer& p, const record& r) noexcept { recorder::push_nested(p, r); },
+    [](std::string_view name) noexcept { return instance().records().intern(name); },
     [](const options& chosen) noexcept { return instance().start(chosen); },
     []() noexcept { instance().stop(); },
-    []() noexcept { instance().flush(); },
-    []() noexcept { return instance().dropped(); },
+    []() noexcept { instance().records().flush(); },
+    []() noexcept { return instance().records().dropped(); },
     [](module_state& m, bool environment_counts) noexcept {
       instance().join(m, environment_counts);
     },
     [](module_state& m) noexcept { instance().leave(m); },
+    [](record_tag tag) noexcept { instance().begin_task_of(tag); },
+    []() noexcept { end_task(); },
 };
 
 inline const services* session::make() noexcept {

@@ -81,6 +81,30 @@ TEST_CASE("nested calls are counted, detaching is final and may be repeated") {
   CHECK(told_itt("nested") == "init\nresume\npause\nresume\npause\npause\ndetach\n");
 }
 
+TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
+  for (const char* log : {"", "/log"}) {
+    const temp_dir dir;
+    const result r = execute({LOTUS_MAP_PROBE, "scopes"},
+                             {{"LOTUS_ANNOTATE", "itt"},
+                              {"LOTUS_COLLECTOR", "none"},
+                              {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                              {"LOTUS_LOG_FILE", *log == '\0' ? log : dir.path() + log},
+                              {"STAND_IN_LOG", dir.path() + "/calls"}});
+    CHECK(r.err.empty());
+    CHECK(lines_of(dir, "calls") ==
+          "init\ndomain lotus\nbegin Outer\nbegin BatchPreprocessed\nbegin Inner\nend\nend\n"
+          "begin Transform\nbegin Add\nend\nbegin Double\nend\nend\nend\n");
+    std::string logged;
+    for (const std::string& name : dir.names()) {
+      if (contains(name, "log_worker")) logged += read_file(dir.path() + '/' + name);
+    }
+    CHECK(contains(logged, "SInner,") == (*log != '\0'));
+    CHECK(contains(logged, "SDouble,") == (*log != '\0'));
+  }
+  const result r = execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "nvtx"}});
+  CHECK(r.err == "lotus: LOTUS_ANNOTATE=nvtx is not known; it can be itt\n");
+}
+
 TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
   const auto told = [](const char* library) {
     const temp_dir dir;

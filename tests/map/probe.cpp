@@ -4,7 +4,7 @@
 //   lotus_map_probe flow           regions left in every way; prints what ran
 //   lotus_map_probe nested         nested regions, pauses too many, detach twice
 //   lotus_map_probe fence          a pure function must run inside its region
-//   lotus_map_probe scopes         scopes and a batch, for annotation
+//   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
 //   lotus_map_probe fork MS        operations in this process and a forked one, for so long
 //   lotus_map_probe sleep          until it is ended
 //   lotus_map_probe exit STATUS    prints, and ends with this status
@@ -153,6 +153,9 @@ void run_scopes() {
     LOTUS_BATCH_PREPROCESSED(3);
     LOTUS_SCOPE_DYNAMIC(std::string("Inner"));
   }
+  auto transform = lotus::compose(lotus::op("Add", [](int x) { return x + 1; }),
+                                  lotus::op("Double", [](int x) { return x * 2; }));
+  sink = transform(1);
 }
 
 void work_for(double ms) {

@@ -1,0 +1,60 @@
+// Scopes as tasks on a profiler's timeline: LOTUS_ANNOTATE=itt, under Intel VTune.
+#ifndef LOTUS_ANNOTATE_HPP
+#define LOTUS_ANNOTATE_HPP
+
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/itt.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether the environment asks for it and VTune is there. The first call loads VTune's library:
+/// not to be made under a lock. Errors: said once on stderr. Thread safety: all.
+LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
+  static const bool wanted = [] {
+    const char* text = secure_getenv("LOTUS_ANNOTATE");
+    if (text == nullptr || *text == '\0') return false;
+    if (std::string_view{text} != "itt") {
+      collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
+      return false;
+    }
+    const itt_library* itt = itt_library::get();
+    return itt != nullptr && itt->domain_create != nullptr &&
+           itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
+           itt->task_end != nullptr;
+  }();
+  return wanted;
+}
+
+LOTUS_DETAIL_PER_MODULE inline const itt_domain* annotation_domain() noexcept {
+  static const itt_domain* const domain = itt_library::get()->domain_create("lotus");
+  return domain;
+}
+
+/// Begins a task of this thread. Only where annotation_wanted().
+/// @param name  copied; VTune finds its handle by content.
+inline void begin_task(std::string_view name) noexcept {
+  char text[256];
+  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
+  if (length > 0) std::memcpy(text, name.data(), length);
+  text[length] = '\0';
+  const itt_library& itt = *itt_library::get();
+  itt.task_begin(annotation_domain(), itt_id{}, itt_id{}, itt.string_handle_create(text));
+}
+
+/// Ends the task of this thread that began last.
+inline void end_task() noexcept {
+  itt_library::get()->task_end(annotation_domain());
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ANNOTATE_HPP
