@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <lotus/collectors/itt.hpp>
+#include <set>
 #include <string>
 
 namespace {
@@ -19,10 +20,6 @@ void note(const std::string& text) {
   }
 }
 
-struct handle {
-  const char* name;
-};
-
 void resume() {
   note("resume");
 }
@@ -34,13 +31,17 @@ void detach() {
 }
 itt_domain* domain_create(const char* name) {
   note(std::string("domain ") + name);
-  return new itt_domain{1, name, nullptr, 0, nullptr, nullptr};
+  static itt_domain domain{1, nullptr, nullptr, 0, nullptr, nullptr};
+  domain.name = name;
+  return &domain;
 }
 itt_string_handle* string_handle_create(const char* name) {
-  return reinterpret_cast<itt_string_handle*>(new handle{strdup(name)});
+  static std::set<std::string> handles;
+  return reinterpret_cast<itt_string_handle*>(
+      const_cast<std::string*>(&*handles.insert(name).first));
 }
 void task_begin(const itt_domain*, itt_id, itt_id, itt_string_handle* name) {
-  note(std::string("begin ") + reinterpret_cast<handle*>(name)->name);
+  note(std::string("begin ") + *reinterpret_cast<std::string*>(name));
 }
 void task_end(const itt_domain*) {
   note("end");

@@ -6,7 +6,9 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -14,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "diagnostics.hpp"
 #include "map/comparable_names.hpp"
@@ -40,6 +43,27 @@ std::string name_of(Dwarf_Die& die) {
   }
   const char* plain = dwarf_diename(&die);
   return plain != nullptr ? plain : "";
+}
+
+/// The innermost inlined call below `outer` that holds the code at `pc`. Not by dwarf_getscopes,
+/// which does not look into namespaces, where clang puts functions.
+bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
+  Dwarf_Die die;
+  if (dwarf_child(&outer, &die) != 0) return false;
+  do {
+    const int tag = dwarf_tag(&die);
+    const bool without_code = tag == DW_TAG_namespace || tag == DW_TAG_module;
+    const bool with_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+                           tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+                           tag == DW_TAG_catch_block;
+    if (without_code && find_inlined(die, pc, found)) return true;
+    if (!with_code || dwarf_haspc(&die, pc) <= 0) continue;
+    if (find_inlined(die, pc, found)) return true;
+    if (tag != DW_TAG_inlined_subroutine) return false;
+    found = die;
+    return true;
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return false;
 }
 
 }  // namespace
@@ -125,21 +149,42 @@ class symbol_source::module {
   }
 
   std::string inlined_at(GElf_Addr address) {
-    Dwarf_Addr bias = 0;
-    Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &bias);
-    if (unit == nullptr) return {};
-    Dwarf_Die* list = nullptr;
-    const int count = dwarf_getscopes(unit, address - bias, &list);
-    const std::unique_ptr<Dwarf_Die, free_memory> scopes(list);
-    for (int i = 0; i < count; ++i) {
-      Dwarf_Die& die = scopes.get()[i];
-      if (dwarf_tag(&die) == DW_TAG_inlined_subroutine) return name_of(die);
-      if (dwarf_tag(&die) == DW_TAG_subprogram) break;
-    }
-    return {};
+    if (!units_read_) read_units();
+    auto unit = std::upper_bound(
+        units_.begin(), units_.end(), address,
+        [](GElf_Addr wanted, const unit_range& range) { return wanted < range.begin; });
+    if (unit == units_.begin() || address >= (--unit)->end) return {};
+    Dwarf_Die innermost{};
+    return find_inlined(*unit->die, address - unit->bias, innermost) ? name_of(innermost) : "";
   }
 
+  /// Which compilation unit made the code where. From the units themselves: clang leaves out the
+  /// table (.debug_aranges) that dwfl_module_addrdie needs.
+  void read_units() {
+    units_read_ = true;
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0;
+      Dwarf_Addr begin = 0;
+      Dwarf_Addr end = 0;
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
+        units_.push_back({begin + bias, end + bias, bias, die});
+      }
+    }
+    std::sort(units_.begin(), units_.end(),
+              [](const unit_range& a, const unit_range& b) { return a.begin < b.begin; });
+  }
+
+  struct unit_range {
+    GElf_Addr begin;
+    GElf_Addr end;
+    Dwarf_Addr bias;
+    Dwarf_Die* die;
+  };
+
   std::string path_;
+  std::vector<unit_range> units_;
+  bool units_read_ = false;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   Elf* elf_ = nullptr;
