@@ -85,6 +85,13 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
   CHECK(shares == Approx(1));
   CHECK(contains(run({"map", "join", dir.path()}).out, "hot_gamma|lotus_map_probe"));
   CHECK(contains(run({"map", "join", dir.path(), "--csv"}).out, "hot_gamma,lotus_map_probe,"));
+#ifdef LOTUS_TOOL_REPORT
+  const std::string page = dir.path() + "/report.html";
+  REQUIRE(run({"report", dir.path(), "-o", page}).status == 0);
+  CHECK(contains(read_file(page),
+                 R"("functions":[["(anonymous namespace)::hot_beta|lotus_map_probe")"));
+  CHECK(contains(read_file(page), R"({"name":"cpu-clock, seconds")"));
+#endif
 }
 
 TEST_CASE("output and exit status of the program are passed through") {

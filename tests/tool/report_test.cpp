@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "timeline_data.hpp"
@@ -36,8 +37,9 @@ const char* const probe = R"(<script>
 window.addEventListener("load", function () {
   var lines = [];
   var put = function (key, value) { lines.push(key + "=" + value); };
-  ["timeline", "preprocess", "waits", "delays", "cpu"].forEach(function (id) {
+  ["timeline", "preprocess", "waits", "delays", "cpu", "functions", "counters"].forEach(function (id) {
     var canvas = document.getElementById(id);
+    if (canvas.width * canvas.height === 0) return;
     var data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     var colours = new Set();
     for (var i = 0; i < data.length; i += 4) {
@@ -60,6 +62,11 @@ window.addEventListener("load", function () {
   put("deepest_ns", Math.round(timeline.to - timeline.from));
   document.getElementById("zoom-all").click();
   put("all_again", range() === all);
+  put("functions_shown", !document.getElementById("functions-part").hidden);
+  put("counters_shown", !document.getElementById("counters-part").hidden);
+  put("functions_table", document.getElementById("functions-table").innerText.replace(/\s+/g, " "));
+  put("counters_choice", Array.from(document.getElementById("counters-choice").options).map(function (o) {
+    return o.textContent; }).join("; "));
   put("operations", document.querySelectorAll("#ops td.name").length);
   put("verdicts", document.querySelectorAll(".verdict .sentence").length);
   put("first_verdict", document.querySelector(".verdict .sentence").textContent);
@@ -113,9 +120,12 @@ std::map<std::string, std::string> browse(const temp_dir& dir, const std::string
   return found;
 }
 
-std::string report(const temp_dir& dir, const std::string& runs) {
+std::string report(const temp_dir& dir, const std::string& runs,
+                   const std::vector<std::string>& more = {}) {
   const std::string page = dir.path() + "/report.html";
-  const result r = run({"report", runs, "-o", page});
+  std::vector<std::string> arguments{"report", runs, "-o", page};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const result r = run(arguments);
   INFO(r.err);
   REQUIRE(r.status == 0);
   return page;
@@ -182,6 +192,8 @@ TEST_CASE("a real run is shown without an error, wide and narrow") {
     check_page(found);
     CHECK(found["operations"] == "7");
     CHECK(found["verdicts"] == "1");
+    CHECK(found["functions_shown"] == "false");
+    CHECK(found["counters_shown"] == "false");
     CHECK(contains(found["first_verdict"], "preprocessing-bound: the consumer waits 92.86 %"));
   }
 }
@@ -203,6 +215,43 @@ TEST_CASE("hostile names stay text") {
   CHECK(found["images"] == "0");
   CHECK(found["scripts"] == "5");
   CHECK(found["hostile_name"] == "true");
+}
+
+TEST_CASE("functions and counters behind the operations") {
+  const temp_dir dir;
+  const std::string mapping = dir.file(
+      "m.json",
+      R"({"op_to_func":{"Loader":["decode|libjpeg.so","</script><img src=x>|b.so"],"Collation":["copy|libc.so"]},)"
+      R"("common_funcs_to_op":{},"functions":{"Loader":{"decode|libjpeg.so":{"hits":2,"runs":2,"samples":30,"share":0.75},)"
+      R"("</script><img src=x>|b.so":{"hits":1,"runs":2,"samples":10,"share":0.25}},)"
+      R"("Collation":{"copy|libc.so":{"hits":2,"runs":2,"samples":8,"share":1}}}})");
+  const std::string counters =
+      dir.file("w4.csv",
+               "Source Function / Function / Call Stack\tCPU Time\tClockticks\tL1 Bound\tModule\n"
+               "decode\t3s\t9,000\t10.0%\tlibjpeg.so\n"
+               "copy\t1s\t3,000\t50.0%\tlibc.so\n"
+               "elsewhere\t2s\t6,000\t0.0%\tlibm.so\n");
+  const std::string page =
+      report(dir, traces() + "/c_ooo_w4", {"--mapping", mapping, "--counters", counters});
+  CHECK_FALSE(contains(read_file(page), "<img"));
+  for (const int width : {1280, 390}) {
+    INFO(width);
+    auto found = browse(dir, page, width);
+    if (found.empty()) return;
+    check_page(found);
+    CHECK(std::stol(found["colours_functions"]) > 4);
+    CHECK(std::stol(found["colours_counters"]) > 4);
+    CHECK(contains(found["functions_table"], "Loader decode libjpeg.so 30 75.0 %"));
+    CHECK(contains(found["functions_table"], "&lt;/script&gt;&lt;img src=x&gt; b.so 10 25.0 %"));
+    CHECK(found["counters_choice"] == "CPU Time; Clockticks; L1 Bound, clockticks");
+  }
+  // 10 % of 9000 and 50 % of 3000 clockticks; what no operation runs is outside.
+  CHECK(contains(read_file(page),
+                 R"x({"name":"L1 Bound, clockticks","configs":["w4"],"ops":[)x"
+                 R"x({"name":"(outside)","values":[0]},{"name":"Collation","values":[1500]},)x"
+                 R"x({"name":"Loader","values":[900]}]})x"));
+  const std::string other = dir.path() + "/x";
+  CHECK(run({"report", traces() + "/c_ooo_w4", "-o", other, "--counters", counters}).status == 2);
 }
 
 TEST_CASE("runs that lack nearly everything are shown too") {

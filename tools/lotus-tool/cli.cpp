@@ -194,8 +194,14 @@ void add_report(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool report runs/ -o report.html      then open report.html in a browser\n"
-      "The page needs no network. Each run in a subfolder is a configuration of its own.");
+      "The page needs no network. Each run in a subfolder is a configuration of its own. "
+      "Functions\n"
+      "behind operations come from samples of 'lotus-tool map record' beside the logs, or from a\n"
+      "mapping; hardware counters from tables as for 'map attribute'.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  const attribution_arguments arguments = add_attribution(*command, options->hardware);
+  arguments.counters->needs(arguments.mapping);
+  arguments.elapsed->needs(arguments.counters);
   command->add_option("-o,--output", options->output, "file to write; - is standard output")
       ->required();
   add_skipping(*command, options->skip_batches);

@@ -18,6 +18,7 @@
 #include "names.hpp"
 #include "output_file.hpp"
 #include "report_assets.hpp"
+#include "report_hardware.hpp"
 #include "run_model.hpp"
 #include "samples.hpp"
 #include "text.hpp"
@@ -152,22 +153,31 @@ std::string script_safe(std::string_view json) {
 int run_report(const report_options& options, std::ostream& out, std::ostream& err) {
   diagnostics said(err, options.quiet);
   name_table names;
+  hardware_data hardware;
   std::string runs;
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : find_runs(dir, options.prefix, said, 4)) {
-      const std::string text =
-          run_json(run, run_title(run.dir, dir), options.skip_batches, names, said);
+      const std::string title = run_title(run.dir, dir);
+      const std::string text = run_json(run, title, options.skip_batches, names, said);
       if (text.empty()) {
         said.warning(run.dir + ": nothing usable in its logs, left out");
-      } else {
-        runs += (runs.empty() ? "\n" : ",\n") + text;
+        continue;
       }
+      runs += (runs.empty() ? "\n" : ",\n") + text;
+      hardware.add_samples_beside(run, title);
     }
   }
   const int status = said.finish(options.strict);
   if (status != exit_fine) return status;
   if (runs.empty()) throw input_error("nothing usable in the logs");
-  std::string data = R"({"runs":[)" + runs + "],\n\"op_names\":[";
+  if (!options.hardware.mapping.empty()) {
+    map_attribute_options wanted = options.hardware;
+    wanted.prefix = options.prefix;
+    if (wanted.elapsed.empty()) wanted.traces = options.dirs;
+    hardware.add_mapping(wanted);
+  }
+  std::string data =
+      R"({"runs":[)" + runs + "],\n\"hardware\":" + hardware.json() + ",\n\"op_names\":[";
   for (std::uint32_t n = 0; n < names.size(); ++n) {
     data += (n == 0 ? "" : ",") + json_string(names.name(n));
   }

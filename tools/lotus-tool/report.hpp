@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "log_files.hpp"
+#include "map/attribute.hpp"
 
 namespace lotus::tool {
 
@@ -17,6 +18,8 @@ struct report_options {
   std::string output;  ///< "-" is standard output
   std::string prefix{default_prefix};
   std::size_t skip_batches = 0;  ///< at the beginning of every epoch, for the verdict
+  /// A mapping and counters to show; without times of its own those of the runs count.
+  map_attribute_options hardware;
   bool strict = false;
   bool quiet = false;
 };

@@ -130,9 +130,8 @@ elapsed_by_config read_elapsed(const std::string& path) {
   return configs;
 }
 
-elapsed_by_config trace_elapsed(const std::string& dir, std::string_view prefix,
-                                diagnostics& said) {
-  elapsed_by_config configs;
+void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_config& configs,
+                 diagnostics& said) {
   for (const run_files& run : find_runs(dir, prefix, said)) {
     name_table names;
     std::map<std::uint32_t, std::int64_t> total_ns;
@@ -144,7 +143,6 @@ elapsed_by_config trace_elapsed(const std::string& dir, std::string_view prefix,
       configs[config][names.name(name).substr(1)] += static_cast<double>(ns) * 1e-9;
     }
   }
-  return configs;
 }
 
 /// The digits at the end: "b1024_gpu4_dataloader20" and "20" name the same configuration.
@@ -229,26 +227,30 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
   return values[index];
 }
 
-int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err) {
-  diagnostics said(err, options.quiet);
-  if (options.trace.empty() == options.elapsed.empty()) {
-    throw usage_error("give the operations' times: either --trace DIR or --elapsed FILE");
-  }
+std::vector<attribution> attribute_all(const map_attribute_options& options, diagnostics& said) {
   const mapping m = read_mapping(options.mapping);
   if (options.weights == weighting::mix && !m.has_shares()) {
     throw input_error(options.mapping +
                       ": has no shares of functions inside operations, which --weights mix needs; "
                       "make it with 'lotus-tool map build' or take --weights elapsed");
   }
-  const elapsed_by_config configs = options.elapsed.empty()
-                                        ? trace_elapsed(options.trace, options.prefix, said)
-                                        : read_elapsed(options.elapsed);
+  elapsed_by_config configs;
+  if (!options.elapsed.empty()) configs = read_elapsed(options.elapsed);
+  for (const std::string& dir : options.traces) add_elapsed(dir, options.prefix, configs, said);
   std::vector<attribution> all;
   for (const std::string& path : options.counters) {
     const counter_table counters = read_counters(path);
     all.push_back(attribute(counters, m, of_config(configs, counters.name), options.weights));
   }
-  print_attributions(all, options.print, out);
+  return all;
+}
+
+int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  if (options.traces.empty() == options.elapsed.empty()) {
+    throw usage_error("give the operations' times: either --trace DIR or --elapsed FILE");
+  }
+  print_attributions(attribute_all(options, said), options.print, out);
   out.flush();
   if (!out) throw input_error("standard output: cannot be written");
   return exit_fine;

@@ -24,8 +24,8 @@ enum class weighting {
 struct map_attribute_options {
   std::string mapping;
   std::vector<std::string> counters;
-  std::string trace;    ///< either this: a folder of runs
-  std::string elapsed;  ///< or this: a table of config and seconds per operation
+  std::vector<std::string> traces;  ///< either these: folders of runs
+  std::string elapsed;              ///< or this: a table of config and seconds per operation
   weighting weights = weighting::elapsed;
   std::string prefix = std::string(default_prefix);
   print_as print = print_as::table;
@@ -50,6 +50,9 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
 
 /// A metric as people read it: shares in per cent of the clockticks, CPI and frequency of sums.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
+
+/// All of the counters' tables. Throws input_error and usage_error.
+std::vector<attribution> attribute_all(const map_attribute_options& options, diagnostics& said);
 
 void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out);
 

@@ -52,17 +52,19 @@ void sweep(const std::vector<operation>& ops, const std::vector<const located_sa
   }
 }
 
-std::vector<std::string> samples_beside(const std::string& dir) {
-  std::vector<std::string> found;
+}  // namespace
+
+located_samples samples_beside(const std::string& dir, diagnostics& said) {
+  std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
-    if (is_samples_name(entry.path().filename().string())) found.push_back(entry.path().string());
+    if (is_samples_name(entry.path().filename().string())) files.push_back(entry.path().string());
   }
-  std::sort(found.begin(), found.end());
+  std::sort(files.begin(), files.end());
+  located_samples found;
+  for (const std::string& file : files) add_samples(file, found, said);
   return found;
 }
-
-}  // namespace
 
 std::uint64_t joined_run::samples() const noexcept {
   return std::accumulate(ops.begin(), ops.end(), outside.samples,
@@ -104,9 +106,8 @@ int run_map_join(const map_join_options& options, std::ostream& out, std::ostrea
   bool any = false;
   for (const run_files& run : runs) {
     located_samples samples;
-    const std::vector<std::string> files =
-        options.samples.empty() ? samples_beside(run.dir) : options.samples;
-    for (const std::string& file : files) add_samples(file, samples, said);
+    if (options.samples.empty()) samples = samples_beside(run.dir, said);
+    for (const std::string& file : options.samples) add_samples(file, samples, said);
     if (samples.samples.empty()) continue;
     any = true;
     join(run, samples, result, said);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -37,9 +38,15 @@ struct joined_run {
   std::uint64_t samples() const noexcept;
 };
 
+/// The samples that `map record` left in a run's folder; none: empty. Throws input_error.
+located_samples samples_beside(const std::string& dir, diagnostics& said);
+
 /// Adds a run: a sample belongs to the innermost operation of its thread that holds its time. Batch
 /// records are no operations. Throws input_error.
 void join(const run_files& run, const located_samples& samples, joined_run& to, diagnostics& said);
+
+/// CPU time; none where only events were sampled that do not measure time.
+std::optional<std::uint64_t> cpu_ns(const joined_op& op);
 
 void print_joined(const joined_run& run, print_as print, std::ostream& out);
 

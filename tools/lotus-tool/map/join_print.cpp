@@ -28,14 +28,6 @@ std::vector<std::pair<std::string, std::uint64_t>> by_size(
   return sorted;
 }
 
-/// None where only events were sampled that do not measure time.
-std::optional<std::uint64_t> cpu_ns(const joined_op& op) {
-  for (const auto& [event, value] : op.counters) {
-    if (is_cpu_time(event)) return value;
-  }
-  return op.samples == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
-}
-
 double share_of(const joined_op& op, const joined_run& run) {
   const auto all = static_cast<double>(run.samples());
   return all > 0 ? static_cast<double>(op.samples) / all : 0;
@@ -114,6 +106,13 @@ void print_tables(const joined_run& run, std::ostream& out) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> cpu_ns(const joined_op& op) {
+  for (const auto& [event, value] : op.counters) {
+    if (is_cpu_time(event)) return value;
+  }
+  return op.samples == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+}
 
 void print_joined(const joined_run& run, print_as print, std::ostream& out) {
   if (print == print_as::json) return print_json(run, out);

@@ -82,21 +82,12 @@ void add_attribute(CLI::App& map, action& chosen) {
       "Counters: VTune's TAB-separated microarchitecture table, perf report -t '|', perf stat -x,\n"
       "callgrind's profile. A function of several operations is split among them by their elapsed\n"
       "time, or with --weights mix by that times the function's share inside each.");
-  command->add_option("--mapping", options->mapping, "mapping_funcs.json")->required();
-  command->add_option("--counters", options->counters, "a table per configuration")
-      ->option_text("FILE...")
-      ->required();
-  CLI::Option* trace =
-      command->add_option("--trace", options->trace, "logs that tell the operations' times")
-          ->option_text("DIR");
-  command->add_option("--elapsed", options->elapsed, "their times as config,operation,... in CSV")
-      ->option_text("FILE")
-      ->excludes(trace);
-  command->add_option("--weights", options->weights, "elapsed or mix")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, weighting>{
-          {"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
-      ->default_str("elapsed")
-      ->option_text("RULE");
+  const attribution_arguments arguments = add_attribution(*command, *options);
+  arguments.mapping->required();
+  arguments.counters->required();
+  command->add_option("--trace", options->traces, "logs that tell the operations' times")
+      ->option_text("DIR...")
+      ->excludes(arguments.elapsed);
   command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
       ->capture_default_str();
   add_printing(*command, *options);
@@ -204,6 +195,24 @@ void add_join(CLI::App& map, action& chosen) {
 }
 
 }  // namespace
+
+attribution_arguments add_attribution(CLI::App& command, map_attribute_options& options) {
+  attribution_arguments added{};
+  added.mapping =
+      command.add_option("--mapping", options.mapping, "mapping_funcs.json")->option_text("FILE");
+  added.counters = command.add_option("--counters", options.counters, "a table per configuration")
+                       ->option_text("FILE...");
+  added.elapsed = command
+                      .add_option("--elapsed", options.elapsed,
+                                  "the operations' times as config,operation,... in CSV")
+                      ->option_text("FILE");
+  command.add_option("--weights", options.weights, "elapsed or mix")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, weighting>{
+          {"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
+      ->default_str("elapsed")
+      ->option_text("RULE");
+  return added;
+}
 
 void add_map(CLI::App& app, action& chosen) {
   CLI::App* map =

@@ -5,15 +5,26 @@
 #include <functional>
 #include <ostream>
 
+#include "map/attribute.hpp"
+
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace lotus::tool {
 
 /// Adds `map` and its commands to the program; the one that is called puts what it will do into
 /// `chosen`, which must outlive `app`.
 void add_map(CLI::App& app, std::function<int(std::ostream& out, std::ostream& err)>& chosen);
+
+/// Adds --mapping, --counters, --elapsed and --weights; returns the first two and --elapsed.
+struct attribution_arguments {
+  CLI::Option* mapping;
+  CLI::Option* counters;
+  CLI::Option* elapsed;
+};
+attribution_arguments add_attribution(CLI::App& command, map_attribute_options& options);
 
 }  // namespace lotus::tool
 

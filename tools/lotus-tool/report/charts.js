@@ -94,5 +94,5 @@ function cpuSeconds() {
 
 function drawCharts() {
   charts.forEach((chart) => chart.destroy());
-  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), cpuSeconds()];
+  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), cpuSeconds(), ...hardwareCharts()];
 }

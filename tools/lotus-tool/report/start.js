@@ -20,6 +20,7 @@ function showLegend() {
 showVerdicts();
 showOperations();
 showLegend();
+showHardware();
 
 const timeline = new Timeline(document.getElementById("timeline"));
 const choice = document.getElementById("run");

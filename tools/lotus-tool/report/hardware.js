@@ -1,0 +1,127 @@
+// Functions and hardware counters behind the operations.
+"use strict";
+
+const mostFunctions = 9;  // with colours of their own
+
+/** Of a long name its beginning and its end. */
+function shortName(text) {
+  const room = window.innerWidth < 720 ? 30 : 60;
+  return text.length > room ? text.slice(0, 0.6 * room) + "…" + text.slice(-0.35 * room) : text;
+}
+
+function functionOf(key) { return key.slice(0, key.lastIndexOf("|")); }
+
+function moduleOf(key) { return key.slice(key.lastIndexOf("|") + 1); }
+
+/** For a legend: code without a symbol is told by its module. */
+function legendName(key) {
+  return shortName(key.startsWith("[") ? functionOf(key) + " " + moduleOf(key) : functionOf(key));
+}
+
+function operationColour(name) {
+  const known = report.op_names.indexOf("S" + name);
+  return known < 0 ? cssColour("batch") : colour(known);
+}
+
+function chosen(id) { return Number(document.getElementById(id).value); }
+
+function fillChoice(id, names, onChange) {
+  const select = document.getElementById(id);
+  names.forEach((name, i) => {
+    const option = element("option", name);
+    option.value = i;
+    select.append(option);
+  });
+  select.addEventListener("change", onChange);
+}
+
+/** The functions with the largest shares of any operation. */
+function mainFunctions(ops) {
+  const shares = new Map();
+  for (const op of ops) {
+    for (const [name, value] of op.functions) {
+      shares.set(name, Math.max(shares.get(name) || 0, op.total ? value / op.total : 0));
+    }
+  }
+  return [...shares].sort((a, b) => b[1] - a[1]).slice(0, mostFunctions).map(([name]) => name);
+}
+
+function functionChart() {
+  const { ops, unit } = report.hardware.functions[chosen("functions-source")];
+  const share = (op, value) => op.total ? 100 * value / op.total : 0;
+  const value = (op, name) => (op.functions.find(([known]) => known === name) || [name, 0])[1];
+  const names = mainFunctions(ops);
+  const others = (op) => op.total - names.reduce((sum, name) => sum + value(op, name), 0);
+  const bars = (label, background, data) => ({ label, backgroundColor: background, data, maxBarThickness: 34 });
+  const datasets = names.map((name, i) =>
+    bars(legendName(name), colour(i), ops.map((op) => share(op, value(op, name)))));
+  datasets.push(bars("others", cssColour("batch"), ops.map((op) => share(op, others(op)))));
+  const settings = options(axis("% of the operation's " + unit, { stacked: true, min: 0, max: 100 }),
+    axis("", { stacked: true }), true);
+  settings.indexAxis = "y";
+  settings.plugins.legend.position = "bottom";
+  document.getElementById("functions-box").style.height = 190 + 34 * ops.length + "px";
+  return new Chart(document.getElementById("functions"),
+    { type: "bar", data: { labels: ops.map((op) => shortName(op.name)), datasets }, options: settings });
+}
+
+function functionTable() {
+  const source = report.hardware.functions[chosen("functions-source")];
+  const table = document.getElementById("functions-table");
+  table.replaceChildren();
+  const row = (kind, cells) => {
+    const line = element("tr");
+    cells.forEach((text, i) => {
+      const cell = element(kind, text, i < 3 ? "text" : undefined);
+      if (i < 3) cell.title = text;
+      line.append(cell);
+    });
+    table.append(line);
+  };
+  row("th", ["operation", "function", "module", source.unit, "share"]);
+  for (const op of source.ops) {
+    op.functions.forEach(([key, value], i) => {
+      row("td", [i ? "" : op.name, functionOf(key), moduleOf(key), Number(value.toPrecision(6)),
+        percent(op.total ? value / op.total : 0)]);
+    });
+    if (op.more) row("td", ["", "… " + op.more + " more", "", "", ""]);
+  }
+  document.getElementById("functions-note").textContent = source.note;
+}
+
+function counterChart() {
+  const counter = report.hardware.counters[chosen("counters-choice")];
+  return new Chart(document.getElementById("counters"), {
+    type: "bar",
+    data: {
+      labels: counter.configs,
+      datasets: counter.ops.map((op) => ({
+        label: op.name, backgroundColor: operationColour(op.name), maxBarThickness: 90, data: op.values,
+      })),
+    },
+    options: options(axis("configuration", { stacked: true }),
+      axis(counter.name, { stacked: true, beginAtZero: true, ticks: {
+        color: cssColour("quiet"),
+        callback: (value) => value.toLocaleString("en", { notation: "compact" }),
+      } }), true),
+  });
+}
+
+function hardwareCharts() {
+  const made = [];
+  if (report.hardware.functions.length) made.push(functionChart());
+  if (report.hardware.counters.length) made.push(counterChart());
+  return made;
+}
+
+function showHardware() {
+  const { functions, counters } = report.hardware;
+  document.getElementById("functions-part").hidden = functions.length === 0;
+  document.getElementById("counters-part").hidden = counters.length === 0;
+  fillChoice("functions-source", functions.map((source) => source.name), () => {
+    functionTable();
+    drawCharts();
+  });
+  fillChoice("counters-choice", counters.map((counter) => counter.name), drawCharts);
+  if (functions.length) functionTable();
+}
