@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -84,6 +85,35 @@ void check_run(const std::string& dir, const std::string& config) {
   }
 }
 
+/// The number behind `name` in what the original's scripts print, after the line `section`; in ns.
+double printed_ns(const std::string& text, const std::string& section, const std::string& name) {
+  const std::size_t from = text.find(section);
+  REQUIRE(from != std::string::npos);
+  const std::size_t at = text.find(name + " = ", from);
+  REQUIRE(at != std::string::npos);
+  return std::stod(text.substr(at + name.size() + 3)) * ms;
+}
+
+/// They print hundredths of a millisecond.
+void check_printed(double ours_ns, double printed) {
+  CHECK(ours_ns == Approx(printed).margin(5001));
+}
+
+void check_printed_preprocess(const rapidjson::Value& ours, const std::string& text,
+                              const std::string& section) {
+  for (const auto& [key, name] : {std::pair{"total_ns", "sum"},
+                                  {"mean_ns", "avg"},
+                                  {"std_ns", "std"},
+                                  {"min_ns", "min"},
+                                  {"max_ns", "max"},
+                                  {"p50_ns", "median"},
+                                  {"p25_ns", "25th percentile"},
+                                  {"p75_ns", "75th percentile"}}) {
+    INFO(section << ' ' << name);
+    check_printed(ours[key].GetDouble(), printed_ns(text, section, name));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the JSON has the promised form") {
@@ -151,6 +181,35 @@ TEST_CASE("figures of all real runs are those computed independently") {
   check_run(shared_traces() + "/d_consumer_w2", "b32_gpu2");
   check_run(shared_traces() + "/g_profiled_w2", "b20_gpu2");
   check_run(shared_traces() + "/h_epochs2_w2", "b64_gpu2");
+}
+
+TEST_CASE("figures of all real runs are those that the original's scripts print") {
+  if (shared_traces().empty()) return;
+  for (const auto* name :
+       {"a_preproc_w1", "c_ooo_w4", "d_consumer_w2", "g_profiled_w2", "h_epochs2_w2"}) {
+    INFO(name);
+    const std::string dir = shared_traces() + '/' + name;
+    const auto printed = [&](const char* file) { return read_file(dir + "/expected/" + file); };
+    const auto document = stats(dir);
+    const auto& run = document["runs"][0];
+    check_printed_preprocess(run["preprocess"], printed("preprocessing_time_stats.log"), "sum");
+    const auto without = stats(dir, {"--remove-outliers"});
+    check_printed_preprocess(without["runs"][0]["preprocess"],
+                             printed("preprocessing_time_stats_remove_outliers.log"),
+                             "After removing outliers");
+    const std::string waits = printed("delay_and_wait_duration.log");
+    const double markers_ns = 1000.0 * static_cast<double>(run["out_of_order"].GetInt64());
+    check_printed(run["wait"]["total_ns"].GetDouble() + markers_ns,
+                  printed_ns(waits, "Main process", "sum"));
+    check_printed(run["wait"]["max_ns"].GetDouble(), printed_ns(waits, "Main process", "max"));
+    if (std::string(name) == "h_epochs2_w2")
+      continue;  // it takes batches of one epoch for another's
+    for (const auto& [key, word] :
+         {std::pair{"mean_ns", "avg"}, {"std_ns", "std"}, {"min_ns", "min"}, {"max_ns", "max"}}) {
+      INFO(word);
+      check_printed(run["delay"][key].GetDouble(), printed_ns(waits, "consumption delay", word));
+    }
+  }
 }
 
 TEST_CASE("remove-outliers drops the short last batch from the preprocess times only") {
