@@ -134,20 +134,23 @@ void hardware_data::add_mapping(const map_attribute_options& options) {
   }
 }
 
+std::string hardware_data::counter_json(const counter& c) {
+  std::string configs;
+  for (const std::string& config : c.configs) append(configs, json_string(config));
+  std::string ops;
+  for (const auto& [op, values] : c.ops) {
+    std::string numbers;
+    for (const double value : values) append(numbers, json_number(value));
+    append(ops, "{\"name\":" + json_string(op));
+    ops += ",\"values\":[" + numbers + "]}";
+  }
+  return "\n{\"name\":" + json_string(c.name) + ",\"configs\":[" + configs + "],\"ops\":[" + ops +
+         "]}";
+}
+
 std::string hardware_data::json() const {
   std::string counters;
-  for (const counter& c : counters_) {
-    std::string configs;
-    for (const std::string& config : c.configs) append(configs, json_string(config));
-    std::string ops;
-    for (const auto& [op, values] : c.ops) {
-      std::string numbers;
-      for (const double value : values) append(numbers, json_number(value));
-      append(ops, "{\"name\":" + json_string(op) + ",\"values\":[" + numbers + "]}");
-    }
-    append(counters, "\n{\"name\":" + json_string(c.name) + ",\"configs\":[" + configs +
-                         "],\"ops\":[" + ops + "]}");
-  }
+  for (const counter& c : counters_) append(counters, counter_json(c));
   return "{\"functions\":[" + functions_ + "],\"counters\":[" + counters + "]}";
 }
 

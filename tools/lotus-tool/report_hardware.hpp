@@ -33,6 +33,7 @@ class hardware_data {
     std::map<std::string, std::vector<double>> ops;  ///< as many values as configs, or fewer
   };
 
+  static std::string counter_json(const counter& c);
   void count(const std::string& counter_name, const std::string& config, const std::string& op,
              double value);
 

@@ -141,9 +141,10 @@ bool view::has_name(std::uint32_t name, const name_table& names) {
   if (name >= name_known_.size()) name_known_.resize(names.size(), -1);
   if (name_known_[name] < 0) {
     const std::string& full = names.name(name);
-    name_known_[name] = std::any_of(ops_.begin(), ops_.end(), [&full](const std::string& op) {
+    const bool wanted = std::any_of(ops_.begin(), ops_.end(), [&full](const std::string& op) {
       return full == op || (full.size() == op.size() + 1 && full.compare(1, op.size(), op) == 0);
     });
+    name_known_[name] = wanted ? 1 : 0;
   }
   return name_known_[name] > 0;
 }

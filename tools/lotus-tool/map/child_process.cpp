@@ -88,7 +88,10 @@ std::vector<std::string> environment_with(
         std::any_of(added.begin(), added.end(), [&name](const auto& a) { return a.first == name; });
     if (!replaced) result.push_back(entry);
   }
-  for (const auto& [name, value] : added) result.push_back(name + '=' + value);
+  for (const auto& [name, value] : added) {
+    result.push_back(name);
+    result.back().append(1, '=').append(value);
+  }
   return result;
 }
 
