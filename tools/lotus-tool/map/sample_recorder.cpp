@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ std::string_view folder_of_ring_file(std::string_view path) noexcept {
 
 sample_recorder::sample_recorder(pid_t process, double rate_hz, std::string output)
     : process_(process),
+      process_descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))),
       output_(std::move(output)),
       interval_ns_(static_cast<std::uint64_t>(1e9 / rate_hz)) {
   open_events(process, rate_hz);
@@ -67,6 +69,7 @@ sample_recorder::sample_recorder(pid_t process, double rate_hz, std::string outp
 sample_recorder::~sample_recorder() {
   close_events();
   if (file_ >= 0) ::close(file_);
+  if (process_descriptor_ >= 0) ::close(process_descriptor_);
 }
 
 void sample_recorder::open_events(pid_t process, double rate_hz) {
@@ -117,15 +120,14 @@ void sample_recorder::close_events() noexcept {
 }
 
 void sample_recorder::work(int most_ms) {
-  std::vector<pollfd> waits;
-  waits.reserve(events_.size());
+  // The process itself counts too: who waits for it wants to know at once that it has ended.
+  std::vector<pollfd> waits{{process_descriptor_, POLLIN, 0}};
   for (const int event : events_) waits.push_back({event, POLLIN, 0});
-  if (::poll(waits.data(), static_cast<nfds_t>(waits.size()), most_ms) > 0 &&
-      std::all_of(waits.begin(), waits.end(),
-                  [](const pollfd& w) { return (w.revents & POLLHUP) != 0; })) {
-    // All threads have ended; poll() does not wait any more.
-    ::poll(nullptr, 0, most_ms);
-  }
+  ::poll(waits.data(), static_cast<nfds_t>(waits.size()), most_ms);
+  const bool no_more_samples = std::all_of(
+      waits.begin() + 1, waits.end(), [](const pollfd& w) { return (w.revents & POLLHUP) != 0; });
+  // Of events without a thread poll() does not wait any more.
+  if (no_more_samples && waits[0].revents == 0) ::poll(waits.data(), 1, most_ms);
   drain();
 }
 

@@ -26,7 +26,7 @@ class sample_recorder {
   sample_recorder& operator=(const sample_recorder&) = delete;
   ~sample_recorder();
 
-  /// Waits for records, at most so long, and takes what is there.
+  /// Waits for records or the end of the process, at most so long, and takes what is there.
   void work(int most_ms);
 
   /// Takes the rest and closes the file; where no log was seen it is made in the current folder.
@@ -49,6 +49,7 @@ class sample_recorder {
   void write_out();
 
   pid_t process_;
+  int process_descriptor_;  // negative where the kernel has none: then its end is noticed later
   std::string output_;
   std::uint64_t interval_ns_;
   std::vector<int> events_;
