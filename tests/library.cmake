@@ -47,6 +47,11 @@ add_test(NAME torture COMMAND torture --rounds ${torture_rounds})
 set_tests_properties(torture PROPERTIES TIMEOUT 300 LABELS "faults;no_tsan"
     ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
+add_executable(sustained faults/sustained.cpp)
+target_link_libraries(sustained PRIVATE lotus_own_code)
+add_test(NAME sustained COMMAND sustained --seconds 3)
+set_tests_properties(sustained PROPERTIES TIMEOUT 120 LABELS faults PROCESSORS 2)
+
 # The README's programs and commands, as they stand.
 if(TARGET lotus-tool)
   add_test(NAME readme COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
