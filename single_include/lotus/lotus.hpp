@@ -1546,6 +1546,13 @@ __attribute__((format(printf, 1, 2))) inline void collector_say(const char* form
   if (write(STDERR_FILENO, line, length + 1) < 0) return;  // nobody is left to be told
 }
 
+/// How long a collector may take to answer: LOTUS_COLLECTOR_TIMEOUT_MS, else 2000.
+inline std::int64_t collector_timeout_ms() noexcept {
+  const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
+  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+  return given > 0 && given < 3'600'000 ? given : 2000;
+}
+
 /// One kind of collector. All calls come one at a time, never nested, never after detach().
 struct collector_backend {
   const char* name;
@@ -1626,7 +1633,7 @@ class perf_control {
       return false;
     }
     // An answer is "ack\n" and a zero; what counts is the newline.
-    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms() * 1'000'000;
+    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
       if (left_ns <= 0) return false;
@@ -1656,12 +1663,6 @@ class perf_control {
     path[text.size()] = '\0';
     return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
                 : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
-  }
-
-  static std::int64_t wait_ms() noexcept {
-    const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-    const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-    return given > 0 && given < 3'600'000 ? static_cast<int>(given) : 2000;
   }
 
   int control_ = -1;
@@ -2595,6 +2596,99 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
+// Calls into a vendor's library that may never return.
+#ifndef LOTUS_COLLECTORS_PATIENT_CALLER_HPP
+#define LOTUS_COLLECTORS_PATIENT_CALLER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
+/// time; made anew in a forked child, which has no threads but the one that forked.
+class patient_caller {
+ public:
+  static patient_caller& instance() noexcept {
+    static patient_caller caller;
+    return caller;
+  }
+
+  /// False when `what` has not returned in time; no call may be made after that.
+  bool call(void (*what)()) noexcept {
+    if (process_ != getpid() && !start()) {
+      what();
+      return true;
+    }
+    const std::int64_t until_ns =
+        clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * std::int64_t{1'000'000};
+    const timespec until{static_cast<time_t>(until_ns / 1'000'000'000),
+                         static_cast<long>(until_ns % 1'000'000'000)};
+    pthread_mutex_lock(&guard_);
+    what_ = what;
+    pthread_cond_signal(&asked_);
+    int error = 0;
+    while (what_ != nullptr && error == 0) {
+      error = pthread_cond_timedwait(&done_, &guard_, &until);
+    }
+    const bool returned = what_ == nullptr;
+    pthread_mutex_unlock(&guard_);
+    return returned;
+  }
+
+ private:
+  bool start() noexcept {
+    pthread_mutex_init(&guard_, nullptr);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&asked_, nullptr);
+    pthread_cond_init(&done_, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    what_ = nullptr;
+    // The program's signals are for its own threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, nullptr, serve, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return false;
+    pthread_detach(thread);
+    process_ = getpid();
+    return true;
+  }
+
+  static void* serve(void* self) noexcept {
+    auto& caller = *static_cast<patient_caller*>(self);
+    pthread_mutex_lock(&caller.guard_);
+    for (;;) {
+      while (caller.what_ == nullptr) pthread_cond_wait(&caller.asked_, &caller.guard_);
+      void (*what)() = caller.what_;
+      pthread_mutex_unlock(&caller.guard_);
+      what();
+      pthread_mutex_lock(&caller.guard_);
+      caller.what_ = nullptr;
+      pthread_cond_signal(&caller.done_);
+    }
+  }
+
+  pid_t process_ = 0;
+  pthread_mutex_t guard_{};
+  pthread_cond_t asked_{};
+  pthread_cond_t done_{};
+  void (*what_)() = nullptr;
+};
+
+/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
+inline bool call_patiently(void (*what)()) noexcept {
+  return patient_caller::instance().call(what);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PATIENT_CALLER_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -2737,18 +2831,14 @@ inline const collector_backend* itt_backend() noexcept {
       "itt",
       false,
       []() noexcept { return itt_library::get() != nullptr; },
+      []() noexcept { return call_patiently([] { itt_library::get()->resume(); }); },
+      []() noexcept { return call_patiently([] { itt_library::get()->pause(); }); },
       []() noexcept {
-        itt_library::get()->resume();
-        return true;
-      },
-      []() noexcept {
-        itt_library::get()->pause();
-        return true;
-      },
-      []() noexcept {
-        itt_library& itt = *itt_library::get();
-        itt.pause();
-        if (itt.detach != nullptr) itt.detach();
+        call_patiently([] {
+          itt_library& itt = *itt_library::get();
+          itt.pause();
+          if (itt.detach != nullptr) itt.detach();
+        });
       },
       []() noexcept { return asked_interval_ns(); },
       nullptr,
@@ -2822,16 +2912,10 @@ const collector_backend* uprof_backend_of() noexcept {
       "uprof",
       Strict,
       []() noexcept { return true; },
-      []() noexcept {
-        uprof_in_use().resume(1);
-        return true;
-      },
-      []() noexcept {
-        uprof_in_use().pause(1);
-        return true;
-      },
+      []() noexcept { return call_patiently([] { uprof_in_use().resume(1); }); },
+      []() noexcept { return call_patiently([] { uprof_in_use().pause(1); }); },
       // uProf cannot detach; it ends with the program.
-      []() noexcept { uprof_in_use().pause(1); },
+      []() noexcept { call_patiently([] { uprof_in_use().pause(1); }); },
       []() noexcept { return asked_interval_ns(); },
       nullptr,
   };

@@ -120,6 +120,20 @@ TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
         "strict resume\nstrict pause\nstrict resume\nstrict pause\nstrict pause\n");
 }
 
+TEST_CASE("a vendor's call that never returns is given up, once, and the program goes on") {
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "nested"}, {{"LD_PRELOAD", LOTUS_STAND_IN_UPROF_STRICT},
+                                            {"LOTUS_COLLECTOR", "uprof"},
+                                            {"LOTUS_COLLECTOR_TIMEOUT_MS", "200"},
+                                            {"STAND_IN_HANGS", "1"},
+                                            {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.status == 0);
+  CHECK(r.out == "inner\n");
+  CHECK(r.err == "lotus: the uprof collector does not answer; the program goes on without it\n");
+  CHECK(lines_of(dir, "calls") == "strict resume\nstrict pause\n");
+}
+
 TEST_CASE("perf that does not answer is given up, once, and the program goes on") {
   const temp_dir dir;
   const std::string control = dir.path() + "/ctl";

@@ -3,6 +3,7 @@
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -27,6 +28,13 @@ __attribute__((format(printf, 1, 2))) inline void collector_say(const char* form
   const std::size_t length = std::strlen(line);
   line[length] = '\n';
   if (write(STDERR_FILENO, line, length + 1) < 0) return;  // nobody is left to be told
+}
+
+/// How long a collector may take to answer: LOTUS_COLLECTOR_TIMEOUT_MS, else 2000.
+inline std::int64_t collector_timeout_ms() noexcept {
+  const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
+  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+  return given > 0 && given < 3'600'000 ? given : 2000;
 }
 
 /// One kind of collector. All calls come one at a time, never nested, never after detach().

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/patient_caller.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
 
@@ -156,18 +157,14 @@ inline const collector_backend* itt_backend() noexcept {
       "itt",
       false,
       []() noexcept { return itt_library::get() != nullptr; },
+      []() noexcept { return call_patiently([] { itt_library::get()->resume(); }); },
+      []() noexcept { return call_patiently([] { itt_library::get()->pause(); }); },
       []() noexcept {
-        itt_library::get()->resume();
-        return true;
-      },
-      []() noexcept {
-        itt_library::get()->pause();
-        return true;
-      },
-      []() noexcept {
-        itt_library& itt = *itt_library::get();
-        itt.pause();
-        if (itt.detach != nullptr) itt.detach();
+        call_patiently([] {
+          itt_library& itt = *itt_library::get();
+          itt.pause();
+          if (itt.detach != nullptr) itt.detach();
+        });
       },
       []() noexcept { return asked_interval_ns(); },
       nullptr,

@@ -60,7 +60,7 @@ class perf_control {
       return false;
     }
     // An answer is "ack\n" and a zero; what counts is the newline.
-    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + wait_ms() * 1'000'000;
+    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
       if (left_ns <= 0) return false;
@@ -90,12 +90,6 @@ class perf_control {
     path[text.size()] = '\0';
     return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
                 : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
-  }
-
-  static std::int64_t wait_ms() noexcept {
-    const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-    const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-    return given > 0 && given < 3'600'000 ? static_cast<int>(given) : 2000;
   }
 
   int control_ = -1;

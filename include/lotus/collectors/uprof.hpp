@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/patient_caller.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
 
@@ -69,16 +70,10 @@ const collector_backend* uprof_backend_of() noexcept {
       "uprof",
       Strict,
       []() noexcept { return true; },
-      []() noexcept {
-        uprof_in_use().resume(1);
-        return true;
-      },
-      []() noexcept {
-        uprof_in_use().pause(1);
-        return true;
-      },
+      []() noexcept { return call_patiently([] { uprof_in_use().resume(1); }); },
+      []() noexcept { return call_patiently([] { uprof_in_use().pause(1); }); },
       // uProf cannot detach; it ends with the program.
-      []() noexcept { uprof_in_use().pause(1); },
+      []() noexcept { call_patiently([] { uprof_in_use().pause(1); }); },
       []() noexcept { return asked_interval_ns(); },
       nullptr,
   };
