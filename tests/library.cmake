@@ -1,7 +1,7 @@
 # One test program for each header of the library, named after it.
 lotus_test(clock clock_test.cpp)
 lotus_test(names names_test.cpp)
-lotus_test(writer writer_test.cpp)
+lotus_test(line line_test.cpp)
 lotus_test(scope scope_test.cpp)
 lotus_test(batch batch_test.cpp)
 lotus_test(compose compose_test.cpp)

@@ -8,6 +8,7 @@
 
 #include "lotus/config.hpp"
 #include "lotus/layout.hpp"
+#include "lotus/line.hpp"
 #include "lotus/writer.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -19,6 +19,7 @@
 #include "lotus/directory.hpp"
 #include "lotus/drain.hpp"
 #include "lotus/layout.hpp"
+#include "lotus/line.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/ring_file.hpp"
 #include "lotus/writer.hpp"

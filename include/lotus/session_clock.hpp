@@ -9,8 +9,8 @@
 
 #include "lotus/clock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/line.hpp"
 #include "lotus/lock.hpp"
-#include "lotus/writer.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -16,6 +16,7 @@
 #include "lotus/directory.hpp"
 #include "lotus/drain.hpp"
 #include "lotus/layout.hpp"
+#include "lotus/line.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/message.hpp"
 #include "lotus/names.hpp"

@@ -9,9 +9,9 @@
 #include "lotus/config.hpp"
 #include "lotus/layout.hpp"
 #include "lotus/lock.hpp"
+#include "lotus/open_logs.hpp"
 #include "lotus/process.hpp"
 #include "lotus/record.hpp"
-#include "lotus/writer.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

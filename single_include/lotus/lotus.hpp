@@ -745,409 +745,12 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOCK_HPP
 
-// Records to Lotus lines, lines to append-only log files.
-#ifndef LOTUS_WRITER_HPP
-#define LOTUS_WRITER_HPP
-
-#include <errno.h>
-#include <sys/stat.h>
-
-#include <cstdio>
-
-// Names of operations: how they are written into a line, and the table that makes them small ids.
-#ifndef LOTUS_NAMES_HPP
-#define LOTUS_NAMES_HPP
-
-#include <new>
+// The log files that a thread keeps open.
+#ifndef LOTUS_OPEN_LOGS_HPP
+#define LOTUS_OPEN_LOGS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
-inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
-
-/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
-/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
-/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
-/// for a batch record. Undone by lotus-tool.
-inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
-  constexpr char hex[] = "0123456789ABCDEF";
-  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
-  const bool like_batch = name.substr(0, 5) == "Batch";
-  char* p = out;
-  *p++ = 'S';
-  for (std::size_t i = 0; i < length; ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
-    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
-        (i == 0 && like_batch)) {
-      *p++ = '%';
-      *p++ = hex[c >> 4];
-      *p++ = hex[c & 15];
-    } else {
-      *p++ = static_cast<char>(c);
-    }
-  }
-  return static_cast<std::size_t>(p - out);
-}
-
-/// A name once seen. Lives as long as the process.
-struct name_entry {
-  std::uint64_t hash;
-  std::uint32_t id;
-  std::uint16_t raw_bytes;
-  std::uint16_t line_bytes;
-  // Followed by the raw name, then by the name as a line begins with it, comma included.
-
-  std::string_view raw() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
-  }
-  std::string_view line_start() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
-  }
-};
-
-/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
-/// valid until the process ends. Ids count from 1; 0 says that there was no memory.
-/// Thread safety: all; also from signal handlers.
-class name_table {
- public:
-  std::uint32_t intern(std::string_view name) noexcept {
-    name = name.substr(0, max_name_bytes);
-    const std::uint64_t hash = hash_of(name);
-    if (const name_entry* found = find(name, hash)) return found->id;
-    const signals_blocked quiet;
-    const locked hold{mutex_};
-    if (const name_entry* found = find(name, hash)) return found->id;
-    return add(name, hash);
-  }
-
-  /// @param id  what intern() returned, not 0.
-  const name_entry& entry(std::uint32_t id) const noexcept {
-    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
-    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
-  }
-
-  std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
-
-  mutex& fork_lock() noexcept { return mutex_; }
-
- private:
-  static constexpr std::size_t page_names = 4096;
-  static constexpr std::size_t max_pages = 4096;
-  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
-
-  struct name_page {
-    std::atomic<const name_entry*> entries[page_names];
-  };
-  struct index {
-    std::size_t slots;  ///< a power of two; the slots follow
-    std::atomic<const name_entry*>* data() noexcept {
-      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
-    }
-  };
-
-  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
-  static std::uint64_t hash_of(std::string_view name) noexcept {
-    std::uint64_t h = 14695981039346656037U;
-    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    return h;
-  }
-
-  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
-    index* in = index_.load(std::memory_order_acquire);
-    if (in == nullptr) return nullptr;
-    for (std::uint64_t i = hash;; ++i) {
-      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
-      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
-    }
-  }
-
-  static void place(index& in, const name_entry& e) noexcept {
-    std::uint64_t i = e.hash;
-    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
-    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
-  }
-
-  /// The index, at most half full after one more name; the outgrown one is left to its readers.
-  index* roomy_index() noexcept {
-    index* in = index_.load(std::memory_order_relaxed);
-    const std::size_t needed = (std::size_t{size()} + 1) * 2;
-    if (in != nullptr && needed <= in->slots) return in;
-    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
-    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
-    if (memory == nullptr) return nullptr;
-    auto* grown = new (memory) index{slots};
-    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
-    index_.store(grown, std::memory_order_release);
-    return grown;
-  }
-
-  void* allocate(std::size_t bytes) noexcept {
-    bytes = (bytes + 7) & ~std::size_t{7};
-    if (arena_left_ < bytes) {
-      void* fresh = map_memory(arena_bytes);
-      if (fresh == nullptr) return nullptr;
-      arena_ = static_cast<char*>(fresh);
-      arena_left_ = arena_bytes;
-    }
-    void* p = arena_;
-    arena_ += bytes;
-    arena_left_ -= bytes;
-    return p;
-  }
-
-  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
-    const std::uint32_t id = size() + 1;
-    if (id > page_names * max_pages) return 0;
-    auto& page_slot = pages_[(id - 1) / page_names];
-    name_page* page = page_slot.load(std::memory_order_relaxed);
-    if (page == nullptr) {
-      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
-      if (page == nullptr) return 0;
-      page_slot.store(page, std::memory_order_release);
-    }
-    index* in = roomy_index();
-    char line[max_line_name_bytes + 1];
-    std::size_t line_bytes = write_line_name(name, line);
-    line[line_bytes++] = ',';
-    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
-    if (in == nullptr || memory == nullptr) return 0;
-    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
-                                      static_cast<std::uint16_t>(line_bytes)};
-    auto* text = reinterpret_cast<char*>(e + 1);
-    if (!name.empty()) std::memcpy(text, name.data(), name.size());
-    std::memcpy(text + name.size(), line, line_bytes);
-    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
-    count_.store(id, std::memory_order_release);
-    place(*in, *e);
-    return id;
-  }
-
-  mutex mutex_;
-  std::atomic<std::uint32_t> count_{0};
-  std::atomic<index*> index_{nullptr};
-  std::atomic<name_page*> pages_[max_pages]{};
-  char* arena_ = nullptr;
-  std::size_t arena_left_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_NAMES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr std::int64_t placeholder_ns =
-    1000;  ///< the duration of events, and of no real wait
-/// Room that one line needs: its name, two numbers with the bytes that writing them touches.
-inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 24 + 1 + 24 + 1;
-
-/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
-/// every record to be converted ended in or before the newest segment.
-class tick_converter {
- public:
-  /// @param guard  held while `map` is read; null where nobody else has the map.
-  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
-    if (guard_ != nullptr) guard_->lock();
-    newest_ = map_.current();
-    if (guard_ != nullptr) guard_->unlock();
-  }
-
-  struct span {
-    std::int64_t start_ns;
-    std::int64_t duration_ns;
-  };
-
-  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
-    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
-      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
-      return {start_ns, newest_.to_ns(end_ticks) - start_ns};
-    }
-    const clock_segment b = segment(begin_ticks);
-    const clock_segment e = segment(end_ticks);
-    const std::int64_t start_ns = b.to_ns(begin_ticks);
-    return {start_ns, (e.to_ns(end_ticks) - e.jumped_ns) - (start_ns - b.jumped_ns)};
-  }
-
- private:
-  clock_segment segment(std::uint64_t ticks) const noexcept {
-    if (ticks >= newest_.start_ticks) return newest_;
-    if (guard_ != nullptr) guard_->lock();
-    const clock_segment found = map_.at(ticks);
-    if (guard_ != nullptr) guard_->unlock();
-    return found;
-  }
-
-  const clock_map& map_;
-  mutex* guard_;
-  clock_segment newest_{};
-};
-
-/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
-/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
-/// every lane).
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
-  const std::uint64_t fours =
-      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
-  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
-  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
-  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
-  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
-}
-
-/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
-LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
-  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
-                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
-  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
-  const unsigned guess = (bits * 1233) >> 12;
-  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
-}
-
-/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted apart from the digits: where the next line goes need not wait for these.
-  const unsigned count = value == 0 ? 1 : digit_count(value);
-  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
-  std::memcpy(out, &digits, 8);
-  return out + count;
-}
-
-/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
-  constexpr std::uint64_t e8 = 100'000'000;
-  std::uint64_t rest[2];
-  int groups = 0;
-  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
-    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
-  }
-  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
-  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
-  return out;
-}
-
-/// Copies a short text without a call; `bytes` may be anything.
-LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
-                                           std::size_t bytes) noexcept {
-  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Pairs of moves that overlap in the middle.
-    const std::size_t step = bytes >= 16 ? 16 : 8;
-    if (step == 16) {
-      std::memcpy(out, text, 16);
-      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
-    } else {
-      std::memcpy(out, text, 8);
-      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
-    }
-  } else {
-    std::memcpy(out, text, bytes);
-  }
-}
-
-/// Formats records as lines. One for each drain.
-class line_formatter {
- public:
-  static constexpr log_role role_of(event_kind kind) noexcept {
-    return kind == event_kind::operation || kind == event_kind::batch_preprocessed
-               ? log_role::worker
-               : log_role::main;
-  }
-
-  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
-
-  /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  how the line begins, comma included, for an operation; else unused.
-  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
-                                          char* out) noexcept {
-    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
-    if (r.tag.kind() == event_kind::operation) {
-      copy_short(out, name.data(), name.size());
-      out += name.size();
-    } else {
-      const std::string_view prefix = batch_prefix(r.tag.kind());
-      std::memcpy(out, prefix.data(), prefix.size());
-      out = put_number(out + prefix.size(), r.tag.value());
-      *out++ = ',';
-      s.duration_ns = batch_duration_ns(r.tag.kind(), s.duration_ns);
-    }
-    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
-    *out++ = ',';
-    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
-    *out++ = '\n';
-    return out;
-  }
-
- private:
-  static constexpr std::string_view batch_prefix(event_kind kind) noexcept {
-    switch (kind) {
-      case event_kind::batch_preprocessed:
-        return "SBatchPreprocessed_";
-      case event_kind::batch_consumed:
-        return "SBatchConsumed_";
-      case event_kind::batch_queued:
-        return "SBatchQueued_";
-      default:
-        return "SBatchWait_";
-    }
-  }
-
-  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
-  static constexpr std::int64_t batch_duration_ns(event_kind kind, std::int64_t measured) noexcept {
-    if (kind == event_kind::batch_preprocessed) return measured;
-    if (kind != event_kind::batch_wait) return placeholder_ns;
-    return measured == placeholder_ns ? placeholder_ns + 1 : measured;
-  }
-
-  /// The seconds of one record are nearly always those of the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
-    std::uint64_t fraction = ns - second_start_ns_;
-    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
-      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
-      fraction = ns - second_start_ns_;
-      second_bytes_ =
-          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
-      if (ns < 1'000'000'000) second_bytes_ = 0;
-    }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
-    std::memcpy(out, second_,
-                16);  // always the same size: one move; what is too much is overwritten
-    out += second_bytes_;
-    const auto f = static_cast<std::uint32_t>(fraction);
-    *out = static_cast<char>('0' + f / 100'000'000);
-    const std::uint64_t digits = eight_digits(f % 100'000'000);
-    std::memcpy(out + 1, &digits, 8);
-    return out + 9;
-  }
-
-  const tick_converter& clock_;
-  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
-  std::size_t second_bytes_ = 0;
-  char second_[24] = {};
-};
-
-/// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         std::uint32_t tid) noexcept {
-  std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
-                tid);
-}
-
-/// Appends all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
-inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
-  while (bytes > 0) {
-    const ssize_t n = write(fd, data, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    if (n == 0) return EIO;
-    data += n;
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return 0;
-}
 
 /// Descriptors of a thread's two logs, by role; -1 where closed.
 struct open_logs {
@@ -1161,110 +764,10 @@ struct open_logs {
   }
 };
 
-/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
-/// leaves bytes that are known to be half an append, and only those.
-class log_appender {
- public:
-  /// @param directory  descriptor of the logs' directory, borrowed.
-  /// @param logs       borrowed; opened where closed, left open.
-  log_appender(int directory, const char* prefix, ring_block& ring, open_logs& logs) noexcept
-      : directory_{directory}, prefix_{prefix}, ring_{ring}, fds_{logs.fds} {}
-  log_appender(const log_appender&) = delete;
-  log_appender& operator=(const log_appender&) = delete;
-
-  /// Marks the log as about to grow. Returns 0 or errno.
-  int begin(log_role role) noexcept {
-    int& fd = fds_[static_cast<std::size_t>(role)];
-    struct stat status {};
-    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
-      close(fd);  // deleted while it was open: a new one is made
-      fd = -1;
-    }
-    if (fd < 0) {
-      fd = open_log(role, O_CREAT);
-      if (fd < 0 || fstat(fd, &status) != 0) return errno;
-    }
-    commit_point c = ring_.committed();
-    c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
-                                              static_cast<std::uint64_t>(status.st_size), true};
-    ring_.commit(c);
-    return 0;
-  }
-
-  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
-  /// errno.
-  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
-    const int error = write_all(fds_[static_cast<std::size_t>(role)], lines, bytes);
-    if (error != 0) {
-      undo(role);
-      return error;
-    }
-    appended_[static_cast<std::size_t>(role)] = bytes;
-    return 0;
-  }
-
-  /// Takes back what was appended since the last commit.
-  void undo(log_role role) noexcept {
-    const auto i = static_cast<std::size_t>(role);
-    commit_point c = ring_.committed();
-    appended_[i] = 0;
-    if (!c.logs[i].appending) return;
-    if (fds_[i] >= 0 && ftruncate(fds_[i], static_cast<off_t>(c.logs[i].length)) != 0) return;
-    c.logs[i].appending = false;
-    ring_.commit(c);
-  }
-
-  /// Says that the records before `tail` of `lane` stand in the logs.
-  void commit(std::size_t lane, std::uint64_t tail) noexcept {
-    commit_point c = ring_.committed();
-    c.tail[lane] = tail;
-    commit_lines(c);
-  }
-
-  /// Says that what was appended, of records of another ring, is whole.
-  void commit_lines() noexcept { commit_lines(ring_.committed()); }
-
-  /// Cuts off what a death left of an append. Call it before anything else is appended.
-  void undo_torn() noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      const log_position at = ring_.committed().logs[i];
-      if (!at.appending) continue;
-      if (fds_[i] < 0) fds_[i] = open_log(static_cast<log_role>(i), 0);
-      struct stat status {};
-      if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
-          static_cast<std::uint64_t>(status.st_size) > at.length) {
-        undo(static_cast<log_role>(i));
-      }
-    }
-  }
-
- private:
-  void commit_lines(commit_point c) noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      c.logs[i].length += appended_[i];
-      c.logs[i].appending = false;
-      appended_[i] = 0;
-    }
-    ring_.commit(c);
-  }
-
-  int open_log(log_role role, int flags) const noexcept {
-    char name[max_prefix_bytes + 48];
-    put_log_name(name, sizeof(name), prefix_, role, ring_.tid.load(std::memory_order_relaxed));
-    return openat(directory_, name, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
-  }
-
-  int directory_;
-  const char* prefix_;
-  ring_block& ring_;
-  int (&fds_)[log_roles];
-  std::size_t appended_[log_roles] = {};
-};
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_WRITER_HPP
+#endif  // LOTUS_OPEN_LOGS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1523,11 +1026,15 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
+#include <new>
+
 // What a collector is to the rest of the library: a table of functions.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
 #include <stdarg.h>
+
+#include <cstdio>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1897,6 +1404,188 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_RING_FILE_HPP
 
 #include <sys/file.h>
+#include <sys/stat.h>
+
+// Names of operations: how they are written into a line, and the table that makes them small ids.
+#ifndef LOTUS_NAMES_HPP
+#define LOTUS_NAMES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
+
+/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
+/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
+/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
+/// for a batch record. Undone by lotus-tool.
+inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
+  constexpr char hex[] = "0123456789ABCDEF";
+  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
+  const bool like_batch = name.substr(0, 5) == "Batch";
+  char* p = out;
+  *p++ = 'S';
+  for (std::size_t i = 0; i < length; ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
+        (i == 0 && like_batch)) {
+      *p++ = '%';
+      *p++ = hex[c >> 4];
+      *p++ = hex[c & 15];
+    } else {
+      *p++ = static_cast<char>(c);
+    }
+  }
+  return static_cast<std::size_t>(p - out);
+}
+
+/// A name once seen. Lives as long as the process.
+struct name_entry {
+  std::uint64_t hash;
+  std::uint32_t id;
+  std::uint16_t raw_bytes;
+  std::uint16_t line_bytes;
+  // Followed by the raw name, then by the name as a line begins with it, comma included.
+
+  std::string_view raw() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
+  }
+  std::string_view line_start() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
+  }
+};
+
+/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
+/// valid until the process ends. Ids count from 1; 0 says that there was no memory.
+/// Thread safety: all; also from signal handlers.
+class name_table {
+ public:
+  std::uint32_t intern(std::string_view name) noexcept {
+    name = name.substr(0, max_name_bytes);
+    const std::uint64_t hash = hash_of(name);
+    if (const name_entry* found = find(name, hash)) return found->id;
+    const signals_blocked quiet;
+    const locked hold{mutex_};
+    if (const name_entry* found = find(name, hash)) return found->id;
+    return add(name, hash);
+  }
+
+  /// @param id  what intern() returned, not 0.
+  const name_entry& entry(std::uint32_t id) const noexcept {
+    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
+    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
+  }
+
+  std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+
+  mutex& fork_lock() noexcept { return mutex_; }
+
+ private:
+  static constexpr std::size_t page_names = 4096;
+  static constexpr std::size_t max_pages = 4096;
+  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
+
+  struct name_page {
+    std::atomic<const name_entry*> entries[page_names];
+  };
+  struct index {
+    std::size_t slots;  ///< a power of two; the slots follow
+    std::atomic<const name_entry*>* data() noexcept {
+      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
+    }
+  };
+
+  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  static std::uint64_t hash_of(std::string_view name) noexcept {
+    std::uint64_t h = 14695981039346656037U;
+    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    return h;
+  }
+
+  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
+    index* in = index_.load(std::memory_order_acquire);
+    if (in == nullptr) return nullptr;
+    for (std::uint64_t i = hash;; ++i) {
+      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
+      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
+    }
+  }
+
+  static void place(index& in, const name_entry& e) noexcept {
+    std::uint64_t i = e.hash;
+    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
+    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
+  }
+
+  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  index* roomy_index() noexcept {
+    index* in = index_.load(std::memory_order_relaxed);
+    const std::size_t needed = (std::size_t{size()} + 1) * 2;
+    if (in != nullptr && needed <= in->slots) return in;
+    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
+    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
+    if (memory == nullptr) return nullptr;
+    auto* grown = new (memory) index{slots};
+    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
+    index_.store(grown, std::memory_order_release);
+    return grown;
+  }
+
+  void* allocate(std::size_t bytes) noexcept {
+    bytes = (bytes + 7) & ~std::size_t{7};
+    if (arena_left_ < bytes) {
+      void* fresh = map_memory(arena_bytes);
+      if (fresh == nullptr) return nullptr;
+      arena_ = static_cast<char*>(fresh);
+      arena_left_ = arena_bytes;
+    }
+    void* p = arena_;
+    arena_ += bytes;
+    arena_left_ -= bytes;
+    return p;
+  }
+
+  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
+    const std::uint32_t id = size() + 1;
+    if (id > page_names * max_pages) return 0;
+    auto& page_slot = pages_[(id - 1) / page_names];
+    name_page* page = page_slot.load(std::memory_order_relaxed);
+    if (page == nullptr) {
+      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
+      if (page == nullptr) return 0;
+      page_slot.store(page, std::memory_order_release);
+    }
+    index* in = roomy_index();
+    char line[max_line_name_bytes + 1];
+    std::size_t line_bytes = write_line_name(name, line);
+    line[line_bytes++] = ',';
+    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
+    if (in == nullptr || memory == nullptr) return 0;
+    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
+                                      static_cast<std::uint16_t>(line_bytes)};
+    auto* text = reinterpret_cast<char*>(e + 1);
+    if (!name.empty()) std::memcpy(text, name.data(), name.size());
+    std::memcpy(text + name.size(), line, line_bytes);
+    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
+    count_.store(id, std::memory_order_release);
+    place(*in, *e);
+    return id;
+  }
+
+  mutex mutex_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<index*> index_{nullptr};
+  std::atomic<name_page*> pages_[max_pages]{};
+  char* arena_ = nullptr;
+  std::size_t arena_left_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_NAMES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -3876,6 +3565,140 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_MESSAGE_HPP
 #define LOTUS_MESSAGE_HPP
 
+// Lines to append-only log files.
+#ifndef LOTUS_WRITER_HPP
+#define LOTUS_WRITER_HPP
+
+#include <errno.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         std::uint32_t tid) noexcept {
+  std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
+                tid);
+}
+
+/// Appends all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    const ssize_t n = write(fd, data, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return EIO;
+    data += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param directory  descriptor of the logs' directory, borrowed.
+  /// @param logs       borrowed; opened where closed, left open.
+  log_appender(int directory, const char* prefix, ring_block& ring, open_logs& logs) noexcept
+      : directory_{directory}, prefix_{prefix}, ring_{ring}, fds_{logs.fds} {}
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// Marks the log as about to grow. Returns 0 or errno.
+  int begin(log_role role) noexcept {
+    int& fd = fds_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
+      close(fd);  // deleted while it was open: a new one is made
+      fd = -1;
+    }
+    if (fd < 0) {
+      fd = open_log(role, O_CREAT);
+      if (fd < 0 || fstat(fd, &status) != 0) return errno;
+    }
+    commit_point c = ring_.committed();
+    c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
+                                              static_cast<std::uint64_t>(status.st_size), true};
+    ring_.commit(c);
+    return 0;
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(fds_[static_cast<std::size_t>(role)], lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    if (fds_[i] >= 0 && ftruncate(fds_[i], static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    ring_.commit(c);
+  }
+
+  /// Says that the records before `tail` of `lane` stand in the logs.
+  void commit(std::size_t lane, std::uint64_t tail) noexcept {
+    commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    commit_lines(c);
+  }
+
+  /// Says that what was appended, of records of another ring, is whole.
+  void commit_lines() noexcept { commit_lines(ring_.committed()); }
+
+  /// Cuts off what a death left of an append. Call it before anything else is appended.
+  void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      if (fds_[i] < 0) fds_[i] = open_log(static_cast<log_role>(i), 0);
+      struct stat status {};
+      if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
+          static_cast<std::uint64_t>(status.st_size) > at.length) {
+        undo(static_cast<log_role>(i));
+      }
+    }
+  }
+
+ private:
+  void commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+      appended_[i] = 0;
+    }
+    ring_.commit(c);
+  }
+
+  int open_log(log_role role, int flags) const noexcept {
+    char name[max_prefix_bytes + 48];
+    put_log_name(name, sizeof(name), prefix_, role, ring_.tid.load(std::memory_order_relaxed));
+    return openat(directory_, name, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  }
+
+  int directory_;
+  const char* prefix_;
+  ring_block& ring_;
+  int (&fds_)[log_roles];
+  std::size_t appended_[log_roles] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_WRITER_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -4012,6 +3835,207 @@ LOTUS_DETAIL_NAMESPACE_END
 // The running session's clock: when the map from ticks to time is tied again.
 #ifndef LOTUS_SESSION_CLOCK_HPP
 #define LOTUS_SESSION_CLOCK_HPP
+
+// Records to Lotus lines.
+#ifndef LOTUS_LINE_HPP
+#define LOTUS_LINE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::int64_t placeholder_ns =
+    1000;  ///< the duration of events, and of no real wait
+/// Room that one line needs: its name, two numbers with the bytes that writing them touches.
+inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 24 + 1 + 24 + 1;
+
+/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
+/// every record to be converted ended in or before the newest segment.
+class tick_converter {
+ public:
+  /// @param guard  held while `map` is read; null where nobody else has the map.
+  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
+    if (guard_ != nullptr) guard_->lock();
+    newest_ = map_.current();
+    if (guard_ != nullptr) guard_->unlock();
+  }
+
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+  };
+
+  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
+    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
+      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
+      return {start_ns, newest_.to_ns(end_ticks) - start_ns};
+    }
+    const clock_segment b = segment(begin_ticks);
+    const clock_segment e = segment(end_ticks);
+    const std::int64_t start_ns = b.to_ns(begin_ticks);
+    return {start_ns, (e.to_ns(end_ticks) - e.jumped_ns) - (start_ns - b.jumped_ns)};
+  }
+
+ private:
+  clock_segment segment(std::uint64_t ticks) const noexcept {
+    if (ticks >= newest_.start_ticks) return newest_;
+    if (guard_ != nullptr) guard_->lock();
+    const clock_segment found = map_.at(ticks);
+    if (guard_ != nullptr) guard_->unlock();
+    return found;
+  }
+
+  const clock_map& map_;
+  mutex* guard_;
+  clock_segment newest_{};
+};
+
+/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
+/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
+/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// every lane).
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
+  const std::uint64_t fours =
+      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
+  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
+  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
+  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
+  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
+}
+
+/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
+  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
+                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
+  const unsigned guess = (bits * 1233) >> 12;
+  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
+}
+
+/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
+  // Counted apart from the digits: where the next line goes need not wait for these.
+  const unsigned count = value == 0 ? 1 : digit_count(value);
+  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
+  std::memcpy(out, &digits, 8);
+  return out + count;
+}
+
+/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
+  constexpr std::uint64_t e8 = 100'000'000;
+  std::uint64_t rest[2];
+  int groups = 0;
+  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
+  }
+  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
+  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
+  return out;
+}
+
+/// Copies a short text without a call; `bytes` may be anything.
+LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
+                                           std::size_t bytes) noexcept {
+  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
+    // Pairs of moves that overlap in the middle.
+    const std::size_t step = bytes >= 16 ? 16 : 8;
+    if (step == 16) {
+      std::memcpy(out, text, 16);
+      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
+    } else {
+      std::memcpy(out, text, 8);
+      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
+    }
+  } else {
+    std::memcpy(out, text, bytes);
+  }
+}
+
+/// Formats records as lines. One for each drain.
+class line_formatter {
+ public:
+  static constexpr log_role role_of(event_kind kind) noexcept {
+    return kind == event_kind::operation || kind == event_kind::batch_preprocessed
+               ? log_role::worker
+               : log_role::main;
+  }
+
+  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
+
+  /// Writes one line; returns its end. `out` has room for max_line_bytes.
+  /// @param name  how the line begins, comma included, for an operation; else unused.
+  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
+                                          char* out) noexcept {
+    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
+    if (r.tag.kind() == event_kind::operation) {
+      copy_short(out, name.data(), name.size());
+      out += name.size();
+    } else {
+      const std::string_view prefix = batch_prefix(r.tag.kind());
+      std::memcpy(out, prefix.data(), prefix.size());
+      out = put_number(out + prefix.size(), r.tag.value());
+      *out++ = ',';
+      s.duration_ns = batch_duration_ns(r.tag.kind(), s.duration_ns);
+    }
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+    *out++ = '\n';
+    return out;
+  }
+
+ private:
+  static constexpr std::string_view batch_prefix(event_kind kind) noexcept {
+    switch (kind) {
+      case event_kind::batch_preprocessed:
+        return "SBatchPreprocessed_";
+      case event_kind::batch_consumed:
+        return "SBatchConsumed_";
+      case event_kind::batch_queued:
+        return "SBatchQueued_";
+      default:
+        return "SBatchWait_";
+    }
+  }
+
+  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  static constexpr std::int64_t batch_duration_ns(event_kind kind, std::int64_t measured) noexcept {
+    if (kind == event_kind::batch_preprocessed) return measured;
+    if (kind != event_kind::batch_wait) return placeholder_ns;
+    return measured == placeholder_ns ? placeholder_ns + 1 : measured;
+  }
+
+  /// The seconds of one record are nearly always those of the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
+    std::uint64_t fraction = ns - second_start_ns_;
+    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
+      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
+      fraction = ns - second_start_ns_;
+      second_bytes_ =
+          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      if (ns < 1'000'000'000) second_bytes_ = 0;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    std::memcpy(out, second_,
+                16);  // always the same size: one move; what is too much is overwritten
+    out += second_bytes_;
+    const auto f = static_cast<std::uint32_t>(fraction);
+    *out = static_cast<char>('0' + f / 100'000'000);
+    const std::uint64_t digits = eight_digits(f % 100'000'000);
+    std::memcpy(out + 1, &digits, 8);
+    return out + 9;
+  }
+
+  const tick_converter& clock_;
+  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
+  std::size_t second_bytes_ = 0;
+  char second_[24] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LINE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

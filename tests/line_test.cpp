@@ -1,4 +1,4 @@
-#include "lotus/writer.hpp"
+#include "lotus/line.hpp"
 
 #include <memory>
 #include <random>
