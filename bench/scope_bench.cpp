@@ -196,6 +196,11 @@ int main(int argc, char** argv) {
 
   char directory[] = "/tmp/lotus_bench_XXXXXX";
   if (mkdtemp(directory) == nullptr || !lotus::start(std::string{directory} + "/bench")) return 1;
+  // First, before the others have filled the page cache with what the disk has yet to write.
+  benchmark::RegisterBenchmark("record_to_text", record_to_text)
+      ->UseManualTime()
+      ->Iterations(1)
+      ->Repetitions(9);
   struct {
     const char* name;
     void (*run)(benchmark::State&);
@@ -213,10 +218,6 @@ int main(int argc, char** argv) {
           ->Repetitions(15);
     }
   }
-  benchmark::RegisterBenchmark("record_to_text", record_to_text)
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Repetitions(9);
   benchmark::RunSpecifiedBenchmarks(&table);
   lotus::stop();
   table.print();

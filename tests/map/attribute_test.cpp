@@ -106,6 +106,28 @@ TEST_CASE("perf stat is split among all operations, callgrind and perf report by
              "samples") == Approx(20));
 }
 
+TEST_CASE("a probe's functions are those of another program; an operation without any is said") {
+  const temp_dir dir;
+  const std::string mapping = dir.file(
+      "m.json",
+      R"({"op_to_func":{"Crop":["crop|probe"],"Load":["[no symbols]|libjpeg.so.62"],"Copy":["copy|libc.so.6"]},)"
+      R"("common_funcs_to_op":{}})");
+  const std::string counters =
+      dir.file("perf.txt",
+               "# Overhead|Shared Object|Symbol\n50%|train|[.] crop\n"
+               "30%|libjpeg.so.62|[.] 0x000000000001b2c4\n20%|libm.so|[.] copy\n");
+  const result r =
+      run({"map", "attribute", "--mapping", mapping, "--counters", counters, "--elapsed",
+           dir.file("e.csv", "config,Crop,Load,Copy\n8,1,1,1\n"), "--json"});
+  REQUIRE(r.status == 0);
+  const auto json = parse_json(r.out);
+  const auto& ops = json["configs"][0]["ops"];
+  CHECK(ops["Crop"]["Overhead, %"].GetDouble() == Approx(50));
+  CHECK(ops["Load"]["Overhead, %"].GetDouble() == Approx(30));
+  CHECK(ops["Copy"]["Overhead, %"].GetDouble() == 0);
+  CHECK(r.err == "warning: " + counters + ": no function of Copy is in it\n");
+}
+
 TEST_CASE("what is missing is said") {
   const files f;
   CHECK(f.attribute({}).status == 2);

@@ -81,7 +81,7 @@ TEST_CASE("shares are read, and nonsense is wrong use") {
   CHECK(parse_share("5%", "x") == Approx(0.05));
   CHECK(parse_share("2.5 %", "x") == Approx(0.025));
   CHECK(parse_share("0.05", "x") == Approx(0.05));
-  for (const auto* text : {"", "%", "five", "-5%", "5%%", "nan"}) {
+  for (const auto* text : {"", "%", "five", "-5%", "5%%", "nan", "5"}) {
     CHECK_THROWS_AS(parse_share(text, "x"), usage_error);
   }
   CHECK(run({"compare", "a"}).status == 2);

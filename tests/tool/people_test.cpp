@@ -152,6 +152,9 @@ TEST_CASE("bash completes commands, options and files") {
   CHECK(completed("lotus-tool viz run --tor", 3) == "--torch-trace\n");
   CHECK(completed("lotus-tool stats --tor", 2) == "\n");
   CHECK(completed("lotus-tool map bui", 2) == "build\n");
+  CHECK(completed("lotus-tool viz --format per", 3) == "perfetto\n");
+  CHECK(completed("lotus-tool completion f", 2) == "fish\n");
+  CHECK(completed("lotus-tool stats ''", 2) == "\n");  // left to the shell: files
   CHECK(contains(run({"completion", "bash"}).out, "complete -o default"));
 }
 

@@ -1,6 +1,7 @@
 // The program itself: exit statuses and what goes where.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -31,6 +32,41 @@ TEST_CASE("wrong use is status 2, with a line on stderr") {
     CHECK(r.status == 2);
     CHECK(r.out.empty());
     CHECK_FALSE(r.err.empty());
+  }
+}
+
+TEST_CASE("what is wrong about an argument is named in one line") {
+  const temp_dir dir;
+  const struct {
+    const char* arguments;
+    const char* said;
+  } cases[] = {
+      {"stat x", "'stat' is no command; did you mean 'stats'?"},
+      {"map jion x", "'jion' is no command; did you mean 'join'?"},
+      {"viz x --format foo", "--format: 'foo' is none of chrome, perfetto, speedscope"},
+      {"stats x --skip-batches -3", "--skip-batches: '-3' is no whole number of at least 0"},
+      {"map run --runs 0 -- x", "--runs: '0' is no whole number of at least 1"},
+      {"viz", "DIR is required"},
+  };
+  for (const auto& c : cases) {
+    const result r = call(dir, c.arguments);
+    CHECK(r.status == 2);
+    INFO(r.err);
+    CHECK(contains(r.err, std::string("lotus-tool: ") + c.said));
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("an output that nobody takes is status 1, whatever the command") {
+  const temp_dir dir;
+  const std::string run_folder = " '" + traces() + "/quirks/good'";
+  for (const std::string& command :
+       {"stats" + run_folder, "diagnose" + run_folder, std::string("man"), std::string("--help")}) {
+    INFO(command);
+    const std::string line = std::string("'") + LOTUS_TOOL_PROGRAM + "' " + command +
+                             " >/dev/full 2>'" + dir.path() + "/err'";
+    CHECK(WEXITSTATUS(std::system(line.c_str())) == 1);
+    CHECK(contains(read_file(dir.path() + "/err"), "standard output: cannot be written"));
   }
 }
 

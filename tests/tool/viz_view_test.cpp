@@ -69,7 +69,11 @@ TEST_CASE("a window in seconds keeps what reaches into it") {
   CHECK(slices(dir.path(), {"--from", "2.9", "--to", "3.1"}) ==
         names{"SBatchPreprocessed_3", "SLoader", "step 2"});
   CHECK(slices(dir.path(), {"--to", "100ms"}) == names{"SBatchPreprocessed_0", "SLoader"});
-  CHECK(slices(dir.path(), {"--from", "10"}).empty());
+  const result beyond = run({"viz", dir.path(), "-o", "-", "--from", "10"});
+  CHECK(beyond.status == 2);
+  CHECK(beyond.err == "lotus-tool: nothing lies in this window; the run takes 3.800 s\n");
+  CHECK(run({"viz", dir.path(), "-o", "-", "--from", "3", "--to", "2"}).err ==
+        "lotus-tool: --to: lies before --from\n");
 }
 
 TEST_CASE("a window in batches keeps the whole of the batches") {
@@ -88,6 +92,7 @@ TEST_CASE("the last part of a run") {
   const temp_dir dir;
   four_batches(dir);
   CHECK(slices(dir.path(), {"--last", "50ms"}) == names{"SBatchWait_3", "step 3"});
+  CHECK(run({"viz", dir.path(), "-o", "-", "--last", "0"}).status == 2);
 }
 
 TEST_CASE("only some operations, by their names with or without S") {
@@ -99,6 +104,8 @@ TEST_CASE("only some operations, by their names with or without S") {
     CHECK(std::count(shown.begin(), shown.end(), "SLoader") == 0);
     CHECK(std::count(shown.begin(), shown.end(), "SBatchPreprocessed_0") == 1);
   }
+  CHECK(contains(run({"viz", dir.path(), "-o", "-", "--op", "Nonsense"}).err,
+                 "no operation of that name"));
 }
 
 TEST_CASE("only the slowest batches, with their operations") {
@@ -106,7 +113,7 @@ TEST_CASE("only the slowest batches, with their operations") {
   four_batches(dir);
   CHECK(slices(dir.path(), {"--only-slowest", "1"}) ==
         names{"SBatchPreprocessed_3", "SBatchWait_3", "SCrop", "SLoader", "step 3"});
-  CHECK(slices(dir.path(), {"--only-slowest", "0"}).empty());
+  CHECK(run({"viz", dir.path(), "-o", "-", "--only-slowest", "0"}).status == 2);
   CHECK(slices(dir.path(), {"--only-slowest", "100"}).size() == 20);
 }
 

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "arguments.hpp"
 #include "colours.hpp"
 #include "compare.hpp"
 #include "diagnose.hpp"
@@ -43,7 +44,9 @@ void add_reading(CLI::App& command, Options& options) {
 
 void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
-      .add_option("--skip-batches", skip_batches, "leave out the first N batches of every epoch")
+      .add_option("--skip-batches", skip_batches,
+                  "leave the first N batches of every epoch out of what is told per batch")
+      ->check(whole_number(0))
       ->option_text("N");
 }
 
@@ -66,13 +69,12 @@ void add_viz(CLI::App& app, action& chosen) {
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
   command->add_option("--format", options->format, "chrome, perfetto or speedscope")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, viz_format>{{"chrome", viz_format::chrome},
-                                            {"perfetto", viz_format::perfetto},
-                                            {"speedscope", viz_format::speedscope}}))
+      ->transform(one_of<viz_format>({{"chrome", viz_format::chrome},
+                                      {"perfetto", viz_format::perfetto},
+                                      {"speedscope", viz_format::speedscope}}))
       ->default_str("chrome")
-      ->option_text("FORMAT");
-  command->add_flag("--gzip", options->gzip, "compress the output");
+      ->option_text("chrome|perfetto|speedscope");
+  command->add_flag("--gzip", options->gzip, "compress the output, as for a FILE in .gz");
   command->add_flag("--coarse", options->coarse, "batches only, no operations");
   command->add_option("--from", given->from,
                       "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
@@ -83,6 +85,7 @@ void add_viz(CLI::App& app, action& chosen) {
   command
       ->add_option("--only-slowest", options->view.only_slowest,
                    "only the batches with the longest preprocessing")
+      ->check(whole_number(1))
       ->option_text("N");
   command->add_option("--torch-trace", options->torch_trace, "merge into this profiler trace")
       ->option_text("FILE");
@@ -95,7 +98,9 @@ void add_viz(CLI::App& app, action& chosen) {
       if (!given->to.empty()) options->view.to = parse_window_end(given->to, "--to");
       if (!given->last.empty()) {
         options->view.last_ns = parse_duration_ns(given->last, "--last");
+        if (*options->view.last_ns == 0) throw usage_error("--last: must be more than 0");
       }
+      if (std::filesystem::path(options->output).extension() == ".gz") options->gzip = true;
       return run_viz(*options, out, err);
     };
   });
@@ -118,19 +123,20 @@ void add_stats(CLI::App& app, action& chosen) {
           "--csv", [options] { options->form = stats_form::csv; }, "CSV in ns, nothing rounded")
       ->excludes(json);
   command->add_option("--sort", options->order, "order of the operations")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, stats_order>{{"logged", stats_order::logged},
-                                             {"name", stats_order::name},
-                                             {"count", stats_order::count},
-                                             {"mean", stats_order::mean},
-                                             {"p50", stats_order::p50},
-                                             {"p90", stats_order::p90},
-                                             {"p99", stats_order::p99},
-                                             {"max", stats_order::max},
-                                             {"total", stats_order::total},
-                                             {"self", stats_order::self}}))
+      ->transform(one_of<stats_order>({{"logged", stats_order::logged},
+                                       {"name", stats_order::name},
+                                       {"count", stats_order::count},
+                                       {"mean", stats_order::mean},
+                                       {"p50", stats_order::p50},
+                                       {"p90", stats_order::p90},
+                                       {"p99", stats_order::p99},
+                                       {"max", stats_order::max},
+                                       {"total", stats_order::total},
+                                       {"self", stats_order::self}}))
       ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self");
-  command->add_option("--limit", options->limit, "only the first N operations")->option_text("N");
+  command->add_option("--limit", options->limit, "only the first N operations")
+      ->check(whole_number(0))
+      ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
   command->add_flag("--remove-outliers", options->remove_outliers,
@@ -149,9 +155,10 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool diagnose run/\n"
-      "consumer-bound: it waits less than 5 % of its time. preprocessing-bound: the workers make\n"
-      "fewer batches than it could take. order-bound: it mostly waits while later batches lie\n"
-      "ready. unsteady: none of these.");
+      "The first of these that holds is the verdict. consumer-bound: it waits less than 5 % of "
+      "its\n"
+      "time. preprocessing-bound: the workers make fewer batches than it could take. order-bound:\n"
+      "it mostly waits while later batches lie ready. unsteady: none of these.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_flag("--json", options->json, "JSON");
   add_skipping(*command, options->skip_batches);
@@ -240,7 +247,7 @@ void add_self_description(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  source <(lotus-tool completion bash)\n"
       "  lotus-tool completion fish > ~/.config/fish/completions/lotus-tool.fish");
-  completion->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  completion->add_option("SHELL", *shell, "the shell")->required()->option_text("bash|zsh|fish");
   completion->callback([shell, &app, &chosen] {
     chosen = [shell, &app](std::ostream& out, std::ostream&) {
       out << completion_script(app, *shell);
@@ -270,6 +277,16 @@ bool is_quiet(const CLI::App& app) {
   });
 }
 
+/// What is wrong about the arguments, and who tells more.
+std::string one_line(const CLI::App* app, const CLI::Error& error) {
+  std::string command = "lotus-tool";
+  for (const CLI::App* at = app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().back();
+    command += ' ' + at->get_name();
+  }
+  return "lotus-tool: " + printable_line(error.what()) + "; '" + command + " --help' tells more\n";
+}
+
 }  // namespace
 
 int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, int terminal) {
@@ -278,6 +295,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     CLI::App app("Reads the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
     app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
     app.require_subcommand(1);
+    app.failure_message(one_line);
     app.footer(
         "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
     add_viz(app, chosen);
@@ -290,14 +308,19 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
 #endif
     add_recover(app, chosen);
     add_self_description(app, chosen);
+    check_command(app, argc, argv);
+    int status = exit_fine;
     try {
       app.parse(argc, argv);
+      const bool wanted = terminal >= 0 && !is_quiet(app);
+      const progress_bar bar(wanted ? terminal : -1);
+      status = chosen(out, err);
     } catch (const CLI::ParseError& stop) {
-      return app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
+      status = app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
     }
-    const bool wanted = terminal >= 0 && !is_quiet(app);
-    const progress_bar bar(wanted ? terminal : -1);
-    return chosen(out, err);
+    out.flush();
+    if (!out) throw input_error("standard output: cannot be written");
+    return status;
   } catch (const usage_error& error) {
     return report(err, error.what(), exit_wrong_use);
   } catch (const input_error& error) {

@@ -167,7 +167,10 @@ double parse_share(const std::string& text, const std::string& option) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0)) {
+  // A bare 5 would be 500 %, which nobody means.
+  const bool bare_per_cent = unit == 1 && value >= 1;
+  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
+      bare_per_cent) {
     throw usage_error(option + ": '" + text + "' is no share; write 5% or 0.05");
   }
   return value * unit;

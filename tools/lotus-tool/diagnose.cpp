@@ -151,7 +151,9 @@ diagnosis diagnose_run(const run_files& run, std::size_t skip_batches, diagnosti
   if (made.empty() || waits.empty()) {
     throw input_error(run.dir + ": no verdict without " +
                       (made.empty() ? "SBatchPreprocessed" : "SBatchWait") + " records" +
-                      (skip_batches > 0 ? " behind the skipped batches" : ""));
+                      (skip_batches > 0 ? " behind the skipped batches"
+                       : made.empty()   ? "; put LOTUS_BATCH_PREPROCESSED(i) into the workers"
+                                        : "; put LOTUS_BATCH_WAIT(i) into the consumer"));
   }
   const std::vector<bool> counted = counted_batches(batches, skip_batches);
   diagnosis d;

@@ -17,7 +17,8 @@ std::ostream& diagnostics::begin_line() {
 }
 
 void diagnostics::note(std::string_view text) {
-  if (!quiet_) begin_line() << "note: " << printable_line(text) << '\n';
+  if (!quiet_ && notes_.emplace(text).second)
+    begin_line() << "note: " << printable_line(text) << '\n';
 }
 
 void diagnostics::warning(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,7 @@ class diagnostics {
 
   diagnostics(std::ostream& err, bool quiet) : err_(err), quiet_(quiet) {}
 
-  /// An oddity that costs nothing. Not printed with --quiet.
+  /// An oddity that costs nothing. Not printed with --quiet, nor twice.
   void note(std::string_view text);
 
   /// Something was left out or may be wrong. Printed always.
@@ -52,6 +53,7 @@ class diagnostics {
 
   std::ostream& err_;
   bool quiet_;
+  std::set<std::string> notes_;
   std::uint64_t malformed_lines_ = 0;
   std::uint64_t malformed_files_ = 0;
   std::uint64_t malformed_in_file_ = 0;

@@ -66,7 +66,8 @@ std::string value_name(const CLI::Option& option) {
 void describe_options(const CLI::App& app, std::string& page) {
   for (const CLI::Option* option : options_of(app)) {
     const std::string value = value_name(*option);
-    page += ".TP\n\\fB" + troff(option->get_name(option->get_positional())) + "\\fR";
+    page += ".TP\n\\fB" +
+            troff(option->get_name(option->get_positional(), !option->get_positional())) + "\\fR";
     if (!option->get_positional() && !value.empty()) page += " \\fI" + troff(value) + "\\fR";
     page += '\n' + troff(option->get_description()) + '\n';
   }
@@ -82,56 +83,108 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// The words that may follow a command: its own subcommands, then its options.
-std::string words_behind(const CLI::App& app) {
+std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    text += (text.empty() ? "" : " ") + sub->get_name();
-  }
-  for (const std::string& word : option_words(app)) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+/// The words that an argument can be, of "chrome|perfetto"; empty where it can be anything.
+std::string choices_of(const CLI::Option& option) {
+  const std::string& text = option.get_option_text();
+  return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");
+}
+
+/// The words that may follow a command but for its options: its own commands, and what its
+/// arguments can be.
+std::string plain_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    words.push_back(sub->get_name());
+  }
+  for (const CLI::Option* option : options_of(app)) {
+    if (option->get_positional() && !choices_of(*option).empty()) {
+      words.push_back(choices_of(*option));
+    }
+  }
+  return joined(words);
+}
+
+/// Shell code for the start of a completion: finds the command among the words that stand before
+/// the one to be completed.
+std::string find_command(const CLI::App& app, const std::string& words_before) {
+  std::string names;
+  for (const command& c : commands_of(app)) {
+    names += names.empty() ? "" : "|";
+    names.append(1, '"').append(c.words).append(1, '"');
+  }
+  return "  for word in " + words_before +
+         "; do\n"
+         "    case \"${command:+$command }$word\" in\n"
+         "      " +
+         names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
+}
+
+/// Cases of "$command/$previous" for options whose value is one of few words.
+std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
+  std::string text;
+  for (const command& c : commands_of(app)) {
+    for (const CLI::Option* option : options_of(*c.app)) {
+      if (option->get_positional() || choices_of(*option).empty()) continue;
+      for (const std::string& name : option->get_lnames()) {
+        text += "    \"" + c.words + "/--" + name + "\") ";
+        text.append(before).append(choices_of(*option)).append(behind) += " ;;\n";
+      }
+    }
+  }
+  return text;
+}
+
+/// Cases of "$command", the program itself being the empty one.
+std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
+                          std::string (*words)(const CLI::App&)) {
+  std::string text = "    \"\") ";
+  text.append(before).append(words(app)).append(behind) += " ;;\n";
+  for (const command& c : commands_of(app)) {
+    text += "    \"" + c.words + "\") ";
+    text.append(before).append(words(*c.app)).append(behind) += " ;;\n";
+  }
+  return text;
+}
+
+std::string all_options(const CLI::App& app) {
+  return joined(option_words(app));
 }
 
 std::string bash_script(const CLI::App& app) {
-  std::string text =
-      "# Completion of lotus-tool for bash.\n"
-      "_lotus_tool() {\n"
-      "  local current=\"${COMP_WORDS[COMP_CWORD]}\" command= word words=\n"
-      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case \"${command:+$command }$word\" in\n";
-  std::string names;
-  for (const command& c : commands_of(app))
-    names += (names.empty() ? "" : "|") + ('"' + c.words + '"');
-  text += "      " + names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
-  text += "  case \"$command\" in\n    \"\") words=\"" + words_behind(app) + "\" ;;\n";
-  for (const command& c : commands_of(app)) {
-    text += R"(    ")" + c.words + R"(") words=")" + words_behind(*c.app) + "\" ;;\n";
-  }
-  text +=
-      "  esac\n"
-      "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-      "}\n"
-      "complete -o default -F _lotus_tool lotus-tool\n";
-  return text;
+  // Without words for it a word is completed as a file.
+  return "# Completion of lotus-tool for bash.\n"
+         "_lotus_tool() {\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+         "  local command= word words=\n" +
+         find_command(app, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"") +
+         "  if [[ $current == -* ]]; then\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", all_options) +
+         "    esac\n  else\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", plain_words) +
+         "    esac\n    case \"$command/$previous\" in\n" + value_cases(app, "words=\"", "\"") +
+         "    esac\n  fi\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -o default -F _lotus_tool lotus-tool\n";
 }
 
 std::string zsh_script(const CLI::App& app) {
-  std::string text =
-      "#compdef lotus-tool\n"
-      "# Completion of lotus-tool for zsh.\n"
-      "_lotus_tool() {\n"
-      "  local command= word\n"
-      "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
-      "    case \"${command:+$command }$word\" in\n";
-  std::string names;
-  for (const command& c : commands_of(app))
-    names += (names.empty() ? "" : "|") + ('"' + c.words + '"');
-  text += "      " + names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
-  text += "  case \"$command\" in\n    \"\") compadd -- " + words_behind(app) + " ;;\n";
-  for (const command& c : commands_of(app)) {
-    text += R"(    ")" + c.words + R"(") compadd -- )" + words_behind(*c.app) + "; _files ;;\n";
-  }
-  return text + "  esac\n}\ncompdef _lotus_tool lotus-tool\n";
+  return "#compdef lotus-tool\n"
+         "# Completion of lotus-tool for zsh.\n"
+         "_lotus_tool() {\n"
+         "  local command= word\n" +
+         find_command(app, "\"${(@)words[2,CURRENT-1]}\"") +
+         "  case \"$command/$words[CURRENT-1]\" in\n" +
+         value_cases(app, "compadd -- ", "; return") + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", plain_words) + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", all_options) +
+         "  esac\n  [[ -n $command ]] && _files\n}\ncompdef _lotus_tool lotus-tool\n";
 }
 
 std::string fish_quoted(std::string text) {
@@ -159,6 +212,7 @@ std::string fish_script(const CLI::App& app) {
       for (const std::string& name : option->get_lnames()) text += " -l " + name;
       for (const std::string& name : option->get_snames()) text += " -s " + name;
       if (takes_value(*option)) text += " -r";
+      if (!choices_of(*option).empty()) text += " -f -a " + fish_quoted(choices_of(*option));
       text += " -d " + fish_quoted(option->get_description()) + '\n';
     }
   }

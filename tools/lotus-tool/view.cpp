@@ -111,6 +111,7 @@ view::view(const view_options& options, const run_batches& batches, std::int64_t
     to_ns_ = options.to->after_ns ? after(*options.to->after_ns)
                                   : span_of(find_batch(*options.to, batches), batches).second;
   }
+  if (from_ns_ > to_ns_) throw usage_error("--to: lies before --from");
   if (options.only_slowest) choose_slowest(*options.only_slowest, batches);
 }
 
@@ -145,6 +146,7 @@ bool view::has_name(std::uint32_t name, const name_table& names) {
       return full == op || (full.size() == op.size() + 1 && full.compare(1, op.size(), op) == 0);
     });
     name_known_[name] = wanted ? 1 : 0;
+    name_found_ = name_found_ || wanted;
   }
   return name_known_[name] > 0;
 }

@@ -59,6 +59,8 @@ class view {
     if (!has_time(start_ns, end_ns)) return false;
     return simple_ || (has_name(name, names) && is_in_chosen_batch(file, start_ns, end_ns));
   }
+  /// Whether any operation so far had a wanted name.
+  bool found_names() const noexcept { return ops_.empty() || name_found_; }
   std::int64_t from_ns() const noexcept { return from_ns_; }
   std::int64_t to_ns() const noexcept { return to_ns_; }
 
@@ -75,6 +77,7 @@ class view {
   // By log: when the chosen batches were preprocessed there, in order.
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> chosen_spans_;
   std::vector<std::string> ops_;
+  bool name_found_ = false;
   std::vector<signed char> name_known_;  // by name: 1 wanted, 0 not, -1 not looked at yet
 };
 

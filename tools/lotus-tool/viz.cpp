@@ -24,6 +24,7 @@
 #include "perfetto_sink.hpp"
 #include "run_model.hpp"
 #include "speedscope_sink.hpp"
+#include "table.hpp"
 #include "torch_trace.hpp"
 #include "trace_sink.hpp"
 #include "tracks.hpp"
@@ -129,9 +130,10 @@ std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& f
   return std::make_unique<chrome_sink>(file, names, torch);
 }
 
+/// Throws usage_error when nothing lies in the window that the user wants to see.
 void draw_all(const viz_options& options, const picture& made,
               const std::vector<scanned_run>& scanned, std::int64_t base_ns, name_table& names,
-              trace_sink& sink) {
+              trace_sink& sink, diagnostics& said) {
   const std::vector<run_tracks> tracks = lay_tracks(
       made.runs, options.dir, made.torch ? made.torch->numbers : std::set<std::uint64_t>());
   sink.begin(base_ns);
@@ -144,11 +146,22 @@ void draw_all(const viz_options& options, const picture& made,
       sink.thread(run.of_file[f], run.file_name[f], static_cast<std::uint32_t>(f));
     }
   }
+  bool reached = false;
+  bool found_names = false;
+  std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
     const scanned_run& run = scanned[r];
     view shown(options.view, run.batches, run.first_ns, run.last_ns);
     draw_run(run, tracks[r], !options.coarse, shown, names, sink);
+    reached = reached || shown.has_time(run.first_ns, run.last_ns);
+    found_names = found_names || shown.found_names();
+    longest_ns = std::max(longest_ns, run.last_ns - run.first_ns);
   }
+  if (!reached) {
+    throw usage_error("nothing lies in this window; the run takes " +
+                      human_time(static_cast<double>(longest_ns)));
+  }
+  if (!found_names) said.warning("no operation of that name lies there");
   sink.finish();
 }
 
@@ -173,7 +186,7 @@ int draw_default(const viz_options& options, const picture& made, diagnostics& s
   name_table names;
   output_file file(made.output, out, options.gzip);
   const auto sink = make_sink(options, file, names, made.torch ? &*made.torch : nullptr);
-  draw_all(options, made, scanned, base_ns, names, *sink);
+  draw_all(options, made, scanned, base_ns, names, *sink, said);
   file.commit();
   return exit_fine;
 }

@@ -1,5 +1,6 @@
 #include "map/attribute.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -61,15 +62,23 @@ class function_index {
     const auto at = names.find(name);
     if (at == names.end()) return std::nullopt;
     const std::string wanted = comparable_module(module);
-    users all;
-    bool any = false;
-    for (const auto& [known, ops] : at->second) {
+    users all = users_where(at->second, [&](const std::string& known) {
       // Either side may not know its module; VTune's window shows none.
-      if (!wanted.empty() && !known.empty() && known != wanted) continue;
-      any = true;
+      return wanted.empty() || known.empty() || known == wanted;
+    });
+    // A probe is another program than the one it stands for; both contain the same code.
+    if (all.empty() && is_program(wanted)) all = users_where(at->second, is_program);
+    if (all.empty()) return std::nullopt;
+    return all;
+  }
+
+  template <class Wanted>
+  static users users_where(const by_module& modules, Wanted&& is_wanted) {
+    users all;
+    for (const auto& [known, ops] : modules) {
+      if (!is_wanted(known)) continue;
       for (const auto& [op, share] : ops) all[op] += share;
     }
-    if (!any) return std::nullopt;
     return all;
   }
 
@@ -227,6 +236,19 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
   return values[index];
 }
 
+namespace {
+
+/// An operation without numbers is no cheap operation: more likely the mapping is of other code.
+void warn_of_strangers(const attribution& a, const std::string& path, diagnostics& said) {
+  for (const auto& [op, values] : a.ops) {
+    const bool nothing =
+        std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
+    if (nothing) said.warning(path + ": no function of " + printable(op) + " is in it");
+  }
+}
+
+}  // namespace
+
 std::vector<attribution> attribute_all(const map_attribute_options& options, diagnostics& said) {
   const mapping m = read_mapping(options.mapping);
   if (options.weights == weighting::mix && !m.has_shares()) {
@@ -241,6 +263,7 @@ std::vector<attribution> attribute_all(const map_attribute_options& options, dia
   for (const std::string& path : options.counters) {
     const counter_table counters = read_counters(path);
     all.push_back(attribute(counters, m, of_config(configs, counters.name), options.weights));
+    if (!counters.whole_process) warn_of_strangers(all.back(), path, said);
   }
   return all;
 }
@@ -251,8 +274,6 @@ int run_map_attribute(const map_attribute_options& options, std::ostream& out, s
     throw usage_error("give the operations' times: either --trace DIR or --elapsed FILE");
   }
   print_attributions(attribute_all(options, said), options.print, out);
-  out.flush();
-  if (!out) throw input_error("standard output: cannot be written");
   return exit_fine;
 }
 

@@ -91,8 +91,6 @@ void hand_over(const mapping& m, const std::string& output, print_as print, std:
   } else if (print == print_as::table && output != "-") {
     print_mapping(m, out);
   }
-  out.flush();
-  if (!out) throw input_error("standard output: cannot be written");
 }
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err) {

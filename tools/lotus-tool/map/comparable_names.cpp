@@ -70,6 +70,11 @@ std::string bare_function(std::string_view function) {
 }
 
 std::string comparable_function(std::string_view function) {
+  // Where a module is stripped perf tells an address.
+  if (function.substr(0, 2) == "0x" &&
+      function.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos) {
+    return std::string(no_symbols);
+  }
   // A name in C or a mangled one may bear ".isra.0", ".constprop.1", ".cold", ".part.2".
   constexpr std::array<std::string_view, 6> suffixes{".isra.", ".constprop.", ".part.",
                                                      ".cold",  ".lto_priv.",  ".llvm."};
@@ -78,6 +83,10 @@ std::string comparable_function(std::string_view function) {
     if (at != std::string_view::npos && at > 0) function = function.substr(0, at);
   }
   return bare_function(function);
+}
+
+bool is_program(std::string_view module) {
+  return !module.empty() && module.front() != '[' && module.find(".so") == std::string_view::npos;
 }
 
 std::string comparable_module(std::string_view module) {

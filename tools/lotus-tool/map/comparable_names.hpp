@@ -15,6 +15,12 @@ std::string bare_function(std::string_view function);
 /// tool prints.
 std::string comparable_function(std::string_view function);
 
+/// Stands for the functions of a stripped module.
+inline constexpr std::string_view no_symbols = "[no symbols]";
+
+/// Whether a module, as it is compared, is a program: no library, and nothing of the kernel's.
+bool is_program(std::string_view module);
+
 /// A module as it is compared: the file's name, so-version left out ("libjpeg.so.9.5.0" is
 /// "libjpeg.so"). Empty for "[Unknown]".
 std::string comparable_module(std::string_view module);

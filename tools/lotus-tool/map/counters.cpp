@@ -67,7 +67,8 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
   }
 }
 
-void read_report(const function_report& report, const char* metric_name, counter_table& table) {
+void read_report(const function_report& report, const std::string& metric_name,
+                 counter_table& table) {
   table.metrics.push_back({metric_name, metric_kind::sum});
   for (const auto& [key, value] : report.functions) {
     const std::size_t bar = key.rfind('|');
@@ -134,7 +135,8 @@ counter_table read_counters(const std::string& path) {
   } else if (looks_like_callgrind_annotate(text)) {
     read_profile(read_callgrind_annotate(path, text), table);
   } else if (looks_like_perf(text)) {
-    read_report(read_perf(path, text), "samples", table);
+    const function_report report = read_perf(path, text);
+    read_report(report, report.unit == "%" ? "Overhead, %" : report.unit, table);
   } else if (looks_like_vtune(text)) {
     read_report(read_vtune(path, text), "CPU Time", table);
   } else if (looks_like_uprof(text)) {

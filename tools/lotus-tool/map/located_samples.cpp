@@ -176,6 +176,7 @@ bool is_cpu_time(std::string_view event) noexcept {
 
 void add_samples(const std::string& path, located_samples& to, diagnostics& said) {
   std::ifstream in(path, std::ios::binary);
+  if (!in) throw input_error(path + ": cannot be read");
   std::string magic(8, '\0');
   if (!in.read(magic.data(), static_cast<std::streamsize>(magic.size()))) {
     throw input_error(path + ": no samples in it");

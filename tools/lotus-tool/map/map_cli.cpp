@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "arguments.hpp"
 #include "map/attribute.hpp"
 #include "map/build.hpp"
 #include "map/join.hpp"
@@ -35,6 +36,7 @@ void add_printing(CLI::App& command, Options& options) {
 void add_hit_rule(CLI::App& command, hit_rule& rule) {
   CLI::Option* hits =
       command.add_option("--min-hits", rule.min_hits, "leave out functions seen in fewer runs")
+          ->check(whole_number(1))
           ->option_text("N");
   CLI::Option* all = command.add_flag_callback(
       "--union", [] {}, "every function seen in any run (the default)");
@@ -110,16 +112,16 @@ void add_run(CLI::App& map, action& chosen) {
       "the kernel's leave (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
       "must\n"
       "be installed.");
-  command->add_option("--collector", options->collector, "builtin, perf, callgrind, vtune, uprof")
+  command->add_option("--collector", options->collector, "what collects the samples")
       ->capture_default_str()
-      ->option_text("NAME");
+      ->option_text("builtin|perf|callgrind|vtune|uprof");
   command->add_option("--rate", options->rate_hz, "samples per second of CPU time")
       ->option_text("HZ");
   command->add_option("--op", options->ops, "only this operation; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
   CLI::Option* runs = command->add_option("--runs", options->runs, "how often the probe runs")
-                          ->check(CLI::PositiveNumber)
+                          ->check(whole_number(1))
                           ->option_text("N");
   command->add_option("--confidence", options->confidence, "of seeing a function at all, 0 to 1")
       ->capture_default_str()
@@ -207,10 +209,9 @@ attribution_arguments add_attribution(CLI::App& command, map_attribute_options& 
                                   "the operations' times as config,operation,... in CSV")
                       ->option_text("FILE");
   command.add_option("--weights", options.weights, "elapsed or mix")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, weighting>{
-          {"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
+      ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
-      ->option_text("RULE");
+      ->option_text("elapsed|mix");
   return added;
 }
 

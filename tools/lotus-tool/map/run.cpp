@@ -47,6 +47,10 @@ std::string reports_folder(const map_run_options& options) {
   const std::string output =
       options.output.empty() || options.output == "-" ? "mapping_funcs" : options.output;
   const fs::path path(output);
+  if (path.has_parent_path() && !fs::is_directory(path.parent_path())) {
+    throw input_error(output + ": cannot be written: there is no directory " +
+                      path.parent_path().string());
+  }
   return fresh_folder((path.parent_path() / (path.stem().string() + "_reports")).string());
 }
 
@@ -178,6 +182,11 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     mapping result = builder.build(options.rule);
     for (auto at = result.ops.begin(); at != result.ops.end();) {
       at = wanted(at->first, options.ops) ? std::next(at) : result.ops.erase(at);
+    }
+    for (const auto& [op, use] : result.ops) {
+      if (use.functions.empty()) {
+        said.note(op + ": no sample fell into it; raise --rate or --runs");
+      }
     }
     said.note("the raw reports are in " + work.folder());
     hand_over(result, options.output, options.print, out);

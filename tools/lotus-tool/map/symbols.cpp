@@ -133,7 +133,7 @@ class symbol_source::module {
   }
 
   code_place look_up(std::uint64_t file_offset) {
-    code_place place{"[no symbols]", path_, {}};
+    code_place place{std::string(no_symbols), path_, {}};
     const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
     if (!address) return place;
     GElf_Off distance = 0;

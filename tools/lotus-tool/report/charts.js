@@ -72,19 +72,18 @@ function curves(id, key) {
   });
 }
 
-function cpuSeconds() {
-  const names = report.op_names.filter((name) => name !== "STransform");
+function operationSeconds() {
   const settings = options(axis("configuration", { stacked: true }),
     axis("seconds", { stacked: true, beginAtZero: true }), true);
   return new Chart(document.getElementById("cpu"), {
     type: "bar",
     data: {
       labels: report.runs.map((run) => run.name),
-      datasets: names.map((name) => ({
+      datasets: report.op_names.map((name) => ({
         label: name, backgroundColor: colour(report.op_names.indexOf(name)), maxBarThickness: 90,
         data: report.runs.map((run) => {
           const op = run.ops.find((o) => o.name === name);
-          return op ? seconds(op.total_ns) : 0;
+          return op ? seconds(op.self_ns) : 0;
         }),
       })),
     },
@@ -93,6 +92,8 @@ function cpuSeconds() {
 }
 
 function drawCharts() {
+  const batches = report.runs.some((run) => run.preprocess.count || run.waits_ns.length);
+  for (const part of document.querySelectorAll(".of-batches")) part.hidden = !batches;
   charts.forEach((chart) => chart.destroy());
-  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), cpuSeconds(), ...hardwareCharts()];
+  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), operationSeconds(), ...hardwareCharts()];
 }
