@@ -108,7 +108,7 @@ TEST_CASE("perf stat is split among all operations, callgrind and perf report by
 
 TEST_CASE("a probe's functions are those of another program; an operation without any is said") {
   const temp_dir dir;
-  const std::string mapping = dir.file(
+  const std::string probed = dir.file(
       "m.json",
       R"({"op_to_func":{"Crop":["crop|probe"],"Load":["[no symbols]|libjpeg.so.62"],"Copy":["copy|libc.so.6"]},)"
       R"("common_funcs_to_op":{}})");
@@ -117,7 +117,7 @@ TEST_CASE("a probe's functions are those of another program; an operation withou
                "# Overhead|Shared Object|Symbol\n50%|train|[.] crop\n"
                "30%|libjpeg.so.62|[.] 0x000000000001b2c4\n20%|libm.so|[.] copy\n");
   const result r =
-      run({"map", "attribute", "--mapping", mapping, "--counters", counters, "--elapsed",
+      run({"map", "attribute", "--mapping", probed, "--counters", counters, "--elapsed",
            dir.file("e.csv", "config,Crop,Load,Copy\n8,1,1,1\n"), "--json"});
   REQUIRE(r.status == 0);
   const auto json = parse_json(r.out);
