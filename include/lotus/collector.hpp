@@ -62,27 +62,27 @@ class collector_state {
 
   /// Collects from the first to the last of nested calls. False where nothing collects.
   virtual bool resume() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr) return false;
     if (depth_++ == 0) check(backend_->resume());
     return backend_ != nullptr;
   }
 
   virtual void pause() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr || depth_ == 0) return;
     if (--depth_ == 0) check(backend_->pause());
   }
 
   virtual void detach() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr) return;
     backend_->detach();
     backend_ = nullptr;
   }
 
   virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ != nullptr && backend_->region != nullptr) {
       backend_->region(name, begin_ns, end_ns);
     }
@@ -107,14 +107,22 @@ class collector_state {
     backend_ = nullptr;
   }
 
+  /// In a forked child the lock may be one that a thread of its parent holds.
+  mutex& guard() noexcept {
+    const pid_t process = getpid();
+    if (process_.exchange(process) != process) new (&guard_) mutex;
+    return guard_;
+  }
+
+  std::atomic<pid_t> process_{getpid()};
   mutex guard_;
   const collector_backend* backend_;
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-1-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+inline constexpr char collector_page_name[] = "lotus-collector-2-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// As find_or_make_hub(): all shared objects of the process find the one collector.
 LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,

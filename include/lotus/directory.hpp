@@ -2,13 +2,14 @@
 #ifndef LOTUS_DIRECTORY_HPP
 #define LOTUS_DIRECTORY_HPP
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -63,17 +64,25 @@ struct log_location {
 };
 
 /// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
 template <class Each>
 void for_each_entry(int directory, Each&& each) noexcept {
   const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
-  DIR* listing = fdopendir(fd);
-  if (listing == nullptr) {
-    close(fd);
-    return;
+  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  constexpr std::size_t length_at = 16;
+  constexpr std::size_t name_at = 19;
+  alignas(8) char entries[2048];
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (const char* at = entries; at < entries + bytes;) {
+      each(at + name_at);
+      std::uint16_t length = 0;
+      std::memcpy(&length, at + length_at, sizeof(length));
+      at += length;
+    }
   }
-  while (const dirent* entry = readdir(listing)) each(static_cast<const char*>(entry->d_name));
-  closedir(listing);
+  close(fd);
 }
 
 /// Whether `name` is a log of the runs with this prefix.

@@ -5,6 +5,8 @@
 #ifndef LOTUS_LAYOUT_HPP
 #define LOTUS_LAYOUT_HPP
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
 inline constexpr std::uint32_t ring_file_layout = 1;
-inline constexpr std::size_t file_block_alignment = 4096;  ///< blocks begin at multiples of it
+inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
 inline constexpr std::size_t max_prefix_bytes = 200;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -111,8 +113,10 @@ constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-constexpr std::size_t to_file_blocks(std::size_t bytes) noexcept {
-  return (bytes + file_block_alignment - 1) & ~(file_block_alignment - 1);
+/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
+inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstddef>
 
 #include "lotus/config.hpp"
@@ -13,20 +14,29 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Blocks every signal of this thread for its lifetime. All slow paths run inside one, so a handler
-/// never meets a lock that its own thread holds. Two system calls.
+/// Blocks every signal of this thread for its lifetime, and cancellation; errno is at its end what
+/// it was. All slow paths run inside one, so a handler never meets a lock that its own thread
+/// holds, no lock is left held by a thread that was cancelled, and a scope's end changes no errno
+/// that somebody is about to look at. Two system calls.
 class signals_blocked {
  public:
-  signals_blocked() noexcept {
+  signals_blocked() noexcept : errno_{errno} {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before_);
   }
-  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~signals_blocked() {
+    pthread_setcancelstate(cancel_before_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = errno_;
+  }
   signals_blocked(const signals_blocked&) = delete;
   signals_blocked& operator=(const signals_blocked&) = delete;
 
  private:
+  int errno_;
+  int cancel_before_ = 0;
   sigset_t before_;
 };
 

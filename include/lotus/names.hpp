@@ -80,7 +80,7 @@ class name_table {
     return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
   }
 
-  std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+  std::uint32_t size() const noexcept { return count_.load(); }
 
   mutex& fork_lock() noexcept { return mutex_; }
 
@@ -171,7 +171,7 @@ class name_table {
     if (!name.empty()) std::memcpy(text, name.data(), name.size());
     std::memcpy(text + name.size(), line, line_bytes);
     page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
-    count_.store(id, std::memory_order_release);
+    count_.store(id);
     place(*in, *e);
     return id;
   }

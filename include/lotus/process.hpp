@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "lotus/config.hpp"
+#include "lotus/lock.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record.hpp"
 
@@ -29,6 +30,18 @@ namespace detail {
 struct producer;
 struct module_state;
 
+/// lotus::options without the std::string, which objects may have been built with different ones
+/// of.
+struct start_request {
+  const char* log_file;
+  std::size_t log_file_bytes;
+  full_ring when_full;
+  std::uint32_t ring_records;
+  std::uint32_t drain_interval_ms;
+  std::size_t backlog_bytes;
+  void (*on_message)(const char*);
+};
+
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
@@ -36,7 +49,7 @@ struct services {
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;
-  bool (*start)(const options&) noexcept;
+  bool (*start)(const start_request&) noexcept;
   void (*stop)() noexcept;
   void (*flush)() noexcept;
   std::uint64_t (*dropped)() noexcept;
@@ -76,9 +89,9 @@ LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 /// Makes the session and returns its services; session.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 
-/// Bump the number whenever services, options, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-1-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+/// Bump the number whenever services, start_request, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-2-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// The address of the mapping called `name` of this process, or null. Allocates nothing.
 inline void* find_mapping(const char* name) noexcept {
@@ -152,12 +165,10 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
     bool environment_counts) noexcept {
   module_state& m = this_module;
   const services* s = m.hub.load(std::memory_order_acquire);
-  if (s == nullptr) {
-    dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
-    s->join(m, environment_counts);
-  } else if (m.mode.load(std::memory_order_relaxed) == recording::unknown) {
-    s->join(m, environment_counts);
-  }
+  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
+  const signals_blocked quiet;
+  if (s == nullptr) dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+  s->join(m, environment_counts);
   return *s;
 }
 
@@ -175,10 +186,10 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->begin_task(tag);
+  if (!tag.empty()) join_session(true).begin_task(tag);
 }
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->end_task();
+  if (!tag.empty()) join_session(true).end_task();
 }
 
 }  // namespace detail

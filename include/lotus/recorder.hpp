@@ -22,6 +22,10 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// True from a fork's first handler of ours to the last: handlers of the program that record in
+/// between would wait for locks that their own thread holds.
+LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
+
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
@@ -98,6 +102,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
+    if (this_thread_forks) return 0;
     const std::uint32_t id = names_.intern(name);
     if (!storage_.keeps_name(id)) {
       const signals_blocked quiet;
@@ -107,6 +112,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   producer* this_thread() noexcept {
+    if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     return producers_.for_this_thread(
         [&](producer& p) {
@@ -123,6 +129,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   void push_slow(producer& p, const record& r) noexcept {
+    if (this_thread_forks) return drop(p);
     // A limit other than 0 means a ring that is merely full.
     const bool full = p.limit.load(std::memory_order_relaxed) != 0;
     if (full && drops_when_full()) return drop(p);
@@ -140,7 +147,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// From a signal handler that interrupted this thread while it was storing a record. A handler
   /// within a handler within these few instructions is dropped and counted.
-  static void push_nested(producer& p, const record& r) noexcept {
+  void push_nested(producer& p, const record& r) const noexcept {
+    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+      if (is_on()) drop(p);
+      return;
+    }
     if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
     p.storing.store(2, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -166,9 +178,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     clock_.fork_lock().lock();
     names_.fork_lock().lock();
     storage_.buffers_fork_lock().lock();
+    producers_.for_each([&](producer& p) {
+      if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+      p.limit.store(0, std::memory_order_relaxed);
+      p.interrupt_limit.store(0, std::memory_order_relaxed);
+    });
+    this_thread_forks = true;
   }
 
   void after_fork() noexcept {
+    this_thread_forks = false;
+    producers_.for_each([&](producer& p) {
+      if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
+    });
     storage_.buffers_fork_lock().unlock();
     names_.fork_lock().unlock();
     clock_.fork_lock().unlock();

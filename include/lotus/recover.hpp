@@ -98,7 +98,7 @@ class dead_ring_file {
     const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
     return std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) == 0 &&
            h.layout == ring_file_layout && h.header_bytes >= sizeof(ring_file_header) &&
-           h.header_bytes <= bytes_ && h.header_bytes % file_block_alignment == 0 &&
+           h.header_bytes <= bytes_ && h.header_bytes % least_page_bytes == 0 &&
            std::memchr(h.prefix, '\0', sizeof(h.prefix)) != nullptr &&
            std::strchr(h.prefix, '/') == nullptr && index <= 1 && h.clocks[index].valid();
   }
@@ -116,11 +116,11 @@ class dead_ring_file {
   template <class Each>
   void for_each_block(Each&& each) noexcept {
     std::size_t at = header().header_bytes;
-    while (bytes_ - at >= file_block_alignment) {
+    while (bytes_ - at >= least_page_bytes) {
       auto& block = *reinterpret_cast<block_header*>(memory_ + at);
       if (block.kind.load(std::memory_order_relaxed) == block_kind::none) return;
       if (block.bytes < sizeof(block_header) || block.bytes > bytes_ - at ||
-          block.bytes % file_block_alignment != 0) {
+          block.bytes % least_page_bytes != 0) {
         return;
       }
       each(block);

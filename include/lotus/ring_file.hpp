@@ -67,12 +67,12 @@ class ring_file {
   bool exists() const noexcept { return header_ != nullptr; }
 
   /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param in_file  set to whether the block survives the process. Returns null without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    int error = 0;
+    error = ENOENT;
     void* memory = exists() ? map_more(bytes, error) : nullptr;
-    in_file = memory != nullptr;
     if (memory == nullptr) memory = map_memory(bytes);
     if (memory == nullptr) return nullptr;
     auto* ring = static_cast<ring_block*>(memory);
@@ -85,6 +85,12 @@ class ring_file {
 
   /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+         -1, 0);
+  }
 
   /// Stores the names that are new since the last call. False when the file cannot grow.
   bool store_names(const name_table& names) noexcept {

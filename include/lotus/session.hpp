@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -29,8 +30,6 @@ namespace detail {
 /// list of shared objects is a leaf.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
-  session() noexcept { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
-
   static session& instance() noexcept { return *instance_; }
   static const services* make() noexcept;
 
@@ -39,9 +38,10 @@ class LOTUS_DETAIL_PER_MODULE session {
   void join(module_state& m, bool environment_counts) noexcept {
     annotation_wanted();  // loads a library: before any lock
     const signals_blocked quiet;
+    // Outside of every lock too: the loader, which it asks, may be running a static constructor
+    // that records.
+    if (!pinned_.exchange(true)) pin_module_of(&instance_);
     const locked control{control_};
-    if (!pinned_) pin_module_of(&instance_);
-    pinned_ = true;
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());
   }
@@ -157,7 +157,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   static const services table_;
 
   mutex control_;
-  bool pinned_ = false;
+  std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
   module_list modules_;
@@ -170,9 +170,18 @@ inline session* session::instance_ = nullptr;
 inline const services session::table_ = {
     []() noexcept { return instance().records().this_thread(); },
     [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); },
-    [](producer& p, const record& r) noexcept { recorder::push_nested(p, r); },
+    [](producer& p, const record& r) noexcept { instance().records().push_nested(p, r); },
     [](std::string_view name) noexcept { return instance().records().intern(name); },
-    [](const options& chosen) noexcept { return instance().start(chosen); },
+    [](const start_request& asked) noexcept {
+      options chosen;
+      chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
+      chosen.when_full = asked.when_full;
+      chosen.ring_records = asked.ring_records;
+      chosen.drain_interval_ms = asked.drain_interval_ms;
+      chosen.backlog_bytes = asked.backlog_bytes;
+      chosen.on_message = asked.on_message;
+      return instance().start(chosen);
+    },
     []() noexcept { instance().stop(); },
     []() noexcept { instance().records().flush(); },
     []() noexcept { return instance().records().dropped(); },
@@ -187,6 +196,7 @@ inline const services session::table_ = {
 inline const services* session::make() noexcept {
   // Memory of its own, never freed: scopes may end after every static object is gone.
   instance_ = new (map_memory(sizeof(session))) session;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   return &table_;
 }
 
@@ -202,7 +212,9 @@ inline const services* make_services() noexcept {
 /// on and just is not recorded. True also when this very recording runs already. Thread safety: all
 /// of these functions.
 inline bool start(const options& chosen = {}) noexcept {
-  return detail::join_session(false).start(chosen);
+  return detail::join_session(false).start(
+      {chosen.log_file.data(), chosen.log_file.size(), chosen.when_full, chosen.ring_records,
+       chosen.drain_interval_ms, chosen.backlog_bytes, chosen.on_message});
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
@@ -214,7 +226,7 @@ inline bool start(std::string_view log_file) {
 
 /// Writes every record that is complete by now to the logs. Not needed before exit.
 inline void flush() noexcept {
-  detail::join_session(false).flush();
+  detail::join_session(true).flush();
 }
 
 /// Ends recording, everything written. Scopes still open are not recorded. start() may follow.
@@ -225,7 +237,7 @@ inline void stop() noexcept {
 /// How many records this process has lost: dropped by choice (full_ring::drop), or because neither
 /// disk nor memory could take them.
 inline std::uint64_t dropped() noexcept {
-  return detail::join_session(false).dropped();
+  return detail::join_session(true).dropped();
 }
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -81,9 +81,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Whether a name can be found after a kill. It must be before any record has it.
-  bool keeps_name(std::uint32_t id) const noexcept {
-    return id <= names_stored_.load(std::memory_order_acquire);
-  }
+  bool keeps_name(std::uint32_t id) const noexcept { return id <= names_stored_.load(); }
   void keep_names() noexcept {
     const locked hold{file_lock_};
     store_names();
@@ -95,10 +93,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
     if (ring_file_due_) make_ring_file();
-    ring_block* ring =
-        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, p.ring_in_file);
+    int error = 0;
+    ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
     if (ring == nullptr) return false;
-    if (!p.ring_in_file && file_.exists()) say_no_file(ENOSPC);
+    p.ring_in_file = error == 0;
+    if (!p.ring_in_file && file_.exists()) say_no_file(error);
     info_.add_thread(p.tid.load(std::memory_order_relaxed));
     p.ring = ring;
     p.attached = true;
@@ -137,13 +136,17 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
   void after_fork_in_child(producer& p) noexcept {
-    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    // Where a handler forks that interrupted a scope, that one will go on with the ring.
+    const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
+    if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
     p.published = &p.none_published;
     detach(p);
   }
   void after_fork_in_child() noexcept {
     file_.forget();
+    info_ = run_info{};
+    written_.store(0, std::memory_order_relaxed);
     ring_file_due_ = true;
     names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
   }
@@ -229,9 +232,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Caller holds file_lock_.
   void store_names() noexcept {
-    const bool stored = file_.store_names(names_);
-    names_stored_.store(stored ? file_.names_stored() : ~std::uint32_t{0},
-                        std::memory_order_release);
+    // A name that is added from here on finds itself not stored, and waits for file_lock_; one that
+    // was added before is in the table.
+    if (file_.exists()) names_stored_.store(file_.names_stored());
+    file_.store_names(names_);
+    names_stored_.store(file_.exists() ? file_.names_stored() : ~std::uint32_t{0});
   }
 
   void tie_clock() noexcept {

@@ -61,7 +61,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
-  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  const services& s = join_session(true);
   this_producer = s.this_thread();
   if (this_producer != nullptr) s.push_slow(*this_producer, r);
 }

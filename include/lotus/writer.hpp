@@ -54,9 +54,15 @@ class log_appender {
   int begin(log_role role) noexcept {
     int& fd = fds_[static_cast<std::size_t>(role)];
     struct stat status {};
-    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
-      close(fd);  // deleted while it was open: a new one is made
-      fd = -1;
+    if (fd >= 0) {
+      const bool there = fstat(fd, &status) == 0;
+      const std::uint64_t inode = ring_.committed().logs[static_cast<std::size_t>(role)].inode;
+      if (!there || (inode != 0 && inode != status.st_ino)) {
+        fd = -1;  // the program has closed it, and the number is nobody's or another file's
+      } else if (status.st_nlink == 0) {
+        close(fd);  // deleted while it was open: a new one is made
+        fd = -1;
+      }
     }
     if (fd < 0) {
       fd = open_log(role, O_CREAT);

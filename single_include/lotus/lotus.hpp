@@ -100,6 +100,77 @@
 #include <cstring>
 #include <string_view>
 
+// Locks that survive signals and fork, and memory that does not come from malloc.
+#ifndef LOTUS_LOCK_HPP
+#define LOTUS_LOCK_HPP
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cerrno>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Blocks every signal of this thread for its lifetime, and cancellation; errno is at its end what
+/// it was. All slow paths run inside one, so a handler never meets a lock that its own thread
+/// holds, no lock is left held by a thread that was cancelled, and a scope's end changes no errno
+/// that somebody is about to look at. Two system calls.
+class signals_blocked {
+ public:
+  signals_blocked() noexcept : errno_{errno} {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before_);
+  }
+  ~signals_blocked() {
+    pthread_setcancelstate(cancel_before_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = errno_;
+  }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+ private:
+  int errno_;
+  int cancel_before_ = 0;
+  sigset_t before_;
+};
+
+/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
+class mutex {
+ public:
+  void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+class locked {
+ public:
+  explicit locked(mutex& m) noexcept : mutex_{m} { mutex_.lock(); }
+  ~locked() { mutex_.unlock(); }
+  locked(const locked&) = delete;
+  locked& operator=(const locked&) = delete;
+
+ private:
+  mutex& mutex_;
+};
+
+/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
+/// malloc may still record. Null when there is none.
+inline void* map_memory(std::size_t bytes) noexcept {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOCK_HPP
+
 // What a program may choose when it starts recording.
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
@@ -197,6 +268,18 @@ namespace detail {
 struct producer;
 struct module_state;
 
+/// lotus::options without the std::string, which objects may have been built with different ones
+/// of.
+struct start_request {
+  const char* log_file;
+  std::size_t log_file_bytes;
+  full_ring when_full;
+  std::uint32_t ring_records;
+  std::uint32_t drain_interval_ms;
+  std::size_t backlog_bytes;
+  void (*on_message)(const char*);
+};
+
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
@@ -204,7 +287,7 @@ struct services {
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;
-  bool (*start)(const options&) noexcept;
+  bool (*start)(const start_request&) noexcept;
   void (*stop)() noexcept;
   void (*flush)() noexcept;
   std::uint64_t (*dropped)() noexcept;
@@ -244,9 +327,9 @@ LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 /// Makes the session and returns its services; session.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 
-/// Bump the number whenever services, options, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-1-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+/// Bump the number whenever services, start_request, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-2-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// The address of the mapping called `name` of this process, or null. Allocates nothing.
 inline void* find_mapping(const char* name) noexcept {
@@ -320,12 +403,10 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
     bool environment_counts) noexcept {
   module_state& m = this_module;
   const services* s = m.hub.load(std::memory_order_acquire);
-  if (s == nullptr) {
-    dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
-    s->join(m, environment_counts);
-  } else if (m.mode.load(std::memory_order_relaxed) == recording::unknown) {
-    s->join(m, environment_counts);
-  }
+  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
+  const signals_blocked quiet;
+  if (s == nullptr) dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+  s->join(m, environment_counts);
   return *s;
 }
 
@@ -343,10 +424,10 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->begin_task(tag);
+  if (!tag.empty()) join_session(true).begin_task(tag);
 }
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) this_module.hub.load(std::memory_order_acquire)->end_task();
+  if (!tag.empty()) join_session(true).end_task();
 }
 
 }  // namespace detail
@@ -583,7 +664,7 @@ namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
 inline constexpr std::uint32_t ring_file_layout = 1;
-inline constexpr std::size_t file_block_alignment = 4096;  ///< blocks begin at multiples of it
+inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
 inline constexpr std::size_t max_prefix_bytes = 200;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -676,74 +757,16 @@ constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-constexpr std::size_t to_file_blocks(std::size_t bytes) noexcept {
-  return (bytes + file_block_alignment - 1) & ~(file_block_alignment - 1);
+/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
+inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LAYOUT_HPP
-
-// Locks that survive signals and fork, and memory that does not come from malloc.
-#ifndef LOTUS_LOCK_HPP
-#define LOTUS_LOCK_HPP
-
-#include <pthread.h>
-#include <signal.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Blocks every signal of this thread for its lifetime. All slow paths run inside one, so a handler
-/// never meets a lock that its own thread holds. Two system calls.
-class signals_blocked {
- public:
-  signals_blocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
-class mutex {
- public:
-  void lock() noexcept { pthread_mutex_lock(&mutex_); }
-  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
-
- private:
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-};
-
-class locked {
- public:
-  explicit locked(mutex& m) noexcept : mutex_{m} { mutex_.lock(); }
-  ~locked() { mutex_.unlock(); }
-  locked(const locked&) = delete;
-  locked& operator=(const locked&) = delete;
-
- private:
-  mutex& mutex_;
-};
-
-/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
-/// malloc may still record. Null when there is none.
-inline void* map_memory(std::size_t bytes) noexcept {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_LOCK_HPP
 
 // The log files that a thread keeps open.
 #ifndef LOTUS_OPEN_LOGS_HPP
@@ -817,7 +840,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
-  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  const services& s = join_session(true);
   this_producer = s.this_thread();
   if (this_producer != nullptr) s.push_slow(*this_producer, r);
 }
@@ -1095,8 +1118,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_COLLECTORS_PERF_HPP
 
 #include <poll.h>
-
-#include <cerrno>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1478,7 +1499,7 @@ class name_table {
     return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
   }
 
-  std::uint32_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+  std::uint32_t size() const noexcept { return count_.load(); }
 
   mutex& fork_lock() noexcept { return mutex_; }
 
@@ -1569,7 +1590,7 @@ class name_table {
     if (!name.empty()) std::memcpy(text, name.data(), name.size());
     std::memcpy(text + name.size(), line, line_bytes);
     page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
-    count_.store(id, std::memory_order_release);
+    count_.store(id);
     place(*in, *e);
     return id;
   }
@@ -1632,12 +1653,12 @@ class ring_file {
   bool exists() const noexcept { return header_ != nullptr; }
 
   /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param in_file  set to whether the block survives the process. Returns null without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool& in_file) noexcept {
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    int error = 0;
+    error = ENOENT;
     void* memory = exists() ? map_more(bytes, error) : nullptr;
-    in_file = memory != nullptr;
     if (memory == nullptr) memory = map_memory(bytes);
     if (memory == nullptr) return nullptr;
     auto* ring = static_cast<ring_block*>(memory);
@@ -1650,6 +1671,12 @@ class ring_file {
 
   /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+         -1, 0);
+  }
 
   /// Stores the names that are new since the last call. False when the file cannot grow.
   bool store_names(const name_table& names) noexcept {
@@ -2679,27 +2706,27 @@ class collector_state {
 
   /// Collects from the first to the last of nested calls. False where nothing collects.
   virtual bool resume() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr) return false;
     if (depth_++ == 0) check(backend_->resume());
     return backend_ != nullptr;
   }
 
   virtual void pause() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr || depth_ == 0) return;
     if (--depth_ == 0) check(backend_->pause());
   }
 
   virtual void detach() noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ == nullptr) return;
     backend_->detach();
     backend_ = nullptr;
   }
 
   virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
-    const locked hold{guard_};
+    const locked hold{guard()};
     if (backend_ != nullptr && backend_->region != nullptr) {
       backend_->region(name, begin_ns, end_ns);
     }
@@ -2724,14 +2751,22 @@ class collector_state {
     backend_ = nullptr;
   }
 
+  /// In a forked child the lock may be one that a thread of its parent holds.
+  mutex& guard() noexcept {
+    const pid_t process = getpid();
+    if (process_.exchange(process) != process) new (&guard_) mutex;
+    return guard_;
+  }
+
+  std::atomic<pid_t> process_{getpid()};
   mutex guard_;
   const collector_backend* backend_;
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-1-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR);
+inline constexpr char collector_page_name[] = "lotus-collector-2-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// As find_or_make_hub(): all shared objects of the process find the one collector.
 LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,
@@ -3418,17 +3453,25 @@ struct log_location {
 };
 
 /// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
 template <class Each>
 void for_each_entry(int directory, Each&& each) noexcept {
   const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
-  DIR* listing = fdopendir(fd);
-  if (listing == nullptr) {
-    close(fd);
-    return;
+  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  constexpr std::size_t length_at = 16;
+  constexpr std::size_t name_at = 19;
+  alignas(8) char entries[2048];
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (const char* at = entries; at < entries + bytes;) {
+      each(at + name_at);
+      std::uint16_t length = 0;
+      std::memcpy(&length, at + length_at, sizeof(length));
+      at += length;
+    }
   }
-  while (const dirent* entry = readdir(listing)) each(static_cast<const char*>(entry->d_name));
-  closedir(listing);
+  close(fd);
 }
 
 /// Whether `name` is a log of the runs with this prefix.
@@ -3609,9 +3652,15 @@ class log_appender {
   int begin(log_role role) noexcept {
     int& fd = fds_[static_cast<std::size_t>(role)];
     struct stat status {};
-    if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_nlink == 0)) {
-      close(fd);  // deleted while it was open: a new one is made
-      fd = -1;
+    if (fd >= 0) {
+      const bool there = fstat(fd, &status) == 0;
+      const std::uint64_t inode = ring_.committed().logs[static_cast<std::size_t>(role)].inode;
+      if (!there || (inode != 0 && inode != status.st_ino)) {
+        fd = -1;  // the program has closed it, and the number is nobody's or another file's
+      } else if (status.st_nlink == 0) {
+        close(fd);  // deleted while it was open: a new one is made
+        fd = -1;
+      }
     }
     if (fd < 0) {
       fd = open_log(role, O_CREAT);
@@ -4364,7 +4413,7 @@ class dead_ring_file {
     const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
     return std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) == 0 &&
            h.layout == ring_file_layout && h.header_bytes >= sizeof(ring_file_header) &&
-           h.header_bytes <= bytes_ && h.header_bytes % file_block_alignment == 0 &&
+           h.header_bytes <= bytes_ && h.header_bytes % least_page_bytes == 0 &&
            std::memchr(h.prefix, '\0', sizeof(h.prefix)) != nullptr &&
            std::strchr(h.prefix, '/') == nullptr && index <= 1 && h.clocks[index].valid();
   }
@@ -4382,11 +4431,11 @@ class dead_ring_file {
   template <class Each>
   void for_each_block(Each&& each) noexcept {
     std::size_t at = header().header_bytes;
-    while (bytes_ - at >= file_block_alignment) {
+    while (bytes_ - at >= least_page_bytes) {
       auto& block = *reinterpret_cast<block_header*>(memory_ + at);
       if (block.kind.load(std::memory_order_relaxed) == block_kind::none) return;
       if (block.bytes < sizeof(block_header) || block.bytes > bytes_ - at ||
-          block.bytes % file_block_alignment != 0) {
+          block.bytes % least_page_bytes != 0) {
         return;
       }
       each(block);
@@ -4663,9 +4712,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Whether a name can be found after a kill. It must be before any record has it.
-  bool keeps_name(std::uint32_t id) const noexcept {
-    return id <= names_stored_.load(std::memory_order_acquire);
-  }
+  bool keeps_name(std::uint32_t id) const noexcept { return id <= names_stored_.load(); }
   void keep_names() noexcept {
     const locked hold{file_lock_};
     store_names();
@@ -4677,10 +4724,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
     if (ring_file_due_) make_ring_file();
-    ring_block* ring =
-        file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, p.ring_in_file);
+    int error = 0;
+    ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
     if (ring == nullptr) return false;
-    if (!p.ring_in_file && file_.exists()) say_no_file(ENOSPC);
+    p.ring_in_file = error == 0;
+    if (!p.ring_in_file && file_.exists()) say_no_file(error);
     info_.add_thread(p.tid.load(std::memory_order_relaxed));
     p.ring = ring;
     p.attached = true;
@@ -4719,13 +4767,17 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
   void after_fork_in_child(producer& p) noexcept {
-    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    // Where a handler forks that interrupted a scope, that one will go on with the ring.
+    const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
+    if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
     p.published = &p.none_published;
     detach(p);
   }
   void after_fork_in_child() noexcept {
     file_.forget();
+    info_ = run_info{};
+    written_.store(0, std::memory_order_relaxed);
     ring_file_due_ = true;
     names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
   }
@@ -4811,9 +4863,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Caller holds file_lock_.
   void store_names() noexcept {
-    const bool stored = file_.store_names(names_);
-    names_stored_.store(stored ? file_.names_stored() : ~std::uint32_t{0},
-                        std::memory_order_release);
+    // A name that is added from here on finds itself not stored, and waits for file_lock_; one that
+    // was added before is in the table.
+    if (file_.exists()) names_stored_.store(file_.names_stored());
+    file_.store_names(names_);
+    names_stored_.store(file_.exists() ? file_.names_stored() : ~std::uint32_t{0});
   }
 
   void tie_clock() noexcept {
@@ -4911,6 +4965,10 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// True from a fork's first handler of ours to the last: handlers of the program that record in
+/// between would wait for locks that their own thread holds.
+LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
+
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
@@ -4987,6 +5045,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
+    if (this_thread_forks) return 0;
     const std::uint32_t id = names_.intern(name);
     if (!storage_.keeps_name(id)) {
       const signals_blocked quiet;
@@ -4996,6 +5055,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   producer* this_thread() noexcept {
+    if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     return producers_.for_this_thread(
         [&](producer& p) {
@@ -5012,6 +5072,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   void push_slow(producer& p, const record& r) noexcept {
+    if (this_thread_forks) return drop(p);
     // A limit other than 0 means a ring that is merely full.
     const bool full = p.limit.load(std::memory_order_relaxed) != 0;
     if (full && drops_when_full()) return drop(p);
@@ -5029,7 +5090,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// From a signal handler that interrupted this thread while it was storing a record. A handler
   /// within a handler within these few instructions is dropped and counted.
-  static void push_nested(producer& p, const record& r) noexcept {
+  void push_nested(producer& p, const record& r) const noexcept {
+    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+      if (is_on()) drop(p);
+      return;
+    }
     if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
     p.storing.store(2, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -5055,9 +5121,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     clock_.fork_lock().lock();
     names_.fork_lock().lock();
     storage_.buffers_fork_lock().lock();
+    producers_.for_each([&](producer& p) {
+      if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+      p.limit.store(0, std::memory_order_relaxed);
+      p.interrupt_limit.store(0, std::memory_order_relaxed);
+    });
+    this_thread_forks = true;
   }
 
   void after_fork() noexcept {
+    this_thread_forks = false;
+    producers_.for_each([&](producer& p) {
+      if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
+    });
     storage_.buffers_fork_lock().unlock();
     names_.fork_lock().unlock();
     clock_.fork_lock().unlock();
@@ -5175,8 +5251,6 @@ namespace detail {
 /// list of shared objects is a leaf.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
-  session() noexcept { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
-
   static session& instance() noexcept { return *instance_; }
   static const services* make() noexcept;
 
@@ -5185,9 +5259,10 @@ class LOTUS_DETAIL_PER_MODULE session {
   void join(module_state& m, bool environment_counts) noexcept {
     annotation_wanted();  // loads a library: before any lock
     const signals_blocked quiet;
+    // Outside of every lock too: the loader, which it asks, may be running a static constructor
+    // that records.
+    if (!pinned_.exchange(true)) pin_module_of(&instance_);
     const locked control{control_};
-    if (!pinned_) pin_module_of(&instance_);
-    pinned_ = true;
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());
   }
@@ -5303,7 +5378,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   static const services table_;
 
   mutex control_;
-  bool pinned_ = false;
+  std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
   module_list modules_;
@@ -5316,9 +5391,18 @@ inline session* session::instance_ = nullptr;
 inline const services session::table_ = {
     []() noexcept { return instance().records().this_thread(); },
     [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); },
-    [](producer& p, const record& r) noexcept { recorder::push_nested(p, r); },
+    [](producer& p, const record& r) noexcept { instance().records().push_nested(p, r); },
     [](std::string_view name) noexcept { return instance().records().intern(name); },
-    [](const options& chosen) noexcept { return instance().start(chosen); },
+    [](const start_request& asked) noexcept {
+      options chosen;
+      chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
+      chosen.when_full = asked.when_full;
+      chosen.ring_records = asked.ring_records;
+      chosen.drain_interval_ms = asked.drain_interval_ms;
+      chosen.backlog_bytes = asked.backlog_bytes;
+      chosen.on_message = asked.on_message;
+      return instance().start(chosen);
+    },
     []() noexcept { instance().stop(); },
     []() noexcept { instance().records().flush(); },
     []() noexcept { return instance().records().dropped(); },
@@ -5333,6 +5417,7 @@ inline const services session::table_ = {
 inline const services* session::make() noexcept {
   // Memory of its own, never freed: scopes may end after every static object is gone.
   instance_ = new (map_memory(sizeof(session))) session;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   return &table_;
 }
 
@@ -5348,7 +5433,9 @@ inline const services* make_services() noexcept {
 /// on and just is not recorded. True also when this very recording runs already. Thread safety: all
 /// of these functions.
 inline bool start(const options& chosen = {}) noexcept {
-  return detail::join_session(false).start(chosen);
+  return detail::join_session(false).start(
+      {chosen.log_file.data(), chosen.log_file.size(), chosen.when_full, chosen.ring_records,
+       chosen.drain_interval_ms, chosen.backlog_bytes, chosen.on_message});
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
@@ -5360,7 +5447,7 @@ inline bool start(std::string_view log_file) {
 
 /// Writes every record that is complete by now to the logs. Not needed before exit.
 inline void flush() noexcept {
-  detail::join_session(false).flush();
+  detail::join_session(true).flush();
 }
 
 /// Ends recording, everything written. Scopes still open are not recorded. start() may follow.
@@ -5371,7 +5458,7 @@ inline void stop() noexcept {
 /// How many records this process has lost: dropped by choice (full_ring::drop), or because neither
 /// disk nor memory could take them.
 inline std::uint64_t dropped() noexcept {
-  return detail::join_session(false).dropped();
+  return detail::join_session(true).dropped();
 }
 
 LOTUS_DETAIL_NAMESPACE_END
