@@ -88,8 +88,8 @@ class ring_file {
 
   /// Puts private memory in a ring's place.
   static void replace(ring_block* ring) noexcept {
-    mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-         -1, 0);
+    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
   /// Stores the names that are new since the last call. False when the file cannot grow.

@@ -58,7 +58,7 @@ CLI::Validator whole_number(std::size_t least) {
     if (good) return {};
     return "'" + text + "' is no whole number of at least " + std::to_string(least);
   };
-  return CLI::Validator(check, "");
+  return {check, ""};
 }
 
 CLI::Validator one_of_words(word_choices words) {
@@ -73,7 +73,7 @@ CLI::Validator one_of_words(word_choices words) {
     }
     return "'" + text + "' is none of " + all;
   };
-  return CLI::Validator(choose, "");
+  return {choose, ""};
 }
 
 void check_command(const CLI::App& app, int argc, const char* const* argv) {
