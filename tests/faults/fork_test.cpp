@@ -12,21 +12,17 @@
 #include "../catch.hpp"
 #include "../support.hpp"
 #include "lotus/lotus.hpp"
+#include "recording.hpp"
 
 using support::count_named;
+using support::options_for;
 using support::read_logs;
+using support::recover_all;
 
 namespace {
 
 void record(const std::string& name, int times) {
   for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
-}
-
-lotus::options options_for(const support::temp_directory& run) {
-  lotus::options o;
-  o.log_file = run.prefix();
-  o.on_message = [](const char*) {};
-  return o;
 }
 
 bool ended_well(pid_t child) {
@@ -44,12 +40,6 @@ pid_t fork_child(Body&& body) {
     exit(0);
   }
   return pid;
-}
-
-void recover_all(const support::temp_directory& run) {
-  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  lotus::detail::recover_directory(fd, nullptr);
-  close(fd);
 }
 
 }  // namespace

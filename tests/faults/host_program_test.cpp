@@ -18,18 +18,14 @@
 #include "../catch.hpp"
 #include "../support.hpp"
 #include "lotus/lotus.hpp"
+#include "recording.hpp"
 
 using support::count_named;
+using support::options_for;
 using support::read_logs;
+using support::recover_all;
 
 namespace {
-
-lotus::options options_for(const support::temp_directory& run) {
-  lotus::options o;
-  o.log_file = run.prefix();
-  o.on_message = [](const char*) {};
-  return o;
-}
 
 /// How a child ended; one that hangs is killed.
 template <class Body>
@@ -43,12 +39,6 @@ int status_of_child(Body&& body) {
   int status = -1;
   waitpid(pid, &status, 0);
   return status;
-}
-
-void recover_all(const support::temp_directory& run) {
-  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  lotus::detail::recover_directory(fd, nullptr);
-  close(fd);
 }
 
 void* record_until_cancelled(void*) {

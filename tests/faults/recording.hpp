@@ -1,0 +1,28 @@
+// What tests of faults need of the library: silent options, and recovery of all that died.
+#ifndef LOTUS_TESTS_RECORDING_HPP
+#define LOTUS_TESTS_RECORDING_HPP
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "../support.hpp"
+#include "lotus/lotus.hpp"
+
+namespace support {
+
+inline lotus::options options_for(const temp_directory& run) {
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.on_message = [](const char*) {};
+  return o;
+}
+
+inline void recover_all(const temp_directory& run) {
+  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+}
+
+}  // namespace support
+
+#endif  // LOTUS_TESTS_RECORDING_HPP
