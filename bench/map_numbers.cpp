@@ -1,10 +1,9 @@
-// Prints how exact and how cheap lotus-tool map is, on this machine:
+// Prints how exact lotus-tool map is, on this machine:
 //
 //   map_numbers TOOL PROBE [TIMES]    paths of lotus-tool and map_probe
 //
 // Recall and precision of `map run`, CPU shares of `map join` against what threads measured
-// themselves, samples of neighbouring operations, the cost of resume and pause, and the slowdown by
-// sampling at 1 kHz.
+// themselves, samples of neighbouring operations, and the cost of resume and pause.
 #include <time.h>
 
 #include <algorithm>
@@ -136,25 +135,6 @@ class measurement {
         100 * worst, all_samples);
   }
 
-  void slowdown() {
-    const auto seconds = [&](const std::string& before) {
-      fs::remove_all(dir_ / "slow");
-      const auto rows =
-          table_of(output_of("LOTUS_LOG_FILE=" + shell_quoted((dir_ / "slow/log").string()) + ' ' +
-                                 before + probe_ + " --rounds 40",
-                             dir_));
-      return std::stod(rows.at(0).at(0));
-    };
-    // CPU time, in turns, and the least of each: what else runs on the machine hits both.
-    double plain = 1e9, sampled = 1e9;
-    for (int i = 0; i < 7; ++i) {
-      plain = std::min(plain, seconds(""));
-      sampled = std::min(sampled, seconds(tool_ + " map record -q --rate 1000 -- "));
-    }
-    std::printf("slowdown by sampling at 1 kHz: %.2f %% (%.3f s against %.3f s)\n",
-                100 * (sampled / plain - 1), sampled, plain);
-  }
-
  private:
   static double share(std::size_t part, std::size_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -200,7 +180,6 @@ int main(int argc, char** argv) {
     for (int i = 0; i < (argc > 3 ? std::atoi(argv[3]) : 3); ++i) {
       m.recall_and_precision("map run, C = 0.99", "--confidence 0.99 --span 0.3ms");
       m.join();
-      m.slowdown();
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "map_numbers: %s\n", error.what());

@@ -4,7 +4,6 @@
 //   map_probe --truth            prints "operation,function,microseconds"
 //   map_probe --run THREADS MS   all operations in scopes, on so many threads, for so long: for
 //                                `map record` and `map join`; prints "operation,cpu seconds"
-//   map_probe --rounds N         all operations in scopes, N times; prints its CPU seconds
 #include <time.h>
 
 #include <chrono>
@@ -28,7 +27,6 @@ double cpu_seconds() {
 
 /// Arithmetic that takes about a microsecond a unit; how many rounds that is is measured first.
 double rounds_per_us = 0;
-constexpr double fixed_rounds_per_us = 400;
 
 __attribute__((always_inline)) inline double work(double us) {
   double x = us;
@@ -161,28 +159,11 @@ void run_threads(unsigned count, double ms) {
   }
 }
 
-void run_rounds(int count) {
-  const double start = cpu_seconds();
-  for (int i = 0; i < count; ++i) {
-    for (const operation& op : operations()) {
-      LOTUS_SCOPE_DYNAMIC(op.name);
-      for (const step& s : op.steps) sink = sink + s.call(s.us * fixed_rounds_per_us);
-    }
-  }
-  std::printf("%.6f\n", cpu_seconds() - start);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--truth") == 0) {
     print_truth();
-    return 0;
-  }
-  if (argc == 3 && std::strcmp(argv[1], "--rounds") == 0) {
-    // Not calibrated: the work must be the same every time.
-    rounds_per_us = 1;
-    run_rounds(std::atoi(argv[2]));
     return 0;
   }
   calibrate_rounds();

@@ -1,6 +1,7 @@
 // lotus-tool map record and map join.
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -92,6 +93,24 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
                  R"("functions":[["(anonymous namespace)::hot_beta|lotus_map_probe")"));
   CHECK(contains(read_file(page), R"({"name":"cpu-clock, seconds")"));
 #endif
+}
+
+TEST_CASE("a program that was built anew after the run is told of") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string program = dir.path() + "/probe";
+  std::filesystem::copy_file(LOTUS_MAP_PROBE, program);
+  REQUIRE(execute({LOTUS_TOOL_PROGRAM, "map", "record", "-q", "--", program, "fork", "100"},
+                  {{"LOTUS_LOG_FILE", dir.path() + "/run/lotustrace_log"}})
+              .status == 0);
+  const std::vector<std::string> join{"map", "join", "-q", dir.path() + "/run"};
+  CHECK(run(join).err.empty());
+  std::filesystem::copy_file(LOTUS_MAP_PROBE, dir.path() + "/rebuilt");
+  std::filesystem::rename(dir.path() + "/rebuilt", program);
+  CHECK(run(join).err ==
+        "warning: " + program +
+            ": has changed since it was sampled; if it was built anew, its functions are named "
+            "wrongly: record again\n");
 }
 
 TEST_CASE("output and exit status of the program are passed through") {

@@ -147,7 +147,7 @@ void add_own_samples(const std::string& path, located_samples& to, diagnostics& 
   const std::uint32_t event = to.event_id("cpu-clock");
   to.samples.reserve(to.samples.size() + file.samples.size());
   for (const sample& s : file.samples) {
-    const code_place place = place_of(s, file.modules, symbols);
+    const code_place place = place_of(s, file, symbols);
     to.samples.push_back({file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
                           to.function_id(function_key(place.function, place.module)), event});
   }

@@ -33,7 +33,7 @@ reports_by_op read_sample_reports(const std::string& path, diagnostics& said) {
   for (const sample& s : file.samples) {
     const std::size_t region = region_of(s, file.regions);
     if (region == file.regions.size()) continue;
-    const code_place place = place_of(s, file.modules, symbols);
+    const code_place place = place_of(s, file, symbols);
     reports[region].add(place.function, place.module, 1);
     if (!place.inlined.empty()) {
       reports[region].inlined[function_key(place.function, place.module)][place.inlined] += 1;

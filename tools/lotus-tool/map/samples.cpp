@@ -234,12 +234,13 @@ samples_file read_samples(const std::string& path, diagnostics& said) {
   return file;
 }
 
-code_place place_of(const sample& s, const module_map& modules, symbol_source& symbols) {
+code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols) {
   if (s.in_kernel) return {"[kernel]", "[kernel]", {}};
-  const module_map::mapped* code = modules.find(s);
+  const module_map::mapped* code = file.modules.find(s);
   if (code == nullptr) return {"[unknown]", "[unknown]", {}};
   if (code->path.empty() || code->path.front() != '/') return {code->path, code->path, {}};
-  return symbols.at(code->path, s.address - code->begin + code->file_offset);
+  return symbols.at(code->path, s.address - code->begin + code->file_offset,
+                    file.to_epoch_ns(code->time_ns));
 }
 
 }  // namespace lotus::tool

@@ -83,7 +83,8 @@ bool is_samples_file(const std::string& path);
 samples_file read_samples(const std::string& path, diagnostics& said);
 
 /// The function that a sample hit: "[kernel]" in the kernel, "[unknown]" outside of files.
-code_place place_of(const sample& s, const module_map& modules, symbol_source& symbols);
+/// @param file  that the sample is in.
+code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols);
 
 }  // namespace lotus::tool
 

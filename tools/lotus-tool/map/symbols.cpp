@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -45,6 +46,15 @@ std::string name_of(Dwarf_Die& die) {
   return plain != nullptr ? plain : "";
 }
 
+/// When a file was last written or replaced, since the epoch. Its change time, for a package's
+/// files keep the modification time they were built with. 0 where it cannot be told.
+std::int64_t changed_ns(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return 0;
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
+}
+
 /// The innermost inlined call below `outer` that holds the code at `pc`. Not by dwarf_getscopes,
 /// which does not look into namespaces, where clang puts functions.
 bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
@@ -71,7 +81,7 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
 /// One ELF file and its debug info, opened at first use.
 class symbol_source::module {
  public:
-  module(const std::string& path, diagnostics& said) :path_(path) {
+  module(const std::string& path, std::int64_t seen_ns, diagnostics& said) :path_(path) {
     static constexpr Dwfl_Callbacks callbacks{dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
                                               dwfl_offline_section_address, nullptr};
     dwfl_ = dwfl_begin(&callbacks);
@@ -84,6 +94,11 @@ class symbol_source::module {
     if (elf_ == nullptr) {
       said.note(path + ": cannot be read, its functions have no names");
       return;
+    }
+    if (changed_ns(path) > seen_ns) {
+      said.warning(path +
+                   ": has changed since it was sampled; if it was built anew, its functions are "
+                   "named wrongly: record again");
     }
     if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
       said.note(path + ": stripped; only exported functions have names, install its debug symbols");
@@ -195,9 +210,10 @@ class symbol_source::module {
 symbol_source::symbol_source(diagnostics& said) : said_(said) {}
 symbol_source::~symbol_source() = default;
 
-const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset) {
+const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset,
+                                    std::int64_t seen_ns) {
   std::unique_ptr<module>& found = modules_[module_path];
-  if (!found) found = std::make_unique<module>(module_path, said_);
+  if (!found) found = std::make_unique<module>(module_path, seen_ns, said_);
   return found->at(file_offset);
 }
 

@@ -23,15 +23,19 @@ struct code_place {
 /// is looked up once. Not thread-safe.
 class symbol_source {
  public:
-  /// @param said  told once of each module that is stripped or cannot be read; must outlive this.
+  /// @param said  told once of each module that is stripped, cannot be read or has changed; must
+  /// outlive this.
   explicit symbol_source(diagnostics& said);
   symbol_source(const symbol_source&) = delete;
   symbol_source& operator=(const symbol_source&) = delete;
   ~symbol_source();
 
   /// @param file_offset  of the instruction in the module's file, in bytes.
+  /// @param seen_ns  when the program had the module, since the epoch: a file that has changed
+  /// since may have other functions there.
   /// Valid as long as this.
-  const code_place& at(const std::string& module_path, std::uint64_t file_offset);
+  const code_place& at(const std::string& module_path, std::uint64_t file_offset,
+                       std::int64_t seen_ns);
 
  private:
   class module;

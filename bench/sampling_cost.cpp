@@ -1,0 +1,155 @@
+// What sampling at 1 kHz costs the ImageNet pipeline: each batch is made three times, plain, with
+// the built-in collector on, and with a bare timer of the same rate whose signal does nothing (the
+// floor: what the machine takes for being interrupted), so that all three do the same work within
+// the same fraction of a second.
+//
+//   sampling_cost [BATCHES]
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigevent
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv
+#include <time.h>    // NOLINT(modernize-deprecated-headers): timer_create
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <lotus/lotus.hpp>
+#include <string>
+#include <vector>
+
+#include "imagenet/batch_slots.hpp"
+#include "imagenet/image_folder.hpp"
+#include "imagenet/preprocessing.hpp"
+#include "imagenet/synthetic.hpp"
+#include "imagenet/workers.hpp"
+
+namespace {
+
+constexpr std::size_t images = 256;
+constexpr std::size_t batch_size = 16;
+constexpr std::size_t batches_an_epoch = images / batch_size;
+
+enum mode : std::size_t { plain, sampled, bare_timer, modes };
+using batch_seconds = std::array<double, modes>;
+
+class timer {
+ public:
+  timer() {
+    signal(SIGALRM, [](int) {});
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    timer_create(CLOCK_MONOTONIC, &event, &timer_);
+  }
+  timer(const timer&) = delete;
+  timer& operator=(const timer&) = delete;
+  ~timer() { timer_delete(timer_); }
+
+  void every(long ns) {
+    const itimerspec interval{{0, ns}, {0, ns}};
+    timer_settime(timer_, 0, &interval, nullptr);
+  }
+
+ private:
+  timer_t timer_{};
+};
+
+class measurement {
+ public:
+  explicit measurement(const std::string& directory)
+      : files_(imagenet::list_images(directory)),
+        slots_(1, batch_size),
+        make_(imagenet::new_batch_maker(files_, slots_, 1)) {}
+
+  batch_seconds make_batch(std::uint64_t number) {
+    batch_seconds took{};
+    for (std::size_t i = 0; i < modes; ++i) {
+      const auto how = static_cast<mode>((number + i) % modes);
+      switch_to(how, true);
+      const auto start = std::chrono::steady_clock::now();
+      make(number);
+      took.at(how) =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      switch_to(how, false);
+    }
+    return took;
+  }
+
+ private:
+  void switch_to(mode how, bool on) {
+    constexpr long ms = 1'000'000;
+    if (how == bare_timer) timer_.every(on ? ms : 0);
+    if (how != sampled) return;
+    if (on) {
+      LOTUS_RESUME();
+    } else {
+      LOTUS_PAUSE();
+    }
+  }
+
+  void make(std::uint64_t number) {
+    const imagenet::batch_slot slot = slots_[0];
+    slot.size->wanted = batch_size;
+    for (std::size_t i = 0; i < batch_size; ++i) {
+      slot.samples[i] = static_cast<std::uint32_t>(number % batches_an_epoch * batch_size + i);
+    }
+    make_({number / batches_an_epoch, number, 0});
+  }
+
+  std::vector<imagenet::labelled_file> files_;
+  imagenet::batch_slots slots_;
+  imagenet::batch_maker make_;
+  timer timer_;
+};
+
+void print(const char* what, mode how, const std::vector<batch_seconds>& batches) {
+  std::vector<double> ratios;
+  double with = 0, without = 0;
+  for (const batch_seconds& took : batches) {
+    ratios.push_back(took.at(how) / took[plain]);
+    with += took.at(how);
+    without += took[plain];
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const auto quartile = [&](std::size_t which) {
+    return 100 * (ratios[ratios.size() * which / 4] - 1);
+  };
+  std::printf("%-28s median %+.2f %% (quartiles %+.2f, %+.2f), all batches together %+.2f %%\n",
+              what, quartile(2), quartile(1), quartile(3), 100 * (with / without - 1));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace fs = std::filesystem;
+  try {
+    const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 480;
+    if (count == 0) {
+      std::fprintf(stderr, "usage: sampling_cost [BATCHES]\n");
+      return 2;
+    }
+    const fs::path directory =
+        fs::temp_directory_path() / ("lotus-sampling-cost-" + std::to_string(getpid()));
+    imagenet::make_images((directory / "images").string(), images, 1);
+    setenv("LOTUS_COLLECTOR", "builtin", 1);
+    lotus::start((directory / "log/lotustrace_log").string());
+    measurement m{(directory / "images").string()};
+    m.make_batch(0);
+    std::vector<batch_seconds> batches;
+    for (std::uint64_t i = 0; i < count; ++i) batches.push_back(m.make_batch(i));
+    LOTUS_DETACH();
+    lotus::stop();
+    fs::remove_all(directory);
+    print("built-in sampling at 1 kHz:", sampled, batches);
+    print("a bare timer of 1 kHz:", bare_timer, batches);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sampling_cost: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
