@@ -27,6 +27,7 @@
 #include "imagenet/options.hpp"
 #include "imagenet/preprocessing.hpp"
 #include "imagenet/workers.hpp"
+#include "next_step.hpp"
 
 namespace {
 
@@ -99,10 +100,7 @@ void print_summary(const imagenet::pipeline_options& chosen, const run_result& r
             << " images/s (workers: " << chosen.workers << (processes ? ", process" : ", thread")
             << ")\nbatches that arrived out of order: " << result.out_of_order << "\n";
   if (result.left_out > 0) std::cout << "images left out: " << result.left_out << "\n";
-  if (!recorded) return;
-  std::string directory = std::filesystem::path{chosen.log_file}.parent_path().string();
-  if (directory.empty()) directory = ".";
-  std::cout << "logs: " << chosen.log_file << "_*\nnext: lotus-tool stats " << directory << "\n";
+  if (recorded) print_next_step(chosen.log_file);
 }
 
 }  // namespace

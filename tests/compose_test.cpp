@@ -15,7 +15,14 @@ template <class T>
 struct Scale {
   T by;
   T operator()(T x) const { return x * by; }
+  struct Half {};
 };
+template <bool>
+struct Fixed {};
+template <class...>
+struct Several {};
+[[maybe_unused]] struct {
+} unnamed;
 struct AddOne {
   void operator()(int& x) const { ++x; }
 };
@@ -57,6 +64,30 @@ TEST_CASE("compose calls one after another, and names come from types unless giv
   for (const auto& l : lines) names.push_back(l.name);
   CHECK(names == std::vector<std::string>{"SScale", "SAddOne", "STwice", "Sfunction", "Slambda",
                                           "STransform"});
+}
+
+TEST_CASE("a type is called as a person would call it") {
+  using lotus::detail::type_name;
+  struct Local {
+    void operator()(int) const {}
+  };
+  CHECK(type_name<image::Scale<int>>() == "Scale");
+  CHECK(type_name<image::Scale<int>::Half>() == "Half");
+  CHECK(type_name<image::Scale<image::Scale<int>>::Half>() == "Half");
+  CHECK(type_name<image::Fixed<(3 > 2)>>() == "Fixed");
+  CHECK(type_name<image::Several<int[3], char>>() == "Several");
+  CHECK(type_name<Local>() == "Local");
+  CHECK(type_name<decltype(&tracked::copies)>() == "function");
+  CHECK(type_name<decltype(&twice)>() == "function");
+  const auto lambda = [](image::AddOne) {
+    struct Inner {};
+    return Inner{};
+  };
+  CHECK(type_name<std::decay_t<decltype(lambda)>>() == "lambda");
+  CHECK(type_name<decltype(lambda({}))>() == "Inner");
+  CHECK(type_name<image::Several<std::decay_t<decltype(lambda)>>>() == "Several");
+  CHECK(type_name<image::Several<decltype(image::unnamed)>>() == "Several");
+  CHECK(type_name<decltype(image::unnamed)>() == "unnamed");
 }
 
 TEST_CASE("neighbours share clock reads and STransform takes none") {

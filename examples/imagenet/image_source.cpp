@@ -1,5 +1,9 @@
 #include "imagenet/image_source.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -24,6 +28,24 @@ std::string make_temporary_directory() {
   return path;
 }
 
+/// Lets one process at a time work in a directory, which is made if there is none.
+class directory_lock {
+ public:
+  explicit directory_lock(const std::string& path) {
+    fs::create_directories(path);
+    descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor_ < 0 || flock(descriptor_, LOCK_EX) != 0) {
+      throw std::system_error{errno, std::generic_category(), path};
+    }
+  }
+  directory_lock(const directory_lock&) = delete;
+  directory_lock& operator=(const directory_lock&) = delete;
+  ~directory_lock() { close(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
 std::string kilobytes(double bytes) {
   return std::to_string(std::lround(bytes / 1000)) + " KB";
 }
@@ -32,6 +54,7 @@ std::string kilobytes(double bytes) {
 std::string made_images(const std::string& parent, const pipeline_options& chosen) {
   const fs::path set = fs::path{parent} / ("images_" + std::to_string(chosen.count) + "_seed_" +
                                            std::to_string(chosen.seed));
+  const directory_lock alone{parent};
   const bool exists = fs::exists(set);
   if (!exists) {
     std::cout << "making " << chosen.count << " images ..." << std::endl;

@@ -57,15 +57,6 @@ void add_options(CLI::App& app, options& chosen) {
       ->check(not_empty);
 }
 
-void print_next_step(const options& chosen) {
-  if (chosen.log_file == "none") return;
-  const std::filesystem::path logs{chosen.log_file};
-  const std::string directory = logs.has_parent_path() ? logs.parent_path().string() : ".";
-  std::cout << "logs: " << chosen.log_file << "_*\nnext: lotus-tool stats " << directory;
-  if (logs.filename() != "lotustrace_log") std::cout << " --prefix " << logs.filename().string();
-  std::cout << "\n";
-}
-
 }  // namespace
 
 int run_program(int argc, char** argv, options defaults,
@@ -76,7 +67,7 @@ int run_program(int argc, char** argv, options defaults,
   try {
     app.parse(argc, argv);
     run(chosen);
-    print_next_step(chosen);
+    print_next_step(chosen.log_file);
     return 0;
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();

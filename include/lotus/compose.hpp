@@ -20,20 +20,47 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The name of a type as a person would say it: without namespaces and template arguments.
+/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
+/// functions) and without template arguments.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
-  std::string_view name = __PRETTY_FUNCTION__;
-  name.remove_prefix(name.find("T = ") + 4);
-  const std::size_t end = name.find_first_of(";]<");
-  // A lambda or a function has no name of its own.
-  const std::string_view whole = name.substr(0, name.find_first_of(";]"));
-  if (whole.find("lambda") != std::string_view::npos) return "lambda";
-  if (std::is_function_v<std::remove_pointer_t<T>>) return "function";
-  name = name.substr(0, end);
-  const std::size_t colon = name.rfind(':');
-  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+  const std::string_view text = __PRETTY_FUNCTION__;
+  // A function has no type of its own.
+  if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
+    return "function";
+  }
+  std::size_t name_at = text.find("T = ") + 4;
+  std::size_t name_end = name_at;
+  int parentheses = 0;
+  bool lambda = false;
+  int arguments = 0;  // a '>' in parentheses is none of theirs
+  for (std::size_t at = name_at; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool outside = arguments == 0 && parentheses == 0;
+    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
+    if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
+    if (c == '<' && parentheses == 0) {
+      ++arguments;
+    } else if (c == '>' && parentheses == 0) {
+      --arguments;
+    } else if (c == '(') {
+      ++parentheses;
+    } else if (c == ')') {
+      --parentheses;
+    } else if (!outside) {
+      continue;
+    } else if (c == ';' || c == ']') {
+      break;
+    } else if (c == ':') {
+      name_at = name_end = at + 1;
+      lambda = false;
+    } else {
+      name_end = at + 1;
+    }
+  }
+  if (lambda) return "lambda";
+  return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
 }
 
 /// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"

@@ -177,6 +177,7 @@ TEST_CASE("what cannot be run is said in one line") {
       {"map", "run", "-q", "--runs", "1", "--reports", p.folder + "/r", "--", "/no/such/probe"});
   CHECK(missing.status == 1);
   CHECK(missing.err == "lotus-tool: /no/such/probe: cannot be run: No such file or directory\n");
+  CHECK_FALSE(std::filesystem::exists(p.folder + "/r"));
   const result failing = p.run({"-q", "--runs", "1"}, {}, "exit");
   CHECK(failing.status == 1);
   CHECK(run({"map", "run", "--collector", "gprof", "--", "x"}).status == 2);

@@ -221,8 +221,9 @@ void probe_runner::execute(const command& what, const std::string& who) {
   tell_messages(output);
   if (end.status == 0) return;
   const std::string last = last_line(read_text(output));
-  throw input_error(who + ": ended with status " + std::to_string(end.status) +
-                    (last.empty() ? "" : ": " + last) + "; all it said is in " + output);
+  throw input_error(
+      who + ": ended with status " + std::to_string(end.status) +
+      (last.empty() ? " and said nothing" : ": " + last + "; all it said is in " + output));
 }
 
 void probe_runner::tell_messages(const std::string& output) {

@@ -41,6 +41,21 @@ std::string fresh_folder(const std::string& wanted) {
   return path;
 }
 
+/// Removes empty files of a folder, folders that hold nothing then, and it itself if it does not.
+void remove_what_is_empty(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> inner;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    inner.push_back(entry.path());
+  }
+  for (const fs::path& path : inner) {
+    const fs::file_status what = fs::symlink_status(path, ignored);
+    if (fs::is_directory(what)) remove_what_is_empty(path);
+    if (fs::is_regular_file(what) && fs::file_size(path, ignored) == 0) fs::remove(path, ignored);
+  }
+  fs::remove(folder, ignored);  // fails where it holds something
+}
+
 /// "mapping_funcs.json" keeps its reports in "mapping_funcs_reports".
 std::string reports_folder(const map_run_options& options) {
   if (!options.reports.empty()) return fresh_folder(options.reports);
@@ -89,6 +104,10 @@ class launches {
     }
     folder_ = reports_folder(options);
   }
+  launches(const launches&) = delete;
+  launches& operator=(const launches&) = delete;
+  /// Where nothing was collected, nothing stays.
+  ~launches() { remove_what_is_empty(folder_); }
 
   void all() {
     const std::vector<std::string> ops = operations();

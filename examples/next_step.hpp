@@ -1,0 +1,19 @@
+// What to do with the logs, for those who have just run an example.
+#ifndef EXAMPLES_NEXT_STEP_HPP
+#define EXAMPLES_NEXT_STEP_HPP
+
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+/// @param log_file  where the logs' names begin; "none": there are none, and nothing is printed.
+inline void print_next_step(const std::string& log_file) {
+  if (log_file == "none") return;
+  const std::filesystem::path logs{log_file};
+  const std::string directory = logs.has_parent_path() ? logs.parent_path().string() : ".";
+  std::cout << "logs: " << log_file << "_*\nnext: lotus-tool stats " << directory;
+  if (logs.filename() != "lotustrace_log") std::cout << " --prefix " << logs.filename().string();
+  std::cout << "\n";
+}
+
+#endif  // EXAMPLES_NEXT_STEP_HPP
