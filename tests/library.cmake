@@ -14,6 +14,8 @@ lotus_test(kill faults/kill_test.cpp PROGRAMS victim NOT_SINGLE LABELS faults)
 lotus_test(fork faults/fork_test.cpp NOT_SINGLE LABELS faults no_tsan)
 lotus_test(signal faults/signal_test.cpp NOT_SINGLE LABELS faults)
 lotus_test(host_program faults/host_program_test.cpp NOT_SINGLE LABELS faults no_tsan)
+# Has an mmap() of its own, as the sanitizers do.
+lotus_test(large_pages faults/large_pages_test.cpp NOT_SINGLE LABELS faults no_asan no_tsan)
 lotus_test(disk faults/disk_test.cpp NOT_SINGLE LABELS faults)
 
 add_executable(exit_order faults/exit_order.cpp)

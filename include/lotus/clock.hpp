@@ -59,7 +59,7 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t monotonic_ns;
+  std::int64_t elapsed_ns;  ///< of a clock that is never stepped and counts when ticks do
   std::int64_t realtime_ns;
 };
 
@@ -144,11 +144,11 @@ class clock_map {
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// CLOCK_MONOTONIC gives the rate, for no step of the wall clock ever enters it.
+  /// No step of the wall clock ever enters the rate.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
-    if (b.ticks <= a.ticks || b.monotonic_ns <= a.monotonic_ns) return std::uint64_t{1} << 32;
-    const auto elapsed_ns = static_cast<std::uint64_t>(b.monotonic_ns - a.monotonic_ns);
+    if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
+    const auto elapsed_ns = static_cast<std::uint64_t>(b.elapsed_ns - a.elapsed_ns);
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 

@@ -27,11 +27,11 @@ class session_clock {
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
-    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < 1'000'000) {
+    while (elapsed_ns() - first.elapsed_ns < 1'000'000) {
     }
     map_.begin(first, read_anchor());
     ties_.store(0, std::memory_order_relaxed);
-    last_tie_ns_.store(first.monotonic_ns, std::memory_order_relaxed);
+    last_tie_ns_.store(first.elapsed_ns, std::memory_order_relaxed);
   }
 
   /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
@@ -44,12 +44,12 @@ class session_clock {
     const auto early = [&](std::int64_t now_ns) {
       return now_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns;
     };
-    if (early(clock_ns(CLOCK_MONOTONIC))) return 0;
+    if (early(elapsed_ns())) return 0;
     const locked hold{lock_};
     const clock_anchor now = read_anchor();
-    if (early(now.monotonic_ns)) return 0;
+    if (early(now.elapsed_ns)) return 0;
     const std::int64_t stepped_ns = map_.tie(now);
-    last_tie_ns_.store(now.monotonic_ns, std::memory_order_relaxed);
+    last_tie_ns_.store(now.elapsed_ns, std::memory_order_relaxed);
     ties_.fetch_add(1, std::memory_order_relaxed);
     stored(map_);
     return stepped_ns;
@@ -71,6 +71,11 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
+  /// While a machine sleeps its counter goes on, as CLOCK_BOOTTIME does; CLOCK_MONOTONIC stands.
+  std::int64_t elapsed_ns() const noexcept {
+    return clock_ns(hardware_ ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
+  }
+
   /// The three clocks at one moment: the tightest of a few readings.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
@@ -79,11 +84,11 @@ class session_clock {
       const std::uint64_t before = ticks();
       const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
       const std::uint64_t between = ticks();
-      const std::int64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::int64_t elapsed = elapsed_ns();
       const std::uint64_t after = ticks();
       if (after - before >= tightest) continue;
       tightest = after - before;
-      best = {before + (between - before) / 2, monotonic_ns, realtime_ns};
+      best = {before + (between - before) / 2, elapsed, realtime_ns};
     }
     return best;
   }

@@ -71,6 +71,22 @@ TEST_CASE("a directory that cannot be written by environment: the program runs a
   CHECK(run_with_environment("/proc/nowhere/log") == 0);
 }
 
+TEST_CASE("asking before the first scope does not switch the environment's choice off") {
+  const support::temp_directory run;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv("LOTUS_LOG_FILE", run.prefix().c_str(), 1);
+    lotus::flush();
+    const bool none = lotus::dropped() == 0;
+    { LOTUS_SCOPE("First"); }
+    exit(none ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  CHECK(status == 0);
+  CHECK(count_named(read_logs(run.path()), "SFirst") == 1);
+}
+
 TEST_CASE("an explicit start wins over the environment, also after scopes have run") {
   const support::temp_directory by_environment;
   const support::temp_directory by_choice;

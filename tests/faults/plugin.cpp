@@ -1,8 +1,20 @@
 // A plugin that records, built with hidden visibility; PLUGIN_NAME tells them apart.
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "lotus/lotus.hpp"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// Where the host asks for it, records while dlopen() holds the lock of the dynamic loader.
+const bool recorded_while_loaded = [] {
+  const char* ms = getenv("PLUGIN_LOADS_FOR_MS");
+  if (ms == nullptr) return false;
+  usleep(static_cast<useconds_t>(atoi(ms)) * 1000);
+  LOTUS_SCOPE("Loading");
+  return true;
+}();
 
 EXPORTED void record_some(int times) {
   for (int i = 0; i < times; ++i) LOTUS_SCOPE(PLUGIN_NAME);

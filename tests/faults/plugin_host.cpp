@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #if defined(HOST_RECORDS)
   #include "lotus/lotus.hpp"
@@ -51,6 +53,20 @@ int main(int, char** argv) {
   const std::string what = argv[1];
   const char* const log_file = argv[2];
   alarm(60);
+#if defined(HOST_RECORDS)
+  if (what == "first_scope_meets_dlopen") {
+    setenv("LOTUS_LOG_FILE", log_file, 1);
+    setenv("PLUGIN_LOADS_FOR_MS", "400", 1);
+    std::thread first_scope{[] {
+      usleep(100'000);
+      record_in_host(1);
+    }};
+    const plugin loaded_meanwhile{argv[3]};
+    first_scope.join();
+    loaded_meanwhile.record(1);
+    return 0;
+  }
+#endif
   const plugin first{argv[3]};
   const plugin second{argv[4]};
 #if defined(HOST_RECORDS)

@@ -52,6 +52,15 @@ TEST_CASE("a plugin starts and is unloaded; the program and the other one go on"
   check_one_session(run);
 }
 
+TEST_CASE("a program's first scope meets the loading of a plugin that records") {
+  const support::temp_directory run;
+  REQUIRE(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "first_scope_meets_dlopen", run) == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SHost") == 1);
+  CHECK(count_named(lines, "SLoading") == 1);
+  CHECK(count_named(lines, "Sfirst") == 1);
+}
+
 TEST_CASE("only plugins include the library") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_PLAIN_PROGRAM, "plugin_starts", run) == 0);

@@ -105,6 +105,17 @@ TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
   CHECK(r.err == "lotus: LOTUS_ANNOTATE=nvtx is not known; it can be itt\n");
 }
 
+TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded") {
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "handler", "1000"}, {{"LOTUS_ANNOTATE", "itt"},
+                                                     {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                                     {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.status == 0);
+  CHECK(r.err.empty());
+  CHECK(contains(read_file(dir.path() + "/calls"), "begin Handler\n"));
+}
+
 TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
   const auto told = [](const char* library) {
     const temp_dir dir;
@@ -146,6 +157,19 @@ TEST_CASE("perf that does not answer is given up, once, and the program goes on"
                                           {"LOTUS_COLLECTOR_TIMEOUT_MS", "50"}});
   CHECK(contains(r.out, "made 5\n"));
   CHECK(r.err == "lotus: the perf collector does not answer; the program goes on without it\n");
+}
+
+TEST_CASE("a process forked while its parent waits for a collector does not wait") {
+  const temp_dir dir;
+  const std::string control = dir.path() + "/ctl";
+  const std::string answers = dir.path() + "/ack";
+  REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
+  REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
+  const result r = execute({LOTUS_MAP_PROBE, "fork_meanwhile"},
+                           {{"LOTUS_COLLECTOR", "perf"},
+                            {"LOTUS_PERF_CONTROL", "fifo:" + control + ',' + answers},
+                            {"LOTUS_COLLECTOR_TIMEOUT_MS", "1000"}});
+  CHECK(r.out == "child 3\n");
 }
 
 TEST_CASE("perf is told to enable and disable, and waited for") {

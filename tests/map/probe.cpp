@@ -6,15 +6,19 @@
 //   lotus_map_probe fence          a pure function must run inside its region
 //   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
 //   lotus_map_probe fork MS        operations in this process and a forked one, for so long
+//   lotus_map_probe handler MS     scopes, and scopes of a signal handler, for so long
+//   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
 //   lotus_map_probe sleep          until it is ended
 //   lotus_map_probe exit STATUS    prints, and ends with this status
 //   lotus_map_probe seccomp MODE   as MODE, perf_event_open forbidden as containers do
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +29,7 @@
 #include <lotus/lotus.hpp>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -178,6 +183,36 @@ void run_fork(double ms) {
   waitpid(child, nullptr, 0);
 }
 
+void run_handler(double ms) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { LOTUS_SCOPE("Handler"); };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 50}, {0, 50}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  const auto start = steady_clock::now();
+  while (std::chrono::duration<double, std::milli>(steady_clock::now() - start).count() < ms) {
+    for (int i = 0; i < 100; ++i) LOTUS_SCOPE("Interrupted");
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+}
+
+void run_fork_meanwhile() {
+  std::thread resuming{[] { LOTUS_RESUME(); }};
+  usleep(200'000);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    LOTUS_PAUSE();
+    _exit(3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  resuming.join();
+  std::printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+}
+
 void forbid_sampling() {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -205,6 +240,8 @@ int main(int argc, char** argv) {
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
   if (mode == "fork") run_fork(number);
+  if (mode == "handler") run_handler(number);
+  if (mode == "fork_meanwhile") run_fork_meanwhile();
   if (mode == "sleep") {
     LOTUS_MAP_REGION("Sleep") {
       spin(60'000);
