@@ -11,47 +11,54 @@
 #include "lotus/collectors/backend.hpp"
 #include "lotus/collectors/itt.hpp"
 #include "lotus/config.hpp"
+#include "lotus/lock.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether the environment asks for it and VTune is there. The first call loads VTune's library:
-/// not to be made under a lock. Errors: said once on stderr. Thread safety: all.
-LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
-  static const bool wanted = [] {
-    const char* text = secure_getenv("LOTUS_ANNOTATE");
-    if (text == nullptr || *text == '\0') return false;
-    if (std::string_view{text} != "itt") {
-      collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
-      return false;
-    }
-    const itt_library* itt = itt_library::get();
-    return itt != nullptr && itt->domain_create != nullptr &&
-           itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
-           itt->task_end != nullptr;
-  }();
-  return wanted;
+/// The tasks' domain; null where there is to be none.
+LOTUS_DETAIL_PER_MODULE inline found_once<const itt_domain*> annotation_domain;
+
+/// Finds out whether the environment asks for it and VTune is there. The first call loads VTune's
+/// library: not to be made under a lock. Errors: said once on stderr. Thread safety: all.
+LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
+  annotation_domain.get(
+      []() noexcept -> const itt_domain* {
+        const char* text = secure_getenv("LOTUS_ANNOTATE");
+        if (text == nullptr || *text == '\0') return nullptr;
+        if (std::string_view{text} != "itt") {
+          collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
+          return nullptr;
+        }
+        const itt_library* itt = itt_library::get();
+        const bool has_tasks = itt != nullptr && itt->domain_create != nullptr &&
+                               itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
+                               itt->task_end != nullptr;
+        return has_tasks ? itt->domain_create("lotus") : nullptr;
+      },
+      nullptr);
 }
 
-LOTUS_DETAIL_PER_MODULE inline const itt_domain* annotation_domain() noexcept {
-  static const itt_domain* const domain = itt_library::get()->domain_create("lotus");
-  return domain;
+/// What choose_annotation() has found; false until it has.
+LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
+  return annotation_domain.known(nullptr) != nullptr;
 }
 
 /// Begins a task of this thread. Only where annotation_wanted().
 /// @param name  copied; VTune finds its handle by content.
-inline void begin_task(std::string_view name) noexcept {
+LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name) noexcept {
   char text[256];
   const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
   if (length > 0) std::memcpy(text, name.data(), length);
   text[length] = '\0';
   const itt_library& itt = *itt_library::get();
-  itt.task_begin(annotation_domain(), itt_id{}, itt_id{}, itt.string_handle_create(text));
+  itt.task_begin(annotation_domain.known(nullptr), itt_id{}, itt_id{},
+                 itt.string_handle_create(text));
 }
 
 /// Ends the task of this thread that began last.
-inline void end_task() noexcept {
-  itt_library::get()->task_end(annotation_domain());
+LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
+  itt_library::get()->task_end(annotation_domain.known(nullptr));
 }
 
 }  // namespace detail

@@ -140,19 +140,15 @@ LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, st
   return 1;
 }
 
-/// What this object knows: the collector of the process; itself null when not asked yet, and
-/// pointing to null where there is no collector.
+/// What this object knows of the collector of the process.
 struct collector_link {
-  std::atomic<collector_state*> state{nullptr};
   std::atomic<bool> none{false};
+  found_once<collector_state*> state;
 };
 LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
-  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
-  if (collector_state* known = this_collector.state.load(std::memory_order_acquire)) return known;
-  static mutex one_at_a_time;
-  const locked hold{one_at_a_time};
+/// The collector of the process, made if there is none yet; null where nothing collects.
+LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   std::atomic<collector_state*>* page = nullptr;
   dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
@@ -163,8 +159,12 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector
     state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
   }
   this_collector.none.store(!state->exists(), std::memory_order_release);
-  this_collector.state.store(state, std::memory_order_release);
   return state->exists() ? state : nullptr;
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
+  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
+  return this_collector.state.get(look_for_collector, nullptr);
 }
 
 }  // namespace detail

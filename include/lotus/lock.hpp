@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
@@ -45,6 +47,13 @@ class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  /// False where another thread kept it for a second.
+  bool lock_within_a_second() noexcept {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    ++until.tv_sec;
+    return pthread_mutex_timedlock(&mutex_, &until) == 0;
+  }
 
  private:
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
@@ -59,6 +68,36 @@ class locked {
 
  private:
   mutex& mutex_;
+};
+
+/// What the first caller finds, for all callers. Those who come while it is being found wait for a
+/// second and then go on with `meanwhile`: where finding loads a library, the thread that waits may
+/// be a static constructor, which runs under the dynamic loader's lock, and both would wait for
+/// ever. Trivially destructible. Thread safety: all.
+template <class T>
+class found_once {
+ public:
+  template <class Find>
+  T get(Find&& find, T meanwhile) noexcept {
+    if (found_.load(std::memory_order_acquire)) return value_;
+    if (!mutex_.lock_within_a_second()) return meanwhile;
+    if (!found_.load(std::memory_order_relaxed)) {
+      value_ = find();
+      found_.store(true, std::memory_order_release);
+    }
+    mutex_.unlock();
+    return value_;
+  }
+
+  /// What has been found by now, or `meanwhile`. Never waits.
+  T known(T meanwhile) const noexcept {
+    return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
+  }
+
+ private:
+  std::atomic<bool> found_{false};
+  mutex mutex_;
+  T value_{};
 };
 
 /// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted

@@ -36,7 +36,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   recorder& records() noexcept { return recorder_; }
 
   void join(module_state& m, bool environment_counts) noexcept {
-    annotation_wanted();  // loads a library: before any lock
+    choose_annotation();  // may load a library: before any lock
     const signals_blocked quiet;
     // Outside of every lock too: the loader, which it asks, may be running a static constructor
     // that records.
@@ -44,6 +44,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());
+    // Others may have come while the library was being loaded.
+    if (annotation_wanted()) modules_.set_mode(mode());
   }
 
   void leave(module_state& m) noexcept {

@@ -106,6 +106,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <cerrno>
 
@@ -143,6 +144,13 @@ class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  /// False where another thread kept it for a second.
+  bool lock_within_a_second() noexcept {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    ++until.tv_sec;
+    return pthread_mutex_timedlock(&mutex_, &until) == 0;
+  }
 
  private:
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
@@ -157,6 +165,36 @@ class locked {
 
  private:
   mutex& mutex_;
+};
+
+/// What the first caller finds, for all callers. Those who come while it is being found wait for a
+/// second and then go on with `meanwhile`: where finding loads a library, the thread that waits may
+/// be a static constructor, which runs under the dynamic loader's lock, and both would wait for
+/// ever. Trivially destructible. Thread safety: all.
+template <class T>
+class found_once {
+ public:
+  template <class Find>
+  T get(Find&& find, T meanwhile) noexcept {
+    if (found_.load(std::memory_order_acquire)) return value_;
+    if (!mutex_.lock_within_a_second()) return meanwhile;
+    if (!found_.load(std::memory_order_relaxed)) {
+      value_ = find();
+      found_.store(true, std::memory_order_release);
+    }
+    mutex_.unlock();
+    return value_;
+  }
+
+  /// What has been found by now, or `meanwhile`. Never waits.
+  T known(T meanwhile) const noexcept {
+    return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
+  }
+
+ private:
+  std::atomic<bool> found_{false};
+  mutex mutex_;
+  T value_{};
 };
 
 /// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
@@ -447,8 +485,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_CLOCK_HPP
 #define LOTUS_CLOCK_HPP
 
-#include <time.h>
-
 #if defined(__x86_64__)
   #include <cpuid.h>
 #endif
@@ -497,7 +533,7 @@ inline bool hardware_ticks_invariant() noexcept {
 /// One moment read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t monotonic_ns;
+  std::int64_t elapsed_ns;  ///< of a clock that is never stepped and counts when ticks do
   std::int64_t realtime_ns;
 };
 
@@ -582,11 +618,11 @@ class clock_map {
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// CLOCK_MONOTONIC gives the rate, for no step of the wall clock ever enters it.
+  /// No step of the wall clock ever enters the rate.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
-    if (b.ticks <= a.ticks || b.monotonic_ns <= a.monotonic_ns) return std::uint64_t{1} << 32;
-    const auto elapsed_ns = static_cast<std::uint64_t>(b.monotonic_ns - a.monotonic_ns);
+    if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
+    const auto elapsed_ns = static_cast<std::uint64_t>(b.elapsed_ns - a.elapsed_ns);
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
@@ -2466,10 +2502,11 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
 
   /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
-  /// when there is none. Thread safety: all.
+  /// when there is none; null also while another thread is loading it and does not get on. Thread
+  /// safety: all.
   static itt_library* get() noexcept {
-    static itt_library* const loaded = load();
-    return loaded;
+    static found_once<itt_library*> loaded;
+    return loaded.get(load, nullptr);
   }
 
  private:
@@ -2784,19 +2821,15 @@ LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, st
   return 1;
 }
 
-/// What this object knows: the collector of the process; itself null when not asked yet, and
-/// pointing to null where there is no collector.
+/// What this object knows of the collector of the process.
 struct collector_link {
-  std::atomic<collector_state*> state{nullptr};
   std::atomic<bool> none{false};
+  found_once<collector_state*> state;
 };
 LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
-  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
-  if (collector_state* known = this_collector.state.load(std::memory_order_acquire)) return known;
-  static mutex one_at_a_time;
-  const locked hold{one_at_a_time};
+/// The collector of the process, made if there is none yet; null where nothing collects.
+LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   std::atomic<collector_state*>* page = nullptr;
   dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
@@ -2807,8 +2840,12 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector
     state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
   }
   this_collector.none.store(!state->exists(), std::memory_order_release);
-  this_collector.state.store(state, std::memory_order_release);
   return state->exists() ? state : nullptr;
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
+  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
+  return this_collector.state.get(look_for_collector, nullptr);
 }
 
 }  // namespace detail
@@ -3385,43 +3422,49 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether the environment asks for it and VTune is there. The first call loads VTune's library:
-/// not to be made under a lock. Errors: said once on stderr. Thread safety: all.
-LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
-  static const bool wanted = [] {
-    const char* text = secure_getenv("LOTUS_ANNOTATE");
-    if (text == nullptr || *text == '\0') return false;
-    if (std::string_view{text} != "itt") {
-      collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
-      return false;
-    }
-    const itt_library* itt = itt_library::get();
-    return itt != nullptr && itt->domain_create != nullptr &&
-           itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
-           itt->task_end != nullptr;
-  }();
-  return wanted;
+/// The tasks' domain; null where there is to be none.
+LOTUS_DETAIL_PER_MODULE inline found_once<const itt_domain*> annotation_domain;
+
+/// Finds out whether the environment asks for it and VTune is there. The first call loads VTune's
+/// library: not to be made under a lock. Errors: said once on stderr. Thread safety: all.
+LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
+  annotation_domain.get(
+      []() noexcept -> const itt_domain* {
+        const char* text = secure_getenv("LOTUS_ANNOTATE");
+        if (text == nullptr || *text == '\0') return nullptr;
+        if (std::string_view{text} != "itt") {
+          collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
+          return nullptr;
+        }
+        const itt_library* itt = itt_library::get();
+        const bool has_tasks = itt != nullptr && itt->domain_create != nullptr &&
+                               itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
+                               itt->task_end != nullptr;
+        return has_tasks ? itt->domain_create("lotus") : nullptr;
+      },
+      nullptr);
 }
 
-LOTUS_DETAIL_PER_MODULE inline const itt_domain* annotation_domain() noexcept {
-  static const itt_domain* const domain = itt_library::get()->domain_create("lotus");
-  return domain;
+/// What choose_annotation() has found; false until it has.
+LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
+  return annotation_domain.known(nullptr) != nullptr;
 }
 
 /// Begins a task of this thread. Only where annotation_wanted().
 /// @param name  copied; VTune finds its handle by content.
-inline void begin_task(std::string_view name) noexcept {
+LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name) noexcept {
   char text[256];
   const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
   if (length > 0) std::memcpy(text, name.data(), length);
   text[length] = '\0';
   const itt_library& itt = *itt_library::get();
-  itt.task_begin(annotation_domain(), itt_id{}, itt_id{}, itt.string_handle_create(text));
+  itt.task_begin(annotation_domain.known(nullptr), itt_id{}, itt_id{},
+                 itt.string_handle_create(text));
 }
 
 /// Ends the task of this thread that began last.
-inline void end_task() noexcept {
-  itt_library::get()->task_end(annotation_domain());
+LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
+  itt_library::get()->task_end(annotation_domain.known(nullptr));
 }
 
 }  // namespace detail
@@ -4128,11 +4171,11 @@ class session_clock {
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
-    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < 1'000'000) {
+    while (elapsed_ns() - first.elapsed_ns < 1'000'000) {
     }
     map_.begin(first, read_anchor());
     ties_.store(0, std::memory_order_relaxed);
-    last_tie_ns_.store(first.monotonic_ns, std::memory_order_relaxed);
+    last_tie_ns_.store(first.elapsed_ns, std::memory_order_relaxed);
   }
 
   /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
@@ -4145,12 +4188,12 @@ class session_clock {
     const auto early = [&](std::int64_t now_ns) {
       return now_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns;
     };
-    if (early(clock_ns(CLOCK_MONOTONIC))) return 0;
+    if (early(elapsed_ns())) return 0;
     const locked hold{lock_};
     const clock_anchor now = read_anchor();
-    if (early(now.monotonic_ns)) return 0;
+    if (early(now.elapsed_ns)) return 0;
     const std::int64_t stepped_ns = map_.tie(now);
-    last_tie_ns_.store(now.monotonic_ns, std::memory_order_relaxed);
+    last_tie_ns_.store(now.elapsed_ns, std::memory_order_relaxed);
     ties_.fetch_add(1, std::memory_order_relaxed);
     stored(map_);
     return stepped_ns;
@@ -4172,6 +4215,11 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
+  /// While a machine sleeps its counter goes on, as CLOCK_BOOTTIME does; CLOCK_MONOTONIC stands.
+  std::int64_t elapsed_ns() const noexcept {
+    return clock_ns(hardware_ ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
+  }
+
   /// The three clocks at one moment: the tightest of a few readings.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
@@ -4180,11 +4228,11 @@ class session_clock {
       const std::uint64_t before = ticks();
       const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
       const std::uint64_t between = ticks();
-      const std::int64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::int64_t elapsed = elapsed_ns();
       const std::uint64_t after = ticks();
       if (after - before >= tightest) continue;
       tightest = after - before;
-      best = {before + (between - before) / 2, monotonic_ns, realtime_ns};
+      best = {before + (between - before) / 2, elapsed, realtime_ns};
     }
     return best;
   }
@@ -5284,7 +5332,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   recorder& records() noexcept { return recorder_; }
 
   void join(module_state& m, bool environment_counts) noexcept {
-    annotation_wanted();  // loads a library: before any lock
+    choose_annotation();  // may load a library: before any lock
     const signals_blocked quiet;
     // Outside of every lock too: the loader, which it asks, may be running a static constructor
     // that records.
@@ -5292,6 +5340,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());
+    // Others may have come while the library was being loaded.
+    if (annotation_wanted()) modules_.set_mode(mode());
   }
 
   void leave(module_state& m) noexcept {

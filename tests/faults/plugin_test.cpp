@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "../catch.hpp"
@@ -58,6 +59,20 @@ TEST_CASE("a program's first scope meets the loading of a plugin that records") 
   const auto lines = support::read_logs(run.path());
   CHECK(count_named(lines, "SHost") == 1);
   CHECK(count_named(lines, "SLoading") == 1);
+  CHECK(count_named(lines, "Sfirst") == 1);
+}
+
+TEST_CASE("so it may where the first scope loads a profiler's library") {
+  const support::temp_directory run;
+  setenv("LOTUS_ANNOTATE", "itt", 1);
+  setenv("INTEL_LIBITTNOTIFY64", SECOND_PLUGIN, 1);  // a library that is no collector
+  const int status = run_host(PLUGIN_HOST_RECORDING_PROGRAM, "first_scope_meets_dlopen", run);
+  unsetenv("LOTUS_ANNOTATE");
+  unsetenv("INTEL_LIBITTNOTIFY64");
+  REQUIRE(status == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SHost") == 1);
+  CHECK(count_named(lines, "SLoading") == 2);  // of both plugins
   CHECK(count_named(lines, "Sfirst") == 1);
 }
 

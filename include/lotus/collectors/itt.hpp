@@ -14,6 +14,7 @@
 #include "lotus/collectors/patient_caller.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
+#include "lotus/lock.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -76,10 +77,11 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
 
   /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
-  /// when there is none. Thread safety: all.
+  /// when there is none; null also while another thread is loading it and does not get on. Thread
+  /// safety: all.
   static itt_library* get() noexcept {
-    static itt_library* const loaded = load();
-    return loaded;
+    static found_once<itt_library*> loaded;
+    return loaded.get(load, nullptr);
   }
 
  private:
