@@ -2,7 +2,6 @@
 #ifndef LOTUS_STORAGE_HPP
 #define LOTUS_STORAGE_HPP
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "lotus/config.hpp"
 #include "lotus/directory.hpp"
 #include "lotus/drain.hpp"
+#include "lotus/drain_buffers.hpp"
 #include "lotus/layout.hpp"
 #include "lotus/line.hpp"
 #include "lotus/lock.hpp"
@@ -158,7 +158,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const lane_heads heads{ring};
     const std::uint64_t complete = heads.beyond(ring.committed());
     if (complete == 0 && p.backlog_first == nullptr) return 0;
-    drain_buffer* buffer = take_buffer();
+    drain_buffer* buffer = buffers_.take();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
     const tick_converter clock = clock_.converter();
@@ -177,7 +177,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     }
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
     count_written(complete - heads.beyond(ring.committed()));
-    give_back(buffer);
+    buffers_.give_back(buffer);
     keep_or_close_logs(p);
     report_disk(error);
     return error;
@@ -189,7 +189,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   mutex& file_fork_lock() noexcept { return file_lock_; }
-  mutex& buffers_fork_lock() noexcept { return buffers_lock_; }
+  mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
   void report_existing_logs() noexcept {
@@ -282,22 +282,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.logs_kept_open = false;
   }
 
-  drain_buffer* take_buffer() noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ > 0) return spare_buffers_[--spare_buffer_count_];
-    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-  }
-
-  void give_back(drain_buffer* buffer) noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ < max_spare_buffers) {
-      spare_buffers_[spare_buffer_count_++] = buffer;
-    } else {
-      munmap(buffer, sizeof(drain_buffer));
-    }
-  }
-
-  static constexpr std::size_t max_spare_buffers = 4;
   static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
 
   messenger& messages_;
@@ -320,10 +304,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;
-
-  mutex buffers_lock_;
-  drain_buffer* spare_buffers_[max_spare_buffers] = {};
-  std::size_t spare_buffer_count_ = 0;
+  drain_buffers buffers_;
 };
 
 }  // namespace detail

@@ -38,6 +38,19 @@ std::string told_itt(const std::string& mode, environment more = {}) {
   return lines_of(dir, "calls");
 }
 
+/// The pipes through which perf is asked for control; nobody answers unless a test does.
+struct perf_pipes {
+  temp_dir dir;
+  std::string control = dir.path() + "/ctl";
+  std::string answers = dir.path() + "/ack";
+  std::string variable = "fifo:" + control + ',' + answers;
+
+  perf_pipes() {
+    REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
+    REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("without a collector every block runs exactly once") {
@@ -108,7 +121,7 @@ TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
 TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded") {
   const temp_dir dir;
   const result r =
-      execute({LOTUS_MAP_PROBE, "handler", "1000"}, {{"LOTUS_ANNOTATE", "itt"},
+      execute({LOTUS_MAP_PROBE, "handler", "2000"}, {{"LOTUS_ANNOTATE", "itt"},
                                                      {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
                                                      {"STAND_IN_LOG", dir.path() + "/calls"}});
   CHECK(r.status == 0);
@@ -146,40 +159,27 @@ TEST_CASE("a vendor's call that never returns is given up, once, and the program
 }
 
 TEST_CASE("perf that does not answer is given up, once, and the program goes on") {
-  const temp_dir dir;
-  const std::string control = dir.path() + "/ctl";
-  const std::string answers = dir.path() + "/ack";
-  REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
-  REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
-  const result r =
-      execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", "perf"},
-                                          {"LOTUS_PERF_CONTROL", "fifo:" + control + ',' + answers},
-                                          {"LOTUS_COLLECTOR_TIMEOUT_MS", "50"}});
+  const perf_pipes pipes;
+  const result r = execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", "perf"},
+                                                       {"LOTUS_PERF_CONTROL", pipes.variable},
+                                                       {"LOTUS_COLLECTOR_TIMEOUT_MS", "50"}});
   CHECK(contains(r.out, "made 5\n"));
   CHECK(r.err == "lotus: the perf collector does not answer; the program goes on without it\n");
 }
 
 TEST_CASE("a process forked while its parent waits for a collector does not wait") {
-  const temp_dir dir;
-  const std::string control = dir.path() + "/ctl";
-  const std::string answers = dir.path() + "/ack";
-  REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
-  REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
-  const result r = execute({LOTUS_MAP_PROBE, "fork_meanwhile"},
-                           {{"LOTUS_COLLECTOR", "perf"},
-                            {"LOTUS_PERF_CONTROL", "fifo:" + control + ',' + answers},
-                            {"LOTUS_COLLECTOR_TIMEOUT_MS", "1000"}});
+  const perf_pipes pipes;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "fork_meanwhile"}, {{"LOTUS_COLLECTOR", "perf"},
+                                                    {"LOTUS_PERF_CONTROL", pipes.variable},
+                                                    {"LOTUS_COLLECTOR_TIMEOUT_MS", "1000"}});
   CHECK(r.out == "child 3\n");
 }
 
 TEST_CASE("perf is told to enable and disable, and waited for") {
-  const temp_dir dir;
-  const std::string control = dir.path() + "/ctl";
-  const std::string answers = dir.path() + "/ack";
-  REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
-  REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
-  const int in = ::open(control.c_str(), O_RDWR | O_CLOEXEC);
-  const int out = ::open(answers.c_str(), O_RDWR | O_CLOEXEC);
+  const perf_pipes pipes;
+  const int in = ::open(pipes.control.c_str(), O_RDWR | O_CLOEXEC);
+  const int out = ::open(pipes.answers.c_str(), O_RDWR | O_CLOEXEC);
   std::string told;
   // Plays perf: five bytes for each command.
   std::thread perf([&] {
@@ -191,8 +191,7 @@ TEST_CASE("perf is told to enable and disable, and waited for") {
       if (::write(out, "ack\n", 5) != 5) break;
     }
   });
-  const result r = execute({LOTUS_MAP_PROBE, "nested"},
-                           {{"LOTUS_PERF_CONTROL", "fifo:" + control + ',' + answers}});
+  const result r = execute({LOTUS_MAP_PROBE, "nested"}, {{"LOTUS_PERF_CONTROL", pipes.variable}});
   CHECK(::write(in, "end", 3) == 3);
   perf.join();
   ::close(in);
