@@ -66,6 +66,33 @@ TEST_CASE("an operation that only one run has is shown without a change") {
   CHECK(run({"compare", dir.path() + "/a", dir.path() + "/c"}).status == 1);
 }
 
+TEST_CASE("few values have no interval and fail nothing; many that took no time before do") {
+  const temp_dir dir;
+  const auto write = [&](const std::string& name, int count, const std::string& duration) {
+    std::string log;
+    for (int i = 0; i < count; ++i) log += "SIndex," + std::to_string(i) + ',' + duration + '\n';
+    dir.file(name + "/lotustrace_log_worker_pid_1", log);
+  };
+  write("once", 1, "100");
+  write("once_slower", 1, "200");
+  write("nothing", 5, "0");
+  write("something", 5, "50");
+  const auto compare = [&](const char* a, const char* b) {
+    return run({"compare", dir.path() + '/' + a, dir.path() + '/' + b, "--fail-above", "5%"});
+  };
+  const result once = compare("once", "once_slower");
+  CHECK(once.status == 0);
+  CHECK(contains(once.out, "+100.00 %"));
+  CHECK_FALSE(contains(once.out, ".."));
+  const result more = compare("nothing", "something");
+  CHECK(more.status == 3);
+  CHECK(contains(more.out, "SLOWER"));
+  CHECK(compare("nothing", "nothing").status == 0);
+  const result unset = run({"compare", dir.path(), dir.path(), "--fail-above", ""});
+  CHECK(unset.status == 2);
+  CHECK(contains(unset.err, "--fail-above"));
+}
+
 TEST_CASE("a longer delay is no failure") {
   const temp_dir dir;
   for (const std::string run_dir : {"a", "b"}) {

@@ -68,6 +68,54 @@ TEST_CASE("numbers that come again are the next epoch, in order of time and not 
   CHECK(run.step_ns(run.all()[0].consumed) == maybe(5000 - 120));
 }
 
+TEST_CASE("an epoch that is left early leaves its prefetched batches to nobody") {
+  // Batch 1 is made in both epochs, but the first one ends after batch 0.
+  const run_batches run({made(0, 10, 10), made(1, 20, 10), used(0, 40), made(0, 1000, 10),
+                         made(1, 1020, 10), waited(1, 1010, 21), used(0, 1015), used(1, 1032)});
+  REQUIRE(run.all().size() == 4);
+  CHECK(run.delay_ns(run.all()[0]) == maybe(20));
+  CHECK(run.delay_ns(run.all()[1]) == maybe());
+  CHECK(run.preprocess_ns(run.all()[1]) == maybe(10));
+  CHECK(run.delay_ns(run.all()[2]) == maybe(5));
+  CHECK(run.delay_ns(run.all()[3]) == maybe(2));
+  CHECK(run.wait_ns(run.all()[3]) == maybe(21));
+}
+
+TEST_CASE("work that was given out for an abandoned epoch is that epoch's") {
+  const auto queued = [](std::int64_t i, std::int64_t start) {
+    return batch_record{start, 1000, i, consumer, 0, record_kind::queued};
+  };
+  const run_batches run({queued(1, 5), made(1, 10, 10), made(1, 500, 10), queued(1, 900),
+                         made(1, 1000, 10), used(1, 1020)});
+  REQUIRE(run.all().size() == 3);
+  CHECK(run.record(run.all()[0].queued)->start_ns == 5);
+  CHECK(run.all()[1].queued == no_record);
+  CHECK(run.record(run.all()[2].queued)->start_ns == 900);
+  CHECK(run.delay_ns(run.all()[2]) == maybe(10));
+}
+
+TEST_CASE("processes that consume at the same time have batches of their own") {
+  const auto of = [](std::uint32_t consumer_process, batch_record r) {
+    r.consumer = consumer_process;
+    return r;
+  };
+  const run_batches run({of(0, made(0, 10, 10)), of(0, used(0, 25)), of(0, made(0, 100, 10)),
+                         of(0, used(0, 115)), of(1, made(0, 10, 40)), of(1, used(0, 60)),
+                         of(1, made(0, 110, 40)), of(1, used(0, 170))});
+  REQUIRE(run.all().size() == 4);
+  const std::int64_t delays[] = {5, 5, 10, 20};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(run.all()[i].epoch == i);
+    CHECK(run.delay_ns(run.all()[i]) == maybe(delays[i]));
+  }
+  // One after the other they are epochs of one, in order of time.
+  const run_batches again(
+      {of(1, made(0, 10, 10)), of(1, used(0, 25)), of(0, made(0, 100, 10)), of(0, used(0, 111))});
+  REQUIRE(again.all().size() == 2);
+  CHECK(again.delay_ns(again.all()[0]) == maybe(5));
+  CHECK(again.delay_ns(again.all()[1]) == maybe(1));
+}
+
 TEST_CASE("batches come by epoch, then by number, whatever is missing") {
   const run_batches run({made(7, 100, 1), made(2, 50, 1), made(2, 500, 1), used(9, 700)});
   std::vector<std::int64_t> order;

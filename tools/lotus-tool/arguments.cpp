@@ -61,6 +61,10 @@ CLI::Validator whole_number(std::size_t least) {
   return {check, ""};
 }
 
+CLI::Validator not_empty() {
+  return {[](std::string& text) -> std::string { return text.empty() ? "is empty" : ""; }, ""};
+}
+
 CLI::Validator one_of_words(word_choices words) {
   const auto choose = [words = std::move(words)](std::string& text) -> std::string {
     std::string all;

@@ -14,6 +14,9 @@ namespace lotus::tool {
 /// For a number of things: digits only, at least `least`.
 CLI::Validator whole_number(std::size_t least);
 
+/// For what must not be "", as a variable is that a script has not set.
+CLI::Validator not_empty();
+
 /// Every word that may be given, with the number that stands for it.
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);

@@ -76,12 +76,17 @@ void add_viz(CLI::App& app, action& chosen) {
       ->option_text("chrome|perfetto|speedscope");
   command->add_flag("--gzip", options->gzip, "compress the output, as for a FILE in .gz");
   command->add_flag("--coarse", options->coarse, "batches only, no operations");
-  command->add_option("--from", given->from,
-                      "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
-                      "batch:EPOCH/INDEX");
-  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole");
-  command->add_option("--last", given->last, "only the end of the run, such as 5s");
-  command->add_option("--op", options->view.ops, "only this operation; may be repeated");
+  command
+      ->add_option("--from", given->from,
+                   "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
+                   "batch:EPOCH/INDEX")
+      ->check(not_empty());
+  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole")
+      ->check(not_empty());
+  command->add_option("--last", given->last, "only the end of the run, such as 5s")
+      ->check(not_empty());
+  command->add_option("--op", options->view.ops, "only this operation; may be repeated")
+      ->allow_extra_args(false);
   command
       ->add_option("--only-slowest", options->view.only_slowest,
                    "only the batches with the longest preprocessing")
@@ -178,10 +183,13 @@ void add_compare(CLI::App& app, action& chosen) {
       "Example:\n"
       "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 when something is slower\n"
       "Intervals are by bootstrap; a slowing counts when it is above the limit and its interval\n"
-      "is above 0. The delay does not count, it grows when preprocessing gets quicker.");
+      "is above 0, or when there was no time to speak of before. There is no interval, and\n"
+      "nothing counts, where a side has fewer than 5 values. The delay does not count, it grows\n"
+      "when preprocessing gets quicker.");
   command->add_option("BEFORE", options->before, "folder of the logs")->required();
   command->add_option("AFTER", options->after, "folder of the logs")->required();
   command->add_option("--fail-above", *fail_above, "exit 3 when a mean grew by more than this")
+      ->check(not_empty())
       ->option_text("5%");
   command->add_flag("--json", options->json, "JSON");
   add_skipping(*command, options->skip_batches);
@@ -207,7 +215,7 @@ void add_report(CLI::App& app, action& chosen) {
       "mapping; hardware counters from tables as for 'map attribute'.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
-  arguments.counters->needs(arguments.mapping);
+  arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
   arguments.elapsed->needs(arguments.counters);
   command->add_option("-o,--output", options->output, "file to write; - is standard output")
       ->required();

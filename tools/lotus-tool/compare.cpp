@@ -58,6 +58,9 @@ pooled pool(const std::string& dir, const compare_options& options, diagnostics&
   return all;
 }
 
+/// Drawing from fewer than this says little about how much a mean varies.
+constexpr std::size_t least_values = 5;
+
 struct row {
   const char* kind;
   std::string name;
@@ -65,8 +68,15 @@ struct row {
   std::size_t count_after = 0;
   std::optional<double> before_ns;  ///< mean
   std::optional<double> after_ns;
-  std::optional<change> changed;  ///< missing when one side is, or nothing was spent before
-  bool counts = true;             ///< may make the comparison fail
+  /// Of the mean; missing when a side is, or nothing was spent before.
+  std::optional<double> grown_by;
+  std::optional<change> likely;  ///< its 95 % interval; missing also where a side is small
+  bool counts = true;            ///< may make the comparison fail
+
+  bool common() const noexcept { return before_ns && after_ns; }
+  bool enough() const noexcept {
+    return count_before >= least_values && count_after >= least_values;
+  }
 };
 
 std::optional<double> mean_of(const std::vector<std::int64_t>& values) {
@@ -77,8 +87,10 @@ std::optional<double> mean_of(const std::vector<std::int64_t>& values) {
 row compare_values(const char* kind, const std::string& name,
                    const std::vector<std::int64_t>& before,
                    const std::vector<std::int64_t>& after) {
-  row r{kind, name, before.size(), after.size(), mean_of(before), mean_of(after), {}, true};
-  if (r.before_ns && r.after_ns && *r.before_ns != 0) r.changed = bootstrap_change(before, after);
+  row r{kind, name, before.size(), after.size(), mean_of(before), mean_of(after), {}, {}, true};
+  if (!r.common() || *r.before_ns == 0) return r;
+  r.grown_by = *r.after_ns / *r.before_ns - 1;
+  if (r.enough()) r.likely = bootstrap_change(before, after);
   return r;
 }
 
@@ -101,7 +113,8 @@ std::vector<row> compare_all(pooled& before, pooled& after) {
 }
 
 bool is_slower(const row& r, double allowed) {
-  return r.counts && r.changed && r.changed->value > allowed && r.changed->low > 0;
+  if (r.counts && r.enough() && *r.before_ns == 0 && *r.after_ns > 0) return true;
+  return r.counts && r.likely && *r.grown_by > allowed && r.likely->low > 0;
 }
 
 std::string signed_share(double share) {
@@ -118,9 +131,10 @@ void print_table(const std::vector<row>& rows, std::optional<double> allowed, st
     std::vector<std::string> cells{r.name, std::to_string(r.count_before),
                                    std::to_string(r.count_after), time(r.before_ns),
                                    time(r.after_ns)};
-    if (r.changed) {
-      cells.push_back(signed_share(r.changed->value));
-      cells.push_back(signed_share(r.changed->low) + " .. " + signed_share(r.changed->high));
+    if (r.common()) {
+      cells.push_back(r.grown_by ? signed_share(*r.grown_by) : "");
+      cells.push_back(r.likely ? signed_share(r.likely->low) + " .. " + signed_share(r.likely->high)
+                               : "");
       cells.emplace_back(allowed && is_slower(r, *allowed) ? "SLOWER" : "");
     }
     text.row(std::move(cells));
@@ -140,13 +154,9 @@ void print_json(const compare_options& options, const std::vector<row>& rows, st
     out << separator << R"({"kind":")" << r.kind << R"(","name":)" << json_string(r.name)
         << R"(,"before":{"count":)" << r.count_before << R"(,"mean_ns":)" << number(r.before_ns)
         << R"(},"after":{"count":)" << r.count_after << R"(,"mean_ns":)" << number(r.after_ns)
-        << R"(},"change":)";
-    if (r.changed) {
-      out << json_number(r.changed->value) << R"(,"low":)" << json_number(r.changed->low)
-          << R"(,"high":)" << json_number(r.changed->high) << '}';
-    } else {
-      out << R"(null,"low":null,"high":null})";
-    }
+        << R"(},"change":)" << number(r.grown_by) << R"(,"low":)"
+        << (r.likely ? json_number(r.likely->low) : "null") << R"(,"high":)"
+        << (r.likely ? json_number(r.likely->high) : "null") << '}';
     separator = ",\n";
     if (options.fail_above && is_slower(r, *options.fail_above)) {
       slower += (slower.empty() ? "" : ",") + json_string(r.name);
@@ -186,7 +196,7 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
   std::size_t compared = 0;
   bool slower = false;
   for (const row& r : rows) {
-    compared += r.changed ? 1U : 0U;
+    compared += r.common() ? 1U : 0U;
     slower = slower || (options.fail_above && is_slower(r, *options.fail_above));
   }
   if (compared == 0) {

@@ -145,6 +145,11 @@ diagnosis diagnose_run(const run_files& run, std::size_t skip_batches, diagnosti
   run_scan scan = scan_batches(run, said);
   if (scan.empty()) throw input_error(run.dir + ": nothing usable in the logs");
   const run_batches batches(std::move(scan.records));
+  if (batches.consumers() > 1) {
+    said.note(run.dir + ": " + std::to_string(batches.consumers()) +
+              " processes consumed at the same time, and this is about all of them together; give "
+              "each a folder of its own to judge it alone");
+  }
   std::vector<std::int64_t> made = values_of(batches, quantity::preprocess, skip_batches);
   const std::vector<std::int64_t> waits = values_of(batches, quantity::wait, skip_batches);
   const std::vector<std::int64_t> steps = values_of(batches, quantity::step, skip_batches);

@@ -18,6 +18,7 @@
 #include "errors.hpp"
 #include "lost_records.hpp"
 #include "progress.hpp"
+#include "run_info.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -46,6 +47,33 @@ file_role role_of(std::string_view name) {
   if (name.find("main_pid") != std::string_view::npos) return file_role::main;
   if (name.find("worker_pid") != std::string_view::npos) return file_role::worker;
   return file_role::unknown;
+}
+
+/// Numbers the processes that consume batches, such as the ranks of a training on several GPUs, and
+/// gives each log that of its process or of the one which forked that. Where the processes are not
+/// known, all logs are taken for those of one.
+void find_consumers(const run_info& info, std::vector<log_file>& files) {
+  std::map<const process_info*, std::uint32_t> consumers;
+  for (const log_file& file : files) {
+    if (file.role != file_role::main) continue;
+    const process_info* const process = info.process_of(file.number);
+    if (process == nullptr) return;
+    consumers.try_emplace(process, static_cast<std::uint32_t>(consumers.size()));
+  }
+  if (consumers.size() < 2) return;
+  std::vector<std::uint32_t> found;
+  for (const log_file& file : files) {
+    const process_info* process = info.process_of(file.number);
+    constexpr int most_generations = 16;  // a damaged file may make a process its own ancestor
+    for (int i = 0; i < most_generations && process != nullptr; ++i) {
+      if (consumers.count(process) != 0) break;
+      process = info.parent_of(*process);
+    }
+    const auto consumer = consumers.find(process);
+    if (consumer == consumers.end()) return;
+    found.push_back(consumer->second);
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) files[i].consumer = found[i];
 }
 
 /// Collects logs by directory; remembers what looked almost like a log, for the error message.
@@ -91,6 +119,7 @@ class search {
       std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
         return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
       });
+      find_consumers(run_info::read(dir), files);
       runs.push_back({dir, std::move(files)});
     }
     std::sort(runs.begin(), runs.end(),
@@ -139,6 +168,26 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
   }
   if (a.empty() != b.empty()) return a.empty();
   return whole_a < whole_b;  // "b1" and "b01" differ after all
+}
+
+void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
+                            const std::vector<std::string>& others, std::string_view prefix) {
+  if (output == "-") return;
+  std::error_code ignored;
+  const auto refuse = [&](const std::string& input) {
+    if (fs::equivalent(input, output, ignored)) {
+      throw usage_error(output + ": is read here; choose another output");
+    }
+  };
+  for (const run_files& run : runs) {
+    for (const log_file& file : run.files) refuse(file.path);
+  }
+  for (const std::string& path : others) refuse(path);
+  if (is_log_name(fs::path(output).filename().string(), prefix)) {
+    throw usage_error(output +
+                      ": would be taken for a log; choose a name that does not begin with " +
+                      std::string(prefix));
+  }
 }
 
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix, diagnostics& said,

@@ -19,9 +19,10 @@ enum class file_role : std::uint8_t { main, worker, unknown };
 struct log_file {
   std::string path;
   file_role role = file_role::unknown;
-  std::uint64_t number = 0;  ///< the number at the end of the name
-  std::uint64_t bytes = 0;   ///< what counts of the file: a log may grow while it is read
-  std::string tail;          ///< whole lines that belong behind those bytes but are not on disk
+  std::uint64_t number = 0;    ///< the number at the end of the name
+  std::uint64_t bytes = 0;     ///< what counts of the file: a log may grow while it is read
+  std::string tail;            ///< whole lines that belong behind those bytes but are not on disk
+  std::uint32_t consumer = 0;  ///< of the processes that consume batches, the one it belongs to
 };
 
 /// The logs of one directory: main files first, then workers, each in order of their number.
@@ -39,6 +40,11 @@ struct run_files {
 /// @param readings  how often the command will read them; only for the progress bar.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix, diagnostics& said,
                                  unsigned readings = 1);
+
+/// An output that is an input, or would be taken for a log, would destroy or spoil what is read.
+/// Throws usage_error. @param others  inputs that are no logs; "" is none.
+void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
+                            const std::vector<std::string>& others, std::string_view prefix);
 
 /// True for the name (without folders) of a log: it begins with `prefix` and ends in `_<number>`.
 bool is_log_name(std::string_view name, std::string_view prefix);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "text.hpp"
 #include "timeline_data.hpp"
 #include "tracks.hpp"
+#include "worker_time.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -98,11 +100,12 @@ std::string run_json(const run_files& run, const std::string& name, std::size_t 
     no_verdict = error.what();
   }
   const run_batches& batches = samples.batches;
-  const auto values = [&](quantity wanted) { return values_of(batches, wanted, 0); };
+  const std::vector<bool> counted = counted_batches(batches, skip_batches);
+  const auto values = [&](quantity wanted) { return values_of(batches, wanted, skip_batches); };
   return R"({"name":)" + json_string(name) + R"(,"dir":)" + json_string(run.dir) +
-         R"(,"batch_count":)" + std::to_string(batches.all().size()) + R"(,"verdict":)" + verdict +
-         R"(,"no_verdict":)" + json_string(no_verdict) + R"(,"ops":[)" + ops +
-         "],\n\"preprocess\":" + box_json(values(quantity::preprocess)) +
+         R"(,"batch_count":)" + std::to_string(std::count(counted.begin(), counted.end(), true)) +
+         R"(,"verdict":)" + verdict + R"(,"no_verdict":)" + json_string(no_verdict) +
+         R"(,"ops":[)" + ops + "],\n\"preprocess\":" + box_json(values(quantity::preprocess)) +
          ",\n\"waits_ns\":" + curve_json(values(quantity::wait)) +
          ",\n\"delays_ns\":" + curve_json(values(quantity::delay)) + ",\n\"timeline\":" +
          timeline_json(run, batches, operations, samples.first_ns, samples.last_ns, names) + '}';
@@ -155,9 +158,15 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   name_table names;
   hardware_data hardware;
   std::string runs;
+  std::set<std::string> titles;
+  std::vector<std::string> tables = options.hardware.counters;
+  tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
   for (const std::string& dir : options.dirs) {
-    for (const run_files& run : find_runs(dir, options.prefix, said, 4)) {
-      const std::string title = run_title(run.dir, dir);
+    const std::vector<run_files> found = find_runs(dir, options.prefix, said, 4);
+    refuse_input_as_output(options.output, found, tables, options.prefix);
+    for (const run_files& run : found) {
+      std::string title = run_title(run.dir, dir);
+      if (!titles.insert(title).second) title = run.dir;
       const std::string text = run_json(run, title, options.skip_batches, names, said);
       if (text.empty()) {
         said.warning(run.dir + ": nothing usable in its logs, left out");

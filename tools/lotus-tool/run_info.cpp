@@ -43,6 +43,8 @@ void run_info::take(const std::string& path) {
     words >> key;
     if (key == "pid") {
       words >> process.pid;
+    } else if (key == "parent") {
+      words >> process.parent;
     } else if (key == "host") {
       std::string name;
       std::getline(words >> std::ws, name);
@@ -58,6 +60,13 @@ void run_info::take(const std::string& path) {
       by_tid_[tid] = &process;
     }
   }
+}
+
+const process_info* run_info::parent_of(const process_info& process) const {
+  for (const auto& [file, other] : by_file_) {
+    if (other.pid == process.parent) return &other;
+  }
+  return nullptr;
 }
 
 const process_info* run_info::process_of(std::uint64_t tid) const {

@@ -13,6 +13,7 @@ namespace lotus::tool {
 /// A process that recorded.
 struct process_info {
   std::uint64_t pid = 0;
+  std::uint64_t parent = 0;  ///< its parent's pid
   std::string host;
   std::optional<std::uint64_t> rank;
   std::map<std::uint64_t, std::string> threads;  ///< names by thread id
@@ -31,6 +32,8 @@ class run_info {
 
   /// The process that thread `tid` belonged to, or null.
   const process_info* process_of(std::uint64_t tid) const;
+  /// The process of this run that it came from, or null.
+  const process_info* parent_of(const process_info& process) const;
 
  private:
   void take(const std::string& path);

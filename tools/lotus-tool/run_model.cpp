@@ -1,11 +1,13 @@
 #include "run_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -32,6 +34,67 @@ std::vector<record_number> numbers_by(const batch_records& records, Key key) {
   });
   return numbers;
 }
+
+/// When the consumer had the batch: the durations of markers and consumptions are placeholders.
+std::int64_t consumer_had_it_ns(const batch_record& r) noexcept {
+  return r.kind == record_kind::wait && !r.is_marker() ? r.end_ns() : r.start_ns;
+}
+
+/// The records of one batch number, of all epochs, in order of time.
+class same_number {
+ public:
+  void clear() {
+    for (auto& records : of_kind_) records.clear();
+  }
+  void add(batch_record& r) { of_kind_[static_cast<std::size_t>(r.kind)].push_back(&r); }
+
+  /// Returns the epoch after the last one.
+  std::uint32_t set_epochs(std::uint32_t first) {
+    const auto& made = of_kind_[static_cast<std::size_t>(record_kind::preprocessed)];
+    std::size_t epochs = 0;
+    for (auto& records : of_kind_) {
+      epochs = std::max(epochs, records.size());
+      for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i]->epoch = first + static_cast<std::uint32_t>(i);
+      }
+      if (records.size() >= made.size() || records.empty()) continue;
+      if (records.front()->kind == record_kind::queued) {
+        place_before(made, records, first);
+      } else {
+        place_behind(made, records, first);
+      }
+    }
+    return first + static_cast<std::uint32_t>(epochs);
+  }
+
+ private:
+  using records_in_time = std::vector<batch_record*>;
+
+  /// Gives each of `records` to the last of `made` that had ended by then, one each.
+  static void place_behind(const records_in_time& made, const records_in_time& records,
+                           std::uint32_t first) {
+    std::size_t end = made.size();
+    for (std::size_t i = records.size(); i-- > 0;) {
+      std::size_t at = end - 1;
+      while (at > i && made[at]->end_ns() > consumer_had_it_ns(*records[i])) --at;
+      records[i]->epoch = first + static_cast<std::uint32_t>(at);
+      end = at;
+    }
+  }
+
+  /// Gives each of `records` to the first of `made` that began after it, one each.
+  static void place_before(const records_in_time& made, const records_in_time& records,
+                           std::uint32_t first) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < records.size(); ++i, ++at) {
+      const std::size_t last = made.size() - (records.size() - i);
+      while (at < last && made[at]->start_ns < records[i]->start_ns) ++at;
+      records[i]->epoch = first + static_cast<std::uint32_t>(at);
+    }
+  }
+
+  std::array<records_in_time, record_kinds> of_kind_;
+};
 
 }  // namespace
 
@@ -76,20 +139,57 @@ run_scan scan_batches(const run_files& run, diagnostics& said) {
 }
 
 run_batches::run_batches(batch_records records) : records_(std::move(records)) {
+  join_successive_consumers();
   find_epochs();
   find_steps();
   join();
 }
 
+/// A program that was run again, into the same logs, has begun new epochs.
+void run_batches::join_successive_consumers() {
+  struct span {
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+  };
+  std::map<std::uint32_t, span> spans;
+  for (const batch_record& r : records_) {
+    if (r.kind != record_kind::wait && r.kind != record_kind::consumed) continue;
+    span& s = spans[r.consumer];
+    s.first_ns = std::min(s.first_ns, r.start_ns);
+    s.last_ns = std::max(s.last_ns, consumer_had_it_ns(r));
+  }
+  std::vector<span> by_time;
+  for (const auto& [consumer, s] : spans) by_time.push_back(s);
+  std::sort(by_time.begin(), by_time.end(),
+            [](const span& a, const span& b) { return a.first_ns < b.first_ns; });
+  for (std::size_t i = 1; i < by_time.size(); ++i) {
+    if (by_time[i].first_ns < by_time[i - 1].last_ns) {
+      consumers_ = by_time.size();
+      return;
+    }
+  }
+  for (batch_record& r : records_) r.consumer = 0;
+}
+
 void run_batches::find_epochs() {
-  const auto numbers = numbers_by(
-      records_, [](const batch_record& r) { return std::make_tuple(r.index, r.kind, r.start_ns); });
-  const batch_record* before = nullptr;
-  for (const record_number n : numbers) {
-    batch_record& r = records_[n];
-    const bool again = before != nullptr && before->index == r.index && before->kind == r.kind;
-    r.epoch = again ? before->epoch + 1 : 0;
-    before = &r;
+  const auto numbers = numbers_by(records_, [](const batch_record& r) {
+    return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
+  });
+  same_number same;
+  std::uint32_t first_epoch = 0;  // of this consumer
+  std::uint32_t next_epoch = 0;
+  for (std::size_t at = 0; at < numbers.size();) {
+    const batch_record& first = records_[numbers[at]];
+    same.clear();
+    const std::uint32_t consumer = first.consumer;
+    const std::int64_t index = first.index;
+    for (; at < numbers.size(); ++at) {
+      batch_record& r = records_[numbers[at]];
+      if (r.consumer != consumer || r.index != index) break;
+      same.add(r);
+    }
+    next_epoch = std::max(next_epoch, same.set_epochs(first_epoch));
+    if (at < numbers.size() && records_[numbers[at]].consumer != consumer) first_epoch = next_epoch;
   }
 }
 

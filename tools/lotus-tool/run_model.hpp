@@ -24,6 +24,7 @@ struct batch_record {
   std::uint32_t file = 0;
   std::uint32_t epoch = 0;  ///< set by run_batches
   record_kind kind = record_kind::op;
+  std::uint32_t consumer = 0;  ///< log_file::consumer
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
@@ -62,7 +63,7 @@ void scan_log(const log_file& file, std::size_t place, diagnostics& said, run_sc
       on_op(line);
     } else {
       scan.records.push_back({line.start_ns, line.duration_ns, line.batch,
-                              static_cast<std::uint32_t>(place), 0, line.kind});
+                              static_cast<std::uint32_t>(place), 0, line.kind, file.consumer});
     }
   });
   scan.operations += operations;
@@ -100,12 +101,17 @@ struct batch {
 ///
 /// The k-th SBatchPreprocessed_i in time order belongs to the k-th SBatchWait_i, SBatchConsumed_i
 /// and SBatchQueued_i, because batch numbers restart with every epoch; so k is called the epoch.
+/// Where more were made than were consumed, as when an epoch is left early, a batch goes to the
+/// last one that was made before it. Of processes that consume at the same time each has its own
+/// batches, and the epochs of one are counted on behind those of another.
 class run_batches {
  public:
   explicit run_batches(batch_records records);
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
+  /// Processes that consumed at the same time, such as the ranks of a training on several GPUs.
+  std::size_t consumers() const noexcept { return consumers_; }
 
   /// nullptr for no_record.
   const batch_record* record(record_number n) const noexcept {
@@ -125,6 +131,7 @@ class run_batches {
   bool out_of_order(const batch& b) const noexcept;
 
  private:
+  void join_successive_consumers();
   void find_epochs();
   void find_steps();
   void join();
@@ -132,6 +139,7 @@ class run_batches {
   batch_records records_;
   std::vector<std::int64_t> steps_;  // by record; -1: none
   std::vector<batch> batches_;
+  std::size_t consumers_ = 1;
 };
 
 }  // namespace lotus::tool

@@ -15,6 +15,7 @@
 #include "log_line.hpp"
 #include "run_model.hpp"
 #include "samples.hpp"
+#include "worker_time.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -39,9 +40,12 @@ void describe_batches(run_stats_result& result, const stats_options& options) {
   result.wait = describe(wait);
   result.delay = describe(delay);
   result.step = describe(step);
-  result.out_of_order = static_cast<std::uint64_t>(
-      std::count_if(result.batches.all().begin(), result.batches.all().end(),
-                    [&](const batch& b) { return result.batches.out_of_order(b); }));
+  const std::vector<bool> counted = counted_batches(result.batches, options.skip_batches);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    if (!counted[i]) continue;
+    ++result.batch_count;
+    if (result.batches.out_of_order(result.batches.all()[i])) ++result.out_of_order;
+  }
 }
 
 void sort_ops(std::vector<op_stats>& ops, stats_order order) {

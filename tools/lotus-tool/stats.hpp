@@ -64,6 +64,7 @@ struct run_stats_result {
   distribution step;
   double wait_above_500ms = 0;   ///< share of the waits
   double delay_above_500ms = 0;  ///< share of the delays
+  std::size_t batch_count = 0;   ///< without those that were skipped, as all above
   std::uint64_t out_of_order = 0;
   std::vector<std::uint64_t> file_numbers;  ///< by batch_record::file
   run_batches batches{{}};

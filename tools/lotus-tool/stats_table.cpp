@@ -54,7 +54,7 @@ void print_batches(const run_stats_result& run, std::ostream& out) {
   quantity_row(quantities, "delay", run.delay, human_share(run.delay_above_500ms));
   quantity_row(quantities, "step", run.step, "");
   quantities.print(out);
-  out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batches.all().size()
+  out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
       << " batches\n";
 }
 
@@ -93,7 +93,7 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
       return d.count > 0 ? human_time(d.mean_ns) : std::string("-");
     };
     const distribution& made = run.preprocess;
-    rows.row({run.dir, std::to_string(run.batches.all().size()), mean(made),
+    rows.row({run.dir, std::to_string(run.batch_count), mean(made),
               made.mean_ns > 0 ? human_share(made.std_ns / made.mean_ns) : "-", mean(run.wait),
               mean(run.delay), mean(run.step), std::to_string(run.out_of_order)});
   }

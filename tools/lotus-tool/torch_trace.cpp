@@ -35,7 +35,12 @@ class trace_handler {
 
   trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
 
-  bool is_ours() const noexcept { return ours_; }
+  /// A run without batches gives the original's form no name of its own; but a profiler writes more
+  /// than annotations, and tells about itself beside its events.
+  bool is_ours() const noexcept {
+    const bool as_original = trace_.is_object && found_ && !other_keys_ && annotations_ && !others_;
+    return ours_ || as_original;
+  }
   bool found_events() const noexcept { return found_; }
 
   // NOLINTBEGIN(readability-identifier-naming)
@@ -61,6 +66,9 @@ class trace_handler {
     // A name that only this format has: our own output, or the original's.
     ours_ =
         ours_ || (wanted_ == wanted::name && std::string_view(text, n).substr(0, 6) == "SBatch");
+    if (wanted_ == wanted::category) {
+      (std::string_view(text, n) == "user_annotation" ? annotations_ : others_) = true;
+    }
     return value() && !ours_;
   }
 
@@ -79,10 +87,12 @@ class trace_handler {
       trace_.has_keys = true;
       ours_ = key == own_trace_key;
       next_is_events_ = key == "traceEvents";
+      other_keys_ = other_keys_ || !next_is_events_;
       if (key == "baseTimeNanoseconds") wanted_ = wanted::base;
     } else if (depth_ == events_depth_ + 1) {
       if (key == "pid" || key == "tid") wanted_ = wanted::number;
       if (key == "name") wanted_ = wanted::name;
+      if (key == "cat") wanted_ = wanted::category;
     }
     return !ours_;
   }
@@ -112,7 +122,7 @@ class trace_handler {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  enum class wanted : std::uint8_t { nothing, number, name, base };
+  enum class wanted : std::uint8_t { nothing, number, name, category, base };
 
   bool value() {
     wanted_ = wanted::nothing;
@@ -137,6 +147,9 @@ class trace_handler {
   bool in_events_ = false;
   bool found_ = false;
   bool ours_ = false;
+  bool other_keys_ = false;   ///< beside traceEvents
+  bool annotations_ = false;  ///< events of the category that Lotus writes
+  bool others_ = false;       ///< events of another one
   wanted wanted_ = wanted::nothing;
 };
 

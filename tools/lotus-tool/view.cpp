@@ -28,10 +28,16 @@ bool read_whole(std::string_view text, Number& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-const batch& find_batch(const window_end& wanted, const run_batches& batches) {
+/// Null when the run has no such batch.
+const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
   for (const batch& b : batches.all()) {
-    if (b.index == wanted.batch && b.epoch == wanted.epoch) return b;
+    if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;
   }
+  return nullptr;
+}
+
+const batch& find_batch(const window_end& wanted, const run_batches& batches) {
+  if (const batch* const found = look_for_batch(wanted, batches)) return *found;
   throw usage_error("there is no batch " + std::to_string(wanted.batch) + " in epoch " +
                     std::to_string(wanted.epoch));
 }
@@ -93,6 +99,13 @@ window_end parse_window_end(const std::string& text, const std::string& option) 
                       "' is no batch; write batch:INDEX or batch:EPOCH/INDEX");
   }
   return end;
+}
+
+bool has_window(const view_options& options, const run_batches& batches) {
+  const auto has = [&](const std::optional<window_end>& end) {
+    return !end || end->after_ns || look_for_batch(*end, batches) != nullptr;
+  };
+  return has(options.from) && has(options.to);
 }
 
 view::view(const view_options& options, const run_batches& batches, std::int64_t first_ns,

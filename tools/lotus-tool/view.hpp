@@ -41,6 +41,9 @@ struct view_options {
   }
 };
 
+/// Whether a run has the batches that bound the window.
+bool has_window(const view_options& options, const run_batches& batches);
+
 /// Decides for one run. Slices that reach into the window are drawn whole.
 class view {
  public:

@@ -40,27 +40,6 @@ struct picture {
   std::string output;
 };
 
-/// An output that is an input, or would be taken for one, would destroy or spoil the input.
-void refuse_input_as_output(const viz_options& options, const picture& made) {
-  if (made.output == "-") return;
-  std::error_code ignored;
-  const auto refuse = [&](const std::string& input) {
-    if (std::filesystem::equivalent(input, made.output, ignored)) {
-      throw usage_error(made.output + ": is an input of this picture; choose another output");
-    }
-  };
-  for (const run_files& run : made.runs) {
-    for (const log_file& file : run.files) refuse(file.path);
-  }
-  if (made.torch) refuse(made.torch->path);
-  const std::string name = std::filesystem::path(made.output).filename().string();
-  if (is_log_name(name, options.prefix)) {
-    throw usage_error(made.output +
-                      ": would be taken for a log; choose a name that does not begin with " +
-                      options.prefix);
-  }
-}
-
 torch_trace given_torch_trace(const std::string& path) {
   json_scan scan = scan_json(path);
   switch (scan.kind) {
@@ -84,6 +63,12 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   if (!options.torch_trace.empty()) {
     pictures.push_back({std::move(runs), given_torch_trace(options.torch_trace), options.output});
   } else if (options.format != viz_format::chrome) {
+    for (const run_files& run : runs) {
+      if (const auto torch = find_torch_trace(run.dir, said)) {
+        said.warning(torch->path +
+                     ": left out, profiler traces are merged into --format chrome only");
+      }
+    }
     pictures.push_back({std::move(runs), std::nullopt, options.output});
   } else if (!options.output.empty()) {
     picture one{{}, std::nullopt, options.output};
@@ -98,11 +83,21 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     one.runs = std::move(runs);
     pictures.push_back(std::move(one));
   } else {
+    std::vector<std::string> without;
     for (run_files& run : runs) {
       std::optional<torch_trace> torch = find_torch_trace(run.dir, said);
-      if (!torch) continue;
+      if (!torch) {
+        without.push_back(run.dir);
+        continue;
+      }
       pictures.push_back({{}, std::move(torch), {}});
       pictures.back().runs.push_back(std::move(run));
+    }
+    for (const std::string& dir : without) {
+      if (pictures.empty()) break;
+      said.warning(dir +
+                   ": left out, it has no profiler trace beside which its picture could be "
+                   "written; draw it with -o");
     }
   }
   for (picture& p : pictures) {
@@ -151,6 +146,10 @@ void draw_all(const viz_options& options, const picture& made,
   std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
     const scanned_run& run = scanned[r];
+    if (scanned.size() > 1 && !has_window(options.view, run.batches)) {
+      said.warning(run.files->dir + ": left out, it has no batch at which the window ends");
+      continue;
+    }
     view shown(options.view, run.batches, run.first_ns, run.last_ns);
     draw_run(run, tracks[r], !options.coarse, shown, names, sink);
     reached = reached || shown.has_time(run.first_ns, run.last_ns);
@@ -209,7 +208,8 @@ int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
        plan(options,
             find_runs(options.dir, options.prefix, said, options.compat || options.coarse ? 1 : 2),
             said)) {
-    refuse_input_as_output(options, made);
+    refuse_input_as_output(made.output, made.runs, {made.torch ? made.torch->path : ""},
+                           options.prefix);
     const compat_job job{made.runs, made.torch ? &*made.torch : nullptr, made.output};
     const int status = options.compat ? draw_compat(options, job, said, out)
                                       : draw_default(options, made, said, out);

@@ -239,10 +239,16 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 namespace {
 
 /// An operation without numbers is no cheap operation: more likely the mapping is of other code.
-void warn_of_strangers(const attribution& a, const std::string& path, diagnostics& said) {
+void warn_of_strangers(const attribution& a, const elapsed_by_op& elapsed, const std::string& path,
+                       diagnostics& said) {
   for (const auto& [op, values] : a.ops) {
     const bool nothing =
         std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
+    const auto time = elapsed.find(op);
+    if (nothing && (time == elapsed.end() || time->second == 0)) {
+      said.warning(path + ": " + printable(op) + " took no time in the run, so it gets nothing");
+      continue;
+    }
     if (nothing) said.warning(path + ": no function of " + printable(op) + " is in it");
   }
 }
@@ -262,8 +268,9 @@ std::vector<attribution> attribute_all(const map_attribute_options& options, dia
   std::vector<attribution> all;
   for (const std::string& path : options.counters) {
     const counter_table counters = read_counters(path);
-    all.push_back(attribute(counters, m, of_config(configs, counters.name), options.weights));
-    if (!counters.whole_process) warn_of_strangers(all.back(), path, said);
+    const elapsed_by_op elapsed = of_config(configs, counters.name);
+    all.push_back(attribute(counters, m, elapsed, options.weights));
+    if (!counters.whole_process) warn_of_strangers(all.back(), elapsed, path, said);
   }
   return all;
 }

@@ -58,6 +58,16 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   return reports;
 }
 
+void refuse_report_as_output(const std::string& output, const std::string& dir) {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(dir, ignored)) {
+    if (fs::equivalent(entry.path(), output, ignored) &&
+        is_report_name(entry.path().filename().native())) {
+      throw usage_error(output + ": is read here; choose another output");
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t add_reports(const std::string& dir, mapping_builder& to, diagnostics& said) {
@@ -95,6 +105,7 @@ void hand_over(const mapping& m, const std::string& output, print_as print, std:
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err) {
   diagnostics said(err, options.quiet);
+  for (const std::string& dir : options.dirs) refuse_report_as_output(options.output, dir);
   mapping_builder builder;
   for (const std::string& dir : options.dirs) {
     if (add_reports(dir, builder, said) == 0) {

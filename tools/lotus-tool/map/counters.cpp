@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
   std::string_view line;
   std::optional<table_head> head;
   std::vector<std::size_t> columns;
+  std::set<std::size_t> known;  // columns whose kind a value has told
   std::optional<std::size_t> module;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
@@ -49,7 +51,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
       // Texts and addresses stand behind Module.
       for (std::size_t c = 1; c < module.value_or(fields.size()); ++c) {
         columns.push_back(c);
-        table.metrics.push_back({head->names()[c], kind_of(head->names()[c], fields[c])});
+        table.metrics.push_back({head->names()[c], metric_kind::sum});
       }
     }
     counted_function counted;
@@ -59,7 +61,18 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
       // A metric that VTune could not compute is an empty field.
       const auto value = fields[c].empty() ? std::optional<double>(0) : number_in(fields[c]);
       if (!value) {
-        throw input_error(at_line(path, lines.number(), "'" + fields[c] + "' is not a number"));
+        throw input_error(
+            at_line(path, lines.number(), "'" + fields[c] + "' is not a number of a known unit"));
+      }
+      if (!fields[c].empty()) {
+        metric& of = table.metrics[counted.values.size()];
+        const metric_kind kind = kind_of(of.name, fields[c]);
+        if (known.insert(c).second) of.kind = kind;
+        if (of.kind != kind) {
+          throw input_error(
+              at_line(path, lines.number(),
+                      "of " + of.name + " some values are percentages and some are not"));
+        }
       }
       counted.values.push_back(*value);
     }

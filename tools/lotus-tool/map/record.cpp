@@ -31,7 +31,8 @@ int run_map_record(const map_record_options& options, std::ostream& err) {
   } else {
     said.note("samples: " + path +
               (recorder.with_kernel() ? "" : " (user code only: kernel.perf_event_paranoid is 2)") +
-              "; next: lotus-tool map join " + path.substr(0, path.rfind('/')));
+              "; next: lotus-tool map join " + recorder.logs() +
+              (options.output.empty() ? "" : " --samples " + path));
   }
   return child.state().status;
 }

@@ -159,13 +159,13 @@ void sample_recorder::take(std::string_view records) {
 
 void sample_recorder::look_for_logs(std::string_view mapping) {
   constexpr std::size_t name_at = 72;  // in PERF_RECORD_MMAP2, perf_event_open(2)
-  if (saw_logs_ || mapping.size() <= name_at) return;
+  if (saw_logs() || mapping.size() <= name_at) return;
   std::string_view path = mapping.substr(name_at);
   path = path.substr(0, path.find('\0'));
   const std::string_view folder = folder_of_ring_file(path);
   if (folder.empty()) return;
-  saw_logs_ = true;
-  if (file_ < 0) open_file(std::string(folder));
+  logs_ = folder;
+  if (file_ < 0) open_file(logs_);
 }
 
 void sample_recorder::note_clock() {

@@ -34,7 +34,9 @@ class sample_recorder {
   std::string finish();
 
   /// Whether a Lotus session was seen.
-  bool saw_logs() const noexcept { return saw_logs_; }
+  bool saw_logs() const noexcept { return !logs_.empty(); }
+  /// The folder of its logs.
+  const std::string& logs() const noexcept { return logs_; }
   /// Whether time in the kernel is sampled too: that takes more rights.
   bool with_kernel() const noexcept { return with_kernel_; }
 
@@ -58,7 +60,7 @@ class sample_recorder {
   std::string pending_;     // for the file
   std::string path_;
   int file_ = -1;
-  bool saw_logs_ = false;
+  std::string logs_;
   bool with_kernel_ = true;
   std::int64_t last_clock_ns_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,12 +70,21 @@ std::string_view trimmed(std::string_view text) noexcept {
 }
 
 std::optional<double> number_in(std::string_view text) {
+  // VTune's "m" is a minute (its user guide, "Choosing Data Format").
+  static const std::map<std::string_view, double> scales{
+      {"", 1},           {"%", 1},          {"s", 1},      {"ms", 1e-3}, {"us", 1e-6},
+      {"\u00b5s", 1e-6}, {"\u03bcs", 1e-6}, {"ns", 1e-9},  {"m", 60},    {"min", 60},
+      {"h", 3600},       {"GHz", 1},        {"MHz", 1e-3},
+  };
   std::string digits(trimmed(text));
   digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value);
   if (error != std::errc{} || end == digits.data()) return std::nullopt;
-  return value;
+  const auto scale = scales.find(trimmed({end, static_cast<std::size_t>(last - end)}));
+  if (scale == scales.end()) return std::nullopt;
+  return value * scale->second;
 }
 
 std::optional<std::size_t> table_head::find(std::string_view name) const noexcept {

@@ -33,8 +33,9 @@ std::vector<std::string> split_fields(std::string_view line, char delimiter);
 
 std::string_view trimmed(std::string_view text) noexcept;
 
-/// A number with thousands commas and, behind it, a unit that is left out: "1,234", "2648.443s",
-/// "40.7%", "3.4 GHz". None when it does not begin with a number.
+/// A number with thousands commas and, behind it, a unit: "1,234", "2648.443s", "40.7%", "3.4 GHz".
+/// Times are given in seconds, frequencies in GHz. None where it is no number or the unit is not
+/// known.
 std::optional<double> number_in(std::string_view text);
 
 /// The names of a table's columns.
