@@ -4408,6 +4408,47 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BACKLOG_HPP
 
+// Buffers for the threads that drain.
+#ifndef LOTUS_DRAIN_BUFFERS_HPP
+#define LOTUS_DRAIN_BUFFERS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Keeps a few for the next drain. Thread safety: all.
+class drain_buffers {
+ public:
+  /// Null where there is no memory.
+  drain_buffer* take() noexcept {
+    const locked hold{lock_};
+    if (spare_count_ > 0) return spare_[--spare_count_];
+    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+  }
+
+  void give_back(drain_buffer* buffer) noexcept {
+    const locked hold{lock_};
+    if (spare_count_ < max_spare) {
+      spare_[spare_count_++] = buffer;
+    } else {
+      munmap(buffer, sizeof(drain_buffer));
+    }
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::size_t max_spare = 4;
+
+  mutex lock_;
+  drain_buffer* spare_[max_spare] = {};
+  std::size_t spare_count_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DRAIN_BUFFERS_HPP
+
 // What processes that died left in their ring files.
 #ifndef LOTUS_RECOVER_HPP
 #define LOTUS_RECOVER_HPP
@@ -4864,7 +4905,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const lane_heads heads{ring};
     const std::uint64_t complete = heads.beyond(ring.committed());
     if (complete == 0 && p.backlog_first == nullptr) return 0;
-    drain_buffer* buffer = take_buffer();
+    drain_buffer* buffer = buffers_.take();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
     const tick_converter clock = clock_.converter();
@@ -4883,7 +4924,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     }
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
     count_written(complete - heads.beyond(ring.committed()));
-    give_back(buffer);
+    buffers_.give_back(buffer);
     keep_or_close_logs(p);
     report_disk(error);
     return error;
@@ -4895,7 +4936,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   mutex& file_fork_lock() noexcept { return file_lock_; }
-  mutex& buffers_fork_lock() noexcept { return buffers_lock_; }
+  mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
   void report_existing_logs() noexcept {
@@ -4988,22 +5029,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.logs_kept_open = false;
   }
 
-  drain_buffer* take_buffer() noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ > 0) return spare_buffers_[--spare_buffer_count_];
-    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-  }
-
-  void give_back(drain_buffer* buffer) noexcept {
-    const locked hold{buffers_lock_};
-    if (spare_buffer_count_ < max_spare_buffers) {
-      spare_buffers_[spare_buffer_count_++] = buffer;
-    } else {
-      munmap(buffer, sizeof(drain_buffer));
-    }
-  }
-
-  static constexpr std::size_t max_spare_buffers = 4;
   static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
 
   messenger& messages_;
@@ -5026,10 +5051,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;
-
-  mutex buffers_lock_;
-  drain_buffer* spare_buffers_[max_spare_buffers] = {};
-  std::size_t spare_buffer_count_ = 0;
+  drain_buffers buffers_;
 };
 
 }  // namespace detail

@@ -128,6 +128,54 @@ TEST_CASE("a probe's functions are those of another program; an operation withou
   CHECK(r.err == "warning: " + counters + ": no function of Copy is in it\n");
 }
 
+TEST_CASE("values of one column may have several units of time") {
+  const files f;
+  const std::string counters =
+      f.dir.file("8.tsv",
+                 "Source Function / Function / Call Stack\tCPU Time\tModule\n"
+                 "decode\t2.0s\tlibjpeg.so.9\ncopy\t500ms\tlibc.so.6\n");
+  const auto cpu_time = [&](const std::string& elapsed) {
+    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters", counters,
+                          "--elapsed", f.dir.file("e.csv", elapsed), "--json"});
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    return parse_json(r.out)["configs"][0]["ops"]["Load"]["CPU Time"].GetDouble();
+  };
+  CHECK(cpu_time("config,Crop,Load\n8,0,1\n") == Approx(2.5));
+  CHECK(cpu_time("config,Crop,Load\n8,300ms,0.3\n") == Approx(2.25));
+  const std::string odd = f.dir.file("odd.csv", "config,Crop,Load\n8,1,3 furlongs\n");
+  CHECK(contains(f.attribute({"--elapsed", odd}).err, "odd.csv:2: '3 furlongs'"));
+}
+
+TEST_CASE("a column of percentages is one in any order of the rows") {
+  const files f;
+  const std::string head =
+      "Source Function / Function / Call Stack\tClockticks\tRetiring\tModule\n";
+  const std::string decode = "decode\t3,000\t\tlibjpeg.so.9\n";
+  const std::string copy = "copy\t1,000\t20.0%\tlibc.so.6\n";
+  std::vector<std::string> answers;
+  for (const std::string& rows : {decode + copy, copy + decode}) {
+    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters",
+                          f.dir.file("8.tsv", head + rows), "--elapsed", f.elapsed, "--json"});
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    answers.push_back(r.out);
+  }
+  CHECK(answers[0] == answers[1]);
+  CHECK(contains(answers[0], "\"Retiring\":{"));
+  const std::string mixed = f.dir.file("mixed.tsv", head + copy + "decode\t3\t4\tlibjpeg.so.9\n");
+  const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters", mixed,
+                        "--elapsed", f.elapsed});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, mixed + ":3: "));
+}
+
+TEST_CASE("an operation that the run does not have is told from one without functions") {
+  const files f;
+  const std::string elapsed = f.dir.file("e.csv", "config,Crop\n8,1\n");
+  CHECK(contains(f.attribute({"--elapsed", elapsed}).err, "Load took no time in the run"));
+}
+
 TEST_CASE("what is missing is said") {
   const files f;
   CHECK(f.attribute({}).status == 2);

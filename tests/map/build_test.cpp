@@ -87,6 +87,17 @@ TEST_CASE("-o writes the mapping; the table and CSV are for people") {
       "op,function,module,hits,runs,samples,share\n\"Load \"\"x\"\"\",\"f<a, b>\",a.so,1,1,3,1\n");
 }
 
+TEST_CASE("a report is not written over") {
+  const temp_dir dir;
+  const std::string path =
+      dir.file("Loader/1.txt", "# Overhead|Shared Object|Symbol\n50%|train|[.] crop\n");
+  const std::string before = read_file(path);
+  const result r = run({"map", "build", dir.path(), "-o", path});
+  CHECK(r.status == 2);
+  CHECK(r.err == "lotus-tool: " + path + ": is read here; choose another output\n");
+  CHECK(read_file(path) == before);
+}
+
 TEST_CASE("a folder without reports is bad input, no folder wrong use") {
   const temp_dir dir;
   const result none = run({"map", "build", dir.path()});

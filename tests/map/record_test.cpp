@@ -129,6 +129,19 @@ TEST_CASE("output and exit status of the program are passed through") {
   CHECK(missing.err == "lotus-tool: /no/such: cannot be run: No such file or directory\n");
 }
 
+TEST_CASE("the next command is one that works") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string samples = dir.path() + "/elsewhere.bin";
+  const std::string logs = dir.path() + "/run";
+  const result r = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--samples", samples, "--",
+                            LOTUS_MAP_PROBE, "fork", "50"},
+                           {{"LOTUS_LOG_FILE", logs + "/lotustrace_log"}});
+  CHECK(r.status == 0);
+  CHECK(contains(r.err, "next: lotus-tool map join " + logs + " --samples " + samples + "\n"));
+  CHECK(run({"map", "join", logs, "--samples", samples}).status == 0);
+}
+
 TEST_CASE("perf's samples are joined by thread and time") {
   if (!sampling_allowed() || !installed("perf")) return;
   const temp_dir dir;

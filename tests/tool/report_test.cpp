@@ -254,6 +254,36 @@ TEST_CASE("functions and counters behind the operations") {
   CHECK(run({"report", traces() + "/c_ooo_w4", "-o", other, "--counters", counters}).status == 2);
 }
 
+TEST_CASE("what is read is not written over") {
+  const temp_dir dir;
+  const std::string log = dir.file("run/lotustrace_log_worker_pid_1", "SLoader,1000,5\n");
+  const std::string mapping = dir.file("m.json", R"({"op_to_func":{},"common_funcs_to_op":{}})");
+  for (const std::string& output : {log, mapping, dir.path() + "/lotustrace_log_new_1"}) {
+    CHECK(run({"report", dir.path() + "/run", "--mapping", mapping, "-o", output}).status == 2);
+  }
+  CHECK(read_file(log) == "SLoader,1000,5\n");
+}
+
+TEST_CASE("the page leaves skipped batches out, and tells runs of one name apart") {
+  const temp_dir dir;
+  std::string log;
+  for (int i = 0; i < 4; ++i) {
+    log += "SBatchPreprocessed_" + std::to_string(i) + ",1000,5\n";
+  }
+  dir.file("a/run/lotustrace_log_worker_pid_1", log);
+  dir.file("b/run/lotustrace_log_worker_pid_1", log);
+  const std::string page = dir.path() + "/page.html";
+  const std::string second = dir.path() + "/b/run";
+  REQUIRE(
+      run({"report", dir.path() + "/a/run", second, "--skip-batches", "3", "-o", page}).status ==
+      0);
+  const std::string text = read_file(page);
+  CHECK(contains(text, R"("batch_count":1,)"));
+  CHECK(contains(text, R"("preprocess":{"count":1,)"));
+  CHECK(contains(text, R"({"name":"run",)"));
+  CHECK(contains(text, R"({"name":")" + second + "\","));
+}
+
 TEST_CASE("runs that lack nearly everything are shown too") {
   const temp_dir dir;
   auto found = browse(dir, report(dir, traces() + "/quirks/preprocessed_never_consumed"), 1280);

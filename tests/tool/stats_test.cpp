@@ -271,6 +271,42 @@ TEST_CASE("the first batches of every epoch can be left out") {
   CHECK(document["runs"][0]["preprocess"]["max_ns"].GetInt64() == 20);
 }
 
+TEST_CASE("what is told of arrivals leaves the skipped batches out too") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_main_pid_1",
+           "SBatchWait_1,900,1000\nSBatchWait_2,950,1000\nSBatchWait_0,800,200\n");
+  CHECK(stats(dir.path())["runs"][0]["out_of_order"].GetInt64() == 2);
+  CHECK(stats(dir.path(), {"--skip-batches", "2"})["runs"][0]["out_of_order"].GetInt64() == 1);
+  CHECK(contains(run({"stats", dir.path(), "--skip-batches", "2"}).out,
+                 "out-of-order arrivals: 1 of 1 batches"));
+}
+
+TEST_CASE("ranks that train at the same time have batches of their own") {
+  const temp_dir dir;
+  // Rank 1 forks its worker; its own pid is its first thread's id.
+  dir.file(".lotus_info_10_a", "host Sh\npid 10\nparent 1\nrank 0\nthread 10 Sm\nthread 11 Sw\n");
+  dir.file(".lotus_info_20_a", "host Sh\npid 20\nparent 1\nrank 1\nthread 20 Sm\n");
+  dir.file(".lotus_info_21_a", "host Sh\npid 21\nparent 20\nrank 1\nthread 21 Sw\n");
+  const auto made = [](int start) {
+    return "SBatchPreprocessed_0," + std::to_string(start) + ",10\n";
+  };
+  const auto used = [](int start) {
+    return "SBatchConsumed_0," + std::to_string(start) + ",1000\n";
+  };
+  dir.file("lotustrace_log_worker_pid_11", made(100) + made(5000));
+  dir.file("lotustrace_log_main_pid_10", used(111) + used(5011));
+  dir.file("lotustrace_log_worker_pid_21", made(200) + made(1000));
+  dir.file("lotustrace_log_main_pid_20", used(212) + used(1012));
+  const auto document = stats(dir.path());
+  const auto& delay = document["runs"][0]["delay"];
+  CHECK(delay["count"].GetInt64() == 4);
+  CHECK(delay["min_ns"].GetInt64() == 1);
+  CHECK(delay["max_ns"].GetInt64() == 2);
+  dir.file("lotustrace_log_main_pid_20",
+           used(212) + used(1012) + "SBatchWait_0,205,6\nSBatchWait_0,1005,6\n");
+  CHECK(contains(run({"diagnose", dir.path()}).err, "2 processes consumed at the same time"));
+}
+
 TEST_CASE("operations are sorted and limited") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SB,10,5\nSA,20,7\nSA,30,7\nSC,40,20\n");

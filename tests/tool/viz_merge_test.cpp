@@ -90,6 +90,27 @@ TEST_CASE("what this tool or the original wrote is never taken for input") {
         1);
 }
 
+TEST_CASE("the original's form of a run without batches is no profiler's trace either") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
+  REQUIRE(run({"viz", dir.path(), "--compat", "-o", dir.path() + "/mine.json"}).status == 0);
+  CHECK(scan_json(dir.path() + "/mine.json").kind == json_kind::ours);
+  CHECK(run({"viz", dir.path(), "-o", "-"}).err.empty());
+}
+
+TEST_CASE("a trace or a run that is left out is told of") {
+  const temp_dir dir;
+  dir.file("a/lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
+  dir.file("b/lotustrace_log_worker_pid_5", "SLoader,1700000000000000000,1000\n");
+  dir.file("a/t.json", old_form);
+  const result both = run({"viz", dir.path()});
+  CHECK(both.status == 0);
+  CHECK(contains(both.err, "warning: " + dir.path() + "/b: left out"));
+  const result other = run({"viz", dir.path() + "/a", "-o", "-", "--format", "speedscope"});
+  CHECK(other.status == 0);
+  CHECK(contains(other.err, "warning: " + dir.path() + "/a/t.json: left out"));
+}
+
 TEST_CASE("in the new form times are relative to the trace's base") {
   const temp_dir dir;
   add_run(dir);

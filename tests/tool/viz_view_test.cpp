@@ -88,6 +88,28 @@ TEST_CASE("a window in batches keeps the whole of the batches") {
   CHECK(run({"viz", dir.path(), "-o", "-", "--from", "batch:9"}).status == 2);
 }
 
+TEST_CASE("of several runs those are drawn that have the window's batches") {
+  const temp_dir dir;
+  four_batches(dir);
+  const std::string short_run = dir.path() + "/short";
+  dir.file("short/lotustrace_log_worker_pid_9", "SBatchPreprocessed_0,1000000000,5\n");
+  const result r = run({"viz", dir.path(), "-o", "-", "--from", "batch:2"});
+  CHECK(r.status == 0);
+  CHECK(contains(r.err, short_run + ": left out"));
+  CHECK(contains(r.out, "SBatchPreprocessed_3"));
+}
+
+TEST_CASE("an option that may be repeated takes one value at a time, and none is empty") {
+  const temp_dir dir;
+  four_batches(dir);
+  CHECK(run({"viz", "--op", "Loader", dir.path(), "-o", "-"}).status == 0);
+  for (const char* option : {"--from", "--to", "--last"}) {
+    const result r = run({"viz", dir.path(), "-o", "-", option, ""});
+    CHECK(r.status == 2);
+    CHECK(contains(r.err, option));
+  }
+}
+
 TEST_CASE("the last part of a run") {
   const temp_dir dir;
   four_batches(dir);
