@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <string>
 #include <utility>
+
+#include "next_step.hpp"
 
 namespace pipeline {
 namespace {
