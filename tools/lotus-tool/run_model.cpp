@@ -159,6 +159,7 @@ void run_batches::join_successive_consumers() {
     s.last_ns = std::max(s.last_ns, consumer_had_it_ns(r));
   }
   std::vector<span> by_time;
+  by_time.reserve(spans.size());
   for (const auto& [consumer, s] : spans) by_time.push_back(s);
   std::sort(by_time.begin(), by_time.end(),
             [](const span& a, const span& b) { return a.first_ns < b.first_ns; });
