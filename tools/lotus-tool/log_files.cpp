@@ -52,10 +52,13 @@ file_role role_of(std::string_view name) {
 /// Numbers the processes that consume batches, such as the ranks of a training on several GPUs, and
 /// gives each log that of its process or of the one which forked that. Where the processes are not
 /// known, all logs are taken for those of one.
-void find_consumers(const run_info& info, std::vector<log_file>& files) {
+void find_consumers(const std::string& dir, std::vector<log_file>& files) {
+  const auto is_main = [](const log_file& file) { return file.role == file_role::main; };
+  if (std::count_if(files.begin(), files.end(), is_main) < 2) return;
+  const run_info info = run_info::read(dir);
   std::map<const process_info*, std::uint32_t> consumers;
   for (const log_file& file : files) {
-    if (file.role != file_role::main) continue;
+    if (!is_main(file)) continue;
     const process_info* const process = info.process_of(file.number);
     if (process == nullptr) return;
     consumers.try_emplace(process, static_cast<std::uint32_t>(consumers.size()));
@@ -119,7 +122,7 @@ class search {
       std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
         return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
       });
-      find_consumers(run_info::read(dir), files);
+      find_consumers(dir, files);
       runs.push_back({dir, std::move(files)});
     }
     std::sort(runs.begin(), runs.end(),

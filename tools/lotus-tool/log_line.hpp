@@ -11,7 +11,7 @@ namespace lotus::tool {
 
 /// What a line records. `op` is everything that is not one of the four batch records.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
-inline constexpr std::size_t record_kinds = 5;
+inline constexpr std::size_t record_kinds = static_cast<std::size_t>(record_kind::queued) + 1;
 
 /// SBatchWait with this duration marks an out-of-order arrival; it is not a wait.
 inline constexpr std::int64_t marker_ns = 1000;

@@ -59,10 +59,12 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
 }
 
 void refuse_report_as_output(const std::string& output, const std::string& dir) {
-  std::error_code ignored;
-  for (const auto& entry : fs::recursive_directory_iterator(dir, ignored)) {
-    if (fs::equivalent(entry.path(), output, ignored) &&
-        is_report_name(entry.path().filename().native())) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(dir, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (is_report_name(at->path().filename().native()) &&
+        fs::equivalent(at->path(), output, ignored)) {
       throw usage_error(output + ": is read here; choose another output");
     }
   }

@@ -45,8 +45,9 @@ std::string fresh_folder(const std::string& wanted) {
 void remove_what_is_empty(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> inner;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    inner.push_back(entry.path());
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    inner.push_back(at->path());
   }
   for (const fs::path& path : inner) {
     const fs::file_status what = fs::symlink_status(path, ignored);

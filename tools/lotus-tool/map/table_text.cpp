@@ -70,7 +70,7 @@ std::string_view trimmed(std::string_view text) noexcept {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  // VTune's "m" is a minute (its user guide, "Choosing Data Format").
+  // VTune writes times in m, s and ms (its user guide, "Choosing Data Format").
   static const std::map<std::string_view, double> scales{
       {"", 1},           {"%", 1},          {"s", 1},      {"ms", 1e-3}, {"us", 1e-6},
       {"\u00b5s", 1e-6}, {"\u03bcs", 1e-6}, {"ns", 1e-9},  {"m", 60},    {"min", 60},
