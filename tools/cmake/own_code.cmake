@@ -20,6 +20,13 @@ if(LOTUS_SANITIZE)
         "-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/sanitizer_ignorelist.txt")
   endif()
   target_link_options(lotus_own_flags INTERFACE -fsanitize=${LOTUS_SANITIZE})
+  if(LOTUS_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"
+     AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 18)
+    add_library(lotus_asan_fork OBJECT "${CMAKE_CURRENT_LIST_DIR}/asan_fork.cpp")
+    target_link_libraries(lotus_asan_fork PRIVATE lotus_own_flags)
+    target_sources(lotus_own_flags INTERFACE
+        $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:lotus_asan_fork>>)
+  endif()
 endif()
 
 # Says once, at configure time, what is left out because a package is missing. Where every test is
