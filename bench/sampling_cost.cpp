@@ -7,7 +7,6 @@
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigevent
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv
 #include <time.h>    // NOLINT(modernize-deprecated-headers): timer_create
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +18,9 @@
 #include <exception>
 #include <filesystem>
 #include <lotus/lotus.hpp>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "imagenet/batch_slots.hpp"
@@ -107,6 +108,23 @@ class measurement {
   timer timer_;
 };
 
+class temporary_folder {
+ public:
+  temporary_folder() {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string operator/(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_ = (std::filesystem::temp_directory_path() / "lotus-sampling-XXXXXX").string();
+};
+
 void print(const char* what, mode how, const std::vector<batch_seconds>& batches) {
   std::vector<double> ratios;
   double with = 0, without = 0;
@@ -126,7 +144,6 @@ void print(const char* what, mode how, const std::vector<batch_seconds>& batches
 }  // namespace
 
 int main(int argc, char** argv) {
-  namespace fs = std::filesystem;
   try {
     const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 480;
     if (count == 0) {
@@ -136,17 +153,15 @@ int main(int argc, char** argv) {
     setenv("LOTUS_COLLECTOR", "builtin", 1);
     // Where the kernel forbids sampling, the library has said so, and there is nothing to measure.
     if (lotus::detail::find_collector() == nullptr) return 0;
-    const fs::path directory =
-        fs::temp_directory_path() / ("lotus-sampling-cost-" + std::to_string(getpid()));
-    imagenet::make_images((directory / "images").string(), images, 1);
-    lotus::start((directory / "log/lotustrace_log").string());
-    measurement m{(directory / "images").string()};
+    const temporary_folder folder;
+    imagenet::make_images(folder / "images", images, 1);
+    lotus::start(folder / "log/lotustrace_log");
+    measurement m{folder / "images"};
     m.make_batch(0);
     std::vector<batch_seconds> batches;
     for (std::uint64_t i = 0; i < count; ++i) batches.push_back(m.make_batch(i));
     LOTUS_DETACH();
     lotus::stop();
-    fs::remove_all(directory);
     print("built-in sampling at 1 kHz:", sampled, batches);
     print("a bare timer of 1 kHz:", bare_timer, batches);
   } catch (const std::exception& error) {
