@@ -5,7 +5,8 @@
 #include <pthread.h>
 
 #if !defined(__clang_major__) || __clang_major__ >= 18
-#error "only for clang before 18: where the runtime takes its locks itself, this would wait for ever"
+  #error \
+      "only for clang before 18: where the runtime takes its locks itself, this would wait for ever"
 #endif
 
 // The runtime's, linked into every program.
