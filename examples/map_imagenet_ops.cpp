@@ -10,6 +10,7 @@
 #include <exception>
 #include <iostream>
 #include <lotus/lotus.hpp>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace {
 
 constexpr std::size_t batch_images = 128;
 constexpr int jpeg_quality = 90;
-constexpr std::size_t most_passes = 16;  // warm-up included
+constexpr std::size_t most_passes = 64;  // warm-up included
 
 std::vector<std::uint8_t> jpeg_to_read(int argc, char** argv) {
   if (argc > 1) return imagenet::read_file(argv[1]);
@@ -42,6 +43,7 @@ void run_operations(const std::vector<std::uint8_t>& jpeg) {
   const imagenet::RandomResizedCrop crop{imagenet::crop_px};
   imagenet::sample cropped;
   LOTUS_MAP_REGION("RandomResizedCrop", samples, cropped) {
+    if (samples.empty()) throw std::length_error("LOTUS_MAP_PASSES: at most 60");
     cropped = crop(std::move(samples.back()));
     samples.pop_back();
   }

@@ -21,6 +21,7 @@
 #include "lotus/collectors/perf.hpp"
 #include "lotus/collectors/uprof.hpp"
 #include "lotus/config.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/process.hpp"
 
@@ -54,57 +55,58 @@ inline const collector_backend* chosen_collector() noexcept {
 class collector_state {
  public:
   collector_state() noexcept : backend_{chosen_collector()} {
-    if (backend_ != nullptr && !backend_->begin()) backend_ = nullptr;
+    if (exists() && !backend_.load()->begin()) backend_ = nullptr;
   }
   virtual ~collector_state() = default;
 
-  bool exists() const noexcept { return backend_ != nullptr; }
+  /// False also when it was detached, or does not answer any more.
+  bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
   /// Collects from the first to the last of nested calls. False where nothing collects.
   virtual bool resume() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr) return false;
-    if (depth_++ == 0) check(backend_->resume());
-    return backend_ != nullptr;
+    const collector_backend* backend = backend_;
+    if (backend == nullptr) return false;
+    if (depth_++ == 0) check(backend->resume());
+    return exists();
   }
 
   virtual void pause() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr || depth_ == 0) return;
-    if (--depth_ == 0) check(backend_->pause());
+    const collector_backend* backend = backend_;
+    if (backend == nullptr || depth_ == 0) return;
+    if (--depth_ == 0) check(backend->pause());
   }
 
   virtual void detach() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr) return;
-    backend_->detach();
-    backend_ = nullptr;
+    if (const collector_backend* backend = backend_.exchange(nullptr)) backend->detach();
   }
 
   virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     const locked hold{guard()};
-    if (backend_ != nullptr && backend_->region != nullptr) {
-      backend_->region(name, begin_ns, end_ns);
-    }
+    const collector_backend* backend = backend_;
+    if (backend != nullptr && backend->region != nullptr) backend->region(name, begin_ns, end_ns);
   }
 
   virtual bool acknowledges() const noexcept {
-    return backend_ == nullptr || backend_->acknowledges;
+    const collector_backend* backend = backend_;
+    return backend == nullptr || backend->acknowledges;
   }
   /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
   virtual bool counts_instructions() const noexcept {
-    return backend_ != nullptr && backend_ == callgrind_backend();
+    return exists() && backend_ == callgrind_backend();
   }
   virtual std::uint64_t interval_ns() const noexcept {
-    return backend_ == nullptr ? 0 : backend_->interval_ns();
+    const collector_backend* backend = backend_;
+    return backend == nullptr ? 0 : backend->interval_ns();
   }
 
  private:
   void check(bool answered) noexcept {
     if (answered) return;
     collector_say("the %s collector does not answer; the program goes on without it",
-                  backend_->name);
-    backend_ = nullptr;
+                  backend_.exchange(nullptr)->name);
   }
 
   /// In a forked child the lock may be one that a thread of its parent holds.
@@ -116,12 +118,12 @@ class collector_state {
 
   std::atomic<pid_t> process_{getpid()};
   mutex guard_;
-  const collector_backend* backend_;
+  std::atomic<const collector_backend*> backend_;
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-2-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char collector_page_name[] = "lotus-collector-3-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// As find_or_make_hub(): all shared objects of the process find the one collector.
@@ -150,7 +152,7 @@ LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 /// The collector of the process, made if there is none yet; null where nothing collects.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   std::atomic<collector_state*>* page = nullptr;
-  dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
+  iterate_objects(find_or_make_collector_page, static_cast<void*>(&page));
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
   if (state == nullptr) {
     auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -34,12 +35,17 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
   __asm__ volatile("" : : : "memory");
 }
 
-inline unsigned map_setting(const char* variable, unsigned otherwise) noexcept {
+/// A whole number from the environment; where it is none, or below `least`, that is said.
+inline unsigned map_setting(const char* variable, unsigned least, unsigned otherwise) noexcept {
   const char* text = secure_getenv(variable);
   if (text == nullptr || *text == '\0') return otherwise;
   char* end = nullptr;
   const unsigned long value = strtoul(text, &end, 10);
-  return *end == '\0' && value <= 1'000'000'000 ? static_cast<unsigned>(value) : otherwise;
+  if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
+    return static_cast<unsigned>(value);
+  }
+  collector_say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
+  return otherwise;
 }
 
 /// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
@@ -59,16 +65,20 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks a nanosecond, measured for a millisecond at the first call.
+/// Hardware ticks a nanosecond, measured for a millisecond at the first call. Not a static that is
+/// made once: a child that is forked meanwhile would wait for that for ever.
 inline double ticks_per_ns() noexcept {
-  static const double per_ns = [] {
-    const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t start = hardware_ticks();
-    std::int64_t now_ns = start_ns;
-    while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
-    return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
-  }();
-  return per_ns;
+  static std::atomic<double> known{0};
+  const double before = known.load(std::memory_order_relaxed);
+  if (before > 0) return before;
+  const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+  const std::uint64_t start = hardware_ticks();
+  std::int64_t now_ns = start_ns;
+  while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
+  const double measured =
+      static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
+  known.store(measured, std::memory_order_relaxed);
+  return measured;
 }
 
 }  // namespace detail
@@ -86,16 +96,25 @@ class map_region {
     // The session's own thread first, so that it does not count as started by the program.
     static_cast<void>(detail::is_recording());
     collector_ = detail::find_collector();
+    if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
     if (collector_ == nullptr) return;
-    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
-    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
+    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 0, 4);
+    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1, 1);
     counts_instructions_ = collector_->counts_instructions();
     interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
                                                  detail::ticks_per_ns());
   }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  ~map_region() { end_pass(); }
+  ~map_region() {
+    end_pass();
+    if (pass_ > 0 && pass_ <= warm_up_) {
+      detail::collector_say(
+          "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
+          "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
+          name_);
+    }
+  }
 
   /// Ends a pass and begins the next; false when there is none.
   __attribute__((noinline)) bool next() noexcept {
@@ -110,8 +129,11 @@ class map_region {
     // Interned and joined now: not within the region.
     tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
     collecting_ = true;
+    outer_ = innermost();
+    innermost() = this;
     if (collector_ != nullptr) {
-      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 1000));
+      if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
+      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 0, 1000));
       if (!counts_instructions_) collector_->resume();
       detail::lotus_map_wait(interval_ticks_);
     }
@@ -138,6 +160,23 @@ class map_region {
                          static_cast<std::uint64_t>(end_ns));
     }
     if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+    innermost() = outer_;
+    if (counts_instructions_ && outer_ != nullptr) {
+      detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
+    }
+  }
+
+  /// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
+  /// of one within it are not.
+  void dump_part() noexcept {
+    detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
+    collector_->region(name_, 0, 0);
+  }
+
+  /// The region of this thread that collects, the inner of nested ones.
+  static map_region*& innermost() noexcept {
+    static thread_local map_region* region = nullptr;
+    return region;
   }
 
   std::int64_t ns_since(std::uint64_t ticks) const noexcept {
@@ -175,6 +214,7 @@ class map_region {
   unsigned pass_ = 0;
   bool collecting_ = false;
   bool counts_instructions_ = false;
+  map_region* outer_ = nullptr;
   std::uint64_t interval_ticks_ = 0;
   detail::record_tag tag_;
   std::uint64_t begin_ticks_ = 0;

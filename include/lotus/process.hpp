@@ -6,7 +6,6 @@
 #ifndef LOTUS_PROCESS_HPP
 #define LOTUS_PROCESS_HPP
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <string_view>
 
 #include "lotus/config.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record.hpp"
@@ -122,17 +122,6 @@ inline void* find_mapping(const char* name) noexcept {
   return found;
 }
 
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
-inline void pin_module_of(const void* code) noexcept {
-  Dl_info info{};
-  void* extra = nullptr;
-  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
-  const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 struct hub_page {
   std::atomic<const services*> table;
 };
@@ -167,7 +156,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
   const services* s = m.hub.load(std::memory_order_acquire);
   if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
   const signals_blocked quiet;
-  if (s == nullptr) dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+  if (s == nullptr) iterate_objects(find_or_make_hub, static_cast<void*>(&s));
   s->join(m, environment_counts);
   return *s;
 }

@@ -15,6 +15,7 @@
 #include "lotus/annotate.hpp"
 #include "lotus/config.hpp"
 #include "lotus/directory.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/modules.hpp"
 #include "lotus/options.hpp"
@@ -198,7 +199,9 @@ inline const services session::table_ = {
 inline const services* session::make() noexcept {
   // Memory of its own, never freed: scopes may end after every static object is gone.
   instance_ = new (map_memory(sizeof(session))) session;
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  this_module_at_forks.before = before_fork;
+  this_module_at_forks.after_in_parent = after_fork_in_parent;
+  this_module_at_forks.after_in_child = after_fork_in_child;
   return &table_;
 }
 

@@ -88,7 +88,6 @@
 #ifndef LOTUS_PROCESS_HPP
 #define LOTUS_PROCESS_HPP
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
@@ -100,11 +99,18 @@
 #include <cstring>
 #include <string_view>
 
+// What the dynamic loader is asked, and how a fork is kept away from that.
+#ifndef LOTUS_LOADER_HPP
+#define LOTUS_LOADER_HPP
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+
 // Locks that survive signals and fork, and memory that does not come from malloc.
 #ifndef LOTUS_LOCK_HPP
 #define LOTUS_LOCK_HPP
 
-#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
@@ -208,6 +214,90 @@ inline void* map_memory(std::size_t bytes) noexcept {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOCK_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What must not be underway on any thread while one forks, as the child would find it so for ever.
+/// One for each shared object; trivially destructible.
+struct at_forks {
+  mutex loader;  ///< held from before a fork until after it
+
+  /// Called with `loader` held; may be null. Set, together, under it.
+  void (*before)() noexcept = nullptr;
+  void (*after_in_parent)() noexcept = nullptr;
+  void (*after_in_child)() noexcept = nullptr;
+
+  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
+  std::atomic<pid_t> forking{0};      ///< the thread that holds `loader` for a fork
+  unsigned times_registered = 0;      ///< as seen by the fork that is underway
+
+  static constexpr pid_t registered = -1;
+};
+LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
+
+LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (forks.forking.load(std::memory_order_relaxed) == gettid()) {
+    ++forks.times_registered;
+    return;
+  }
+  forks.loader.lock();
+  forks.forking.store(gettid(), std::memory_order_relaxed);
+  forks.times_registered = 1;
+  if (forks.before != nullptr) forks.before();
+}
+
+LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (--forks.times_registered > 0) return;
+  if (whole != nullptr) whole();
+  forks.forking.store(0, std::memory_order_relaxed);
+  forks.loader.unlock();
+}
+
+/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
+/// it does it anew: then they may be there twice.
+LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
+  at_forks& forks = this_module_at_forks;
+  const pid_t process = getpid();
+  for (pid_t seen = 0; seen != at_forks::registered;) {
+    seen = forks.registering.load(std::memory_order_acquire);
+    if (seen == process) sched_yield();
+    if (seen == process || seen == at_forks::registered) continue;
+    if (!forks.registering.compare_exchange_strong(seen, process)) continue;
+    pthread_atfork(
+        prepare_fork, [] { resume_after_fork(this_module_at_forks.after_in_parent); },
+        [] { resume_after_fork(this_module_at_forks.after_in_child); });
+    forks.registering.store(at_forks::registered, std::memory_order_release);
+  }
+}
+
+/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
+/// chance in a child. `each` runs under that lock, which all objects of the process share.
+LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
+                                                    void* result) noexcept {
+  const signals_blocked quiet;
+  register_at_forks();
+  const locked hold{this_module_at_forks.loader};
+  dl_iterate_phdr(each, result);
+}
+
+/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
+/// handlers and other objects go on calling it.
+inline void pin_module_of(const void* code) noexcept {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
+  const char* path = static_cast<const link_map*>(extra)->l_name;
+  if (path == nullptr || *path == '\0') return;  // the program itself
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOADER_HPP
 
 // What a program may choose when it starts recording.
 #ifndef LOTUS_OPTIONS_HPP
@@ -398,17 +488,6 @@ inline void* find_mapping(const char* name) noexcept {
   return found;
 }
 
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
-inline void pin_module_of(const void* code) noexcept {
-  Dl_info info{};
-  void* extra = nullptr;
-  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
-  const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 struct hub_page {
   std::atomic<const services*> table;
 };
@@ -443,7 +522,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
   const services* s = m.hub.load(std::memory_order_acquire);
   if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
   const signals_blocked quiet;
-  if (s == nullptr) dl_iterate_phdr(find_or_make_hub, static_cast<void*>(&s));
+  if (s == nullptr) iterate_objects(find_or_make_hub, static_cast<void*>(&s));
   s->join(m, environment_counts);
   return *s;
 }
@@ -1216,17 +1295,17 @@ class perf_control {
   }
 
  private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE.
+  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
+  /// that is given as a descriptor is opened anew for that.
   static int open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
-    if (text.empty() || text.size() >= sizeof(path)) {
+    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
+                                     static_cast<int>(text.size()), text.data());
+    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
       errno = EINVAL;
       return -1;
     }
-    std::memcpy(path, text.data(), text.size());
-    path[text.size()] = '\0';
-    return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-                : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
+    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   }
 
   int control_ = -1;
@@ -1268,9 +1347,9 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_COLLECTORS_SAMPLER_HPP
 
 #include <dirent.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 // A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
 #ifndef LOTUS_COLLECTORS_PERF_RING_HPP
@@ -1369,7 +1448,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code.
+/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
+/// what code they map meanwhile, and what they start.
 /// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
 /// stands for the same time everywhere.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
@@ -1382,6 +1462,9 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   a.sample_id_all = 1;
   a.disabled = 1;
   a.inherit = 1;
+  a.mmap = 1;
+  a.mmap2 = 1;
+  a.task = 1;
   a.exclude_kernel = 1;
   a.exclude_hv = 1;
   a.use_clockid = 1;
@@ -2004,9 +2087,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 
 /// Samples the threads of this process. One per process, never destroyed.
 ///
-/// The thread that begins has an event for each processor it may use, inherited by every thread and
-/// process it starts later; threads that ran before have one each. Events keep their phase while
-/// they are off, so no two regions are sampled alike.
+/// Every thread has an event for each processor, which the threads and processes it starts later
+/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
+/// so no two regions are sampled alike.
 class sampler {
  public:
   static sampler& instance() noexcept {
@@ -2017,6 +2100,7 @@ class sampler {
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
   bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
+    begun_in_ = getpid();
     wake_ = eventfd(0, EFD_CLOEXEC);
     pthread_t thread{};
     // Made before the events, so that it is not sampled.
@@ -2029,28 +2113,39 @@ class sampler {
       return false;
     }
     open_other_threads();
-    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    if (unsampled_ > 0) {
+      collector_say("%zu threads or processors cannot be sampled: %s", unsampled_,
+                    unsampled_error_ == EMFILE ? "too few descriptors; raise ulimit -n"
+                    : unsampled_error_ == EPERM
+                        ? "too little locked memory; raise kernel.perf_event_mlock_kb"
+                        : std::strerror(unsampled_error_));
+    }
+    static const int handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    static_cast<void>(handled);
     const std::uint64_t some = 1;
     // Should that fail, the rings are drained at the end only.
     return write(wake_, &some, sizeof(some)) != 0;
   }
 
-  bool resume() noexcept { return switch_events(PERF_EVENT_IOC_ENABLE); }
-  bool pause() noexcept {
-    const bool done = switch_events(PERF_EVENT_IOC_DISABLE);
+  /// In a forked child, begins anew.
+  bool resume() noexcept {
+    if (begun_in_ != getpid() && !begin(interval_ns_)) return false;
     note_modules();
-    return done;
+    return switch_events(PERF_EVENT_IOC_ENABLE);
   }
+  bool pause() noexcept { return switch_events(PERF_EVENT_IOC_DISABLE); }
 
+  /// Notes a region, and writes its samples: the program may end without a word.
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     const locked hold{guard_};
+    drain();
     file_.region(name, begin_ns, end_ns);
   }
 
   /// Writes what there is. After it nothing is sampled any more.
   void finish() noexcept {
     const locked hold{guard_};
-    if (events_ == 0 || forked_) return;
+    if (events_ == 0) return;
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();
@@ -2067,35 +2162,67 @@ class sampler {
   static constexpr std::size_t most_events = 1024;
   static constexpr std::size_t ring_pages = 32;
 
-  sampler() noexcept = default;
+  explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
   bool switch_events(unsigned long request) noexcept {
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], request, 0);
     return true;
   }
 
+  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
+  /// starts may.
   int open_own_events() noexcept {
-    const perf_event_attr attr = attribute();
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    sched_getaffinity(0, sizeof(allowed), &allowed);
+    const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
-    for (int cpu = 0; cpu < CPU_SETSIZE && events_ < most_events; ++cpu) {
-      if (!CPU_ISSET(cpu, &allowed)) continue;
-      const int fd = open_event(attr, 0, cpu);
-      error = fd < 0 ? -fd : add(fd);
-      if (error != 0 && events_ == 0) return error;
+    for (int cpu = 0; cpu < processors && rings_ < most_events; ++cpu) {
+      error = open_with_ring(attribute(), 0, cpu);
+      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
+      if (rings_ == 0) return error;
+      note_unsampled(error);
     }
-    return events_ > 0 ? 0 : error;
+    return rings_ > 0 ? 0 : error;
   }
 
+  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
   void open_other_threads() noexcept {
+    std::size_t threads = 0;
+    for_each_other_thread([&](pid_t) { ++threads; });
+    rlimit descriptors{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    const bool few =
+        (threads + 1) * rings_ <= most_events && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
+    for_each_other_thread([&](pid_t tid) {
+      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
+    });
+  }
+
+  int open_into_rings(pid_t tid) noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      const int fd = open_event(attribute(), tid, cpus_[i]);
+      if (fd < 0) return -fd;
+      ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds_[i]);
+      fds_[events_++] = fd;
+    }
+    return 0;
+  }
+
+  int open_alone(pid_t tid) noexcept {
+    if (events_ == most_events) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;
+    return open_with_ring(attr, tid, -1);
+  }
+
+  void note_unsampled(int error) noexcept {
+    ++unsampled_;
+    unsampled_error_ = error;
+  }
+
+  template <class Each>
+  static void for_each_other_thread(Each&& each) noexcept {
     for_each_thread([&](pid_t tid) {
-      if (tid == gettid() || events_ == most_events || is_own_thread(tid)) return;
-      const int fd = open_event(attr, tid, -1);
-      if (fd >= 0) add(fd);
+      if (tid != gettid() && !is_own_thread(tid)) each(tid);
     });
   }
 
@@ -2106,7 +2233,7 @@ class sampler {
     });
   }
 
-  /// By its name: "lotus-…".
+  /// By its name.
   static bool is_own_thread(pid_t tid) noexcept {
     char path[64];
     char name[32] = {};
@@ -2115,7 +2242,8 @@ class sampler {
     if (fd < 0) return false;
     const ssize_t got = read(fd, name, sizeof(name) - 1);
     close(fd);
-    return got > 0 && std::strncmp(name, "lotus-", 6) == 0;
+    return got > 0 &&
+           (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
   }
 
   template <class Each>
@@ -2135,13 +2263,16 @@ class sampler {
     return attr;
   }
 
-  int add(int fd) noexcept {
+  /// Events with a ring of their own come first. Returns 0 or errno.
+  int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
+    const int fd = open_event(attr, tid, cpu);
+    if (fd < 0) return -fd;
     const int error = ring_[rings_].map(fd, ring_pages);
     if (error != 0) {
       close(fd);
       return error;
     }
-    ++rings_;
+    cpus_[rings_++] = cpu;
     fds_[events_++] = fd;
     return 0;
   }
@@ -2155,10 +2286,11 @@ class sampler {
     }
   }
 
-  /// Notes what is mapped, if objects were loaded or unloaded since the last time.
+  /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
+  /// while samples are taken, the kernel notes.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
-    dl_iterate_phdr(
+    iterate_objects(
         [](dl_phdr_info* info, std::size_t, void* result) {
           *static_cast<std::uint64_t*>(result) = info->dlpi_adds + info->dlpi_subs;
           return 1;
@@ -2191,17 +2323,18 @@ class sampler {
       std::size_t count = 0;
       {
         const locked hold{guard_};
-        for (; count < events_; ++count) {
+        for (; count < rings_; ++count) {
           waits[count] = {gone_[count] ? -1 : fds_[count], POLLIN, 0};
         }
       }
       if (count == 0) return;
-      const int ready = poll(waits, static_cast<nfds_t>(count), 500);
+      poll(waits, static_cast<nfds_t>(count), some_gone_ ? 20 : 500);
       const locked hold{guard_};
-      if (ready > 0) drain();
-      // poll() returns at once for the event of a thread that is gone.
+      drain();
+      // poll() returns at once for the event of a thread that is gone; its ring may be that of
+      // others too.
       for (std::size_t i = 0; i < count; ++i) {
-        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) gone_[i] = true;
+        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
       }
     }
   }
@@ -2211,21 +2344,24 @@ class sampler {
   static void after_fork_in_child() noexcept {
     sampler& s = instance();
     for (std::size_t i = 0; i < s.events_; ++i) close(s.fds_[i]);
+    close(s.wake_);
     s.file_.forget();
-    s.forked_ = true;
-    s.events_ = s.rings_ = 0;
-    new (&s.guard_) mutex;
+    new (&s) sampler{s.interval_ns_};
   }
 
-  std::uint64_t interval_ns_ = 0;
+  std::uint64_t interval_ns_;
+  pid_t begun_in_ = 0;
   int wake_ = -1;
   pid_t drain_tid_ = 0;
-  bool forked_ = false;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most_events] = {};
-  bool gone_[most_events] = {};  ///< for the drain thread only
+  int fds_[most_events] = {};    ///< of events
+  int cpus_[most_events] = {};   ///< of rings
+  bool gone_[most_events] = {};  ///< of rings; this and the next for the drain thread only
+  bool some_gone_ = false;
   perf_ring ring_[most_events];
+  std::size_t unsampled_ = 0;
+  int unsampled_error_ = 0;
   std::uint64_t module_changes_ = 0;
 
   mutex guard_;  ///< of rings and file
@@ -2735,57 +2871,58 @@ inline const collector_backend* chosen_collector() noexcept {
 class collector_state {
  public:
   collector_state() noexcept : backend_{chosen_collector()} {
-    if (backend_ != nullptr && !backend_->begin()) backend_ = nullptr;
+    if (exists() && !backend_.load()->begin()) backend_ = nullptr;
   }
   virtual ~collector_state() = default;
 
-  bool exists() const noexcept { return backend_ != nullptr; }
+  /// False also when it was detached, or does not answer any more.
+  bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
   /// Collects from the first to the last of nested calls. False where nothing collects.
   virtual bool resume() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr) return false;
-    if (depth_++ == 0) check(backend_->resume());
-    return backend_ != nullptr;
+    const collector_backend* backend = backend_;
+    if (backend == nullptr) return false;
+    if (depth_++ == 0) check(backend->resume());
+    return exists();
   }
 
   virtual void pause() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr || depth_ == 0) return;
-    if (--depth_ == 0) check(backend_->pause());
+    const collector_backend* backend = backend_;
+    if (backend == nullptr || depth_ == 0) return;
+    if (--depth_ == 0) check(backend->pause());
   }
 
   virtual void detach() noexcept {
     const locked hold{guard()};
-    if (backend_ == nullptr) return;
-    backend_->detach();
-    backend_ = nullptr;
+    if (const collector_backend* backend = backend_.exchange(nullptr)) backend->detach();
   }
 
   virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     const locked hold{guard()};
-    if (backend_ != nullptr && backend_->region != nullptr) {
-      backend_->region(name, begin_ns, end_ns);
-    }
+    const collector_backend* backend = backend_;
+    if (backend != nullptr && backend->region != nullptr) backend->region(name, begin_ns, end_ns);
   }
 
   virtual bool acknowledges() const noexcept {
-    return backend_ == nullptr || backend_->acknowledges;
+    const collector_backend* backend = backend_;
+    return backend == nullptr || backend->acknowledges;
   }
   /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
   virtual bool counts_instructions() const noexcept {
-    return backend_ != nullptr && backend_ == callgrind_backend();
+    return exists() && backend_ == callgrind_backend();
   }
   virtual std::uint64_t interval_ns() const noexcept {
-    return backend_ == nullptr ? 0 : backend_->interval_ns();
+    const collector_backend* backend = backend_;
+    return backend == nullptr ? 0 : backend->interval_ns();
   }
 
  private:
   void check(bool answered) noexcept {
     if (answered) return;
     collector_say("the %s collector does not answer; the program goes on without it",
-                  backend_->name);
-    backend_ = nullptr;
+                  backend_.exchange(nullptr)->name);
   }
 
   /// In a forked child the lock may be one that a thread of its parent holds.
@@ -2797,12 +2934,12 @@ class collector_state {
 
   std::atomic<pid_t> process_{getpid()};
   mutex guard_;
-  const collector_backend* backend_;
+  std::atomic<const collector_backend*> backend_;
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-2-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char collector_page_name[] = "lotus-collector-3-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// As find_or_make_hub(): all shared objects of the process find the one collector.
@@ -2831,7 +2968,7 @@ LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 /// The collector of the process, made if there is none yet; null where nothing collects.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   std::atomic<collector_state*>* page = nullptr;
-  dl_iterate_phdr(find_or_make_collector_page, static_cast<void*>(&page));
+  iterate_objects(find_or_make_collector_page, static_cast<void*>(&page));
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
   if (state == nullptr) {
     auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
@@ -3168,12 +3305,17 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
   __asm__ volatile("" : : : "memory");
 }
 
-inline unsigned map_setting(const char* variable, unsigned otherwise) noexcept {
+/// A whole number from the environment; where it is none, or below `least`, that is said.
+inline unsigned map_setting(const char* variable, unsigned least, unsigned otherwise) noexcept {
   const char* text = secure_getenv(variable);
   if (text == nullptr || *text == '\0') return otherwise;
   char* end = nullptr;
   const unsigned long value = strtoul(text, &end, 10);
-  return *end == '\0' && value <= 1'000'000'000 ? static_cast<unsigned>(value) : otherwise;
+  if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
+    return static_cast<unsigned>(value);
+  }
+  collector_say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
+  return otherwise;
 }
 
 /// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
@@ -3193,16 +3335,20 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks a nanosecond, measured for a millisecond at the first call.
+/// Hardware ticks a nanosecond, measured for a millisecond at the first call. Not a static that is
+/// made once: a child that is forked meanwhile would wait for that for ever.
 inline double ticks_per_ns() noexcept {
-  static const double per_ns = [] {
-    const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
-    const std::uint64_t start = hardware_ticks();
-    std::int64_t now_ns = start_ns;
-    while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
-    return static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
-  }();
-  return per_ns;
+  static std::atomic<double> known{0};
+  const double before = known.load(std::memory_order_relaxed);
+  if (before > 0) return before;
+  const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+  const std::uint64_t start = hardware_ticks();
+  std::int64_t now_ns = start_ns;
+  while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
+  const double measured =
+      static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
+  known.store(measured, std::memory_order_relaxed);
+  return measured;
 }
 
 }  // namespace detail
@@ -3220,16 +3366,25 @@ class map_region {
     // The session's own thread first, so that it does not count as started by the program.
     static_cast<void>(detail::is_recording());
     collector_ = detail::find_collector();
+    if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
     if (collector_ == nullptr) return;
-    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 4);
-    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1);
+    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 0, 4);
+    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1, 1);
     counts_instructions_ = collector_->counts_instructions();
     interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
                                                  detail::ticks_per_ns());
   }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  ~map_region() { end_pass(); }
+  ~map_region() {
+    end_pass();
+    if (pass_ > 0 && pass_ <= warm_up_) {
+      detail::collector_say(
+          "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
+          "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
+          name_);
+    }
+  }
 
   /// Ends a pass and begins the next; false when there is none.
   __attribute__((noinline)) bool next() noexcept {
@@ -3244,8 +3399,11 @@ class map_region {
     // Interned and joined now: not within the region.
     tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
     collecting_ = true;
+    outer_ = innermost();
+    innermost() = this;
     if (collector_ != nullptr) {
-      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 1000));
+      if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
+      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 0, 1000));
       if (!counts_instructions_) collector_->resume();
       detail::lotus_map_wait(interval_ticks_);
     }
@@ -3272,6 +3430,23 @@ class map_region {
                          static_cast<std::uint64_t>(end_ns));
     }
     if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+    innermost() = outer_;
+    if (counts_instructions_ && outer_ != nullptr) {
+      detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
+    }
+  }
+
+  /// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
+  /// of one within it are not.
+  void dump_part() noexcept {
+    detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
+    collector_->region(name_, 0, 0);
+  }
+
+  /// The region of this thread that collects, the inner of nested ones.
+  static map_region*& innermost() noexcept {
+    static thread_local map_region* region = nullptr;
+    return region;
   }
 
   std::int64_t ns_since(std::uint64_t ticks) const noexcept {
@@ -3309,6 +3484,7 @@ class map_region {
   unsigned pass_ = 0;
   bool collecting_ = false;
   bool counts_instructions_ = false;
+  map_region* outer_ = nullptr;
   std::uint64_t interval_ticks_ = 0;
   detail::record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
@@ -5516,7 +5692,9 @@ inline const services session::table_ = {
 inline const services* session::make() noexcept {
   // Memory of its own, never freed: scopes may end after every static object is gone.
   instance_ = new (map_memory(sizeof(session))) session;
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  this_module_at_forks.before = before_fork;
+  this_module_at_forks.after_in_parent = after_fork_in_parent;
+  this_module_at_forks.after_in_child = after_fork_in_child;
   return &table_;
 }
 

@@ -79,17 +79,17 @@ class perf_control {
   }
 
  private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE.
+  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
+  /// that is given as a descriptor is opened anew for that.
   static int open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
-    if (text.empty() || text.size() >= sizeof(path)) {
+    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
+                                     static_cast<int>(text.size()), text.data());
+    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
       errno = EINVAL;
       return -1;
     }
-    std::memcpy(path, text.data(), text.size());
-    path[text.size()] = '\0';
-    return fifo ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-                : fcntl(static_cast<int>(std::strtol(path, nullptr, 10)), F_DUPFD_CLOEXEC, 3);
+    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   }
 
   int control_ = -1;

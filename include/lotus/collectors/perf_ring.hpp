@@ -19,7 +19,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code.
+/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
+/// what code they map meanwhile, and what they start.
 /// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
 /// stands for the same time everywhere.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
@@ -32,6 +33,9 @@ inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   a.sample_id_all = 1;
   a.disabled = 1;
   a.inherit = 1;
+  a.mmap = 1;
+  a.mmap2 = 1;
+  a.task = 1;
   a.exclude_kernel = 1;
   a.exclude_hv = 1;
   a.use_clockid = 1;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,7 @@
 #include "lotus/collectors/perf_ring.hpp"
 #include "lotus/collectors/sample_file.hpp"
 #include "lotus/config.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/lock.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -43,9 +45,9 @@ inline void say_sampling_forbidden(int error) noexcept {
 
 /// Samples the threads of this process. One per process, never destroyed.
 ///
-/// The thread that begins has an event for each processor it may use, inherited by every thread and
-/// process it starts later; threads that ran before have one each. Events keep their phase while
-/// they are off, so no two regions are sampled alike.
+/// Every thread has an event for each processor, which the threads and processes it starts later
+/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
+/// so no two regions are sampled alike.
 class sampler {
  public:
   static sampler& instance() noexcept {
@@ -56,6 +58,7 @@ class sampler {
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
   bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
+    begun_in_ = getpid();
     wake_ = eventfd(0, EFD_CLOEXEC);
     pthread_t thread{};
     // Made before the events, so that it is not sampled.
@@ -68,28 +71,39 @@ class sampler {
       return false;
     }
     open_other_threads();
-    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    if (unsampled_ > 0) {
+      collector_say("%zu threads or processors cannot be sampled: %s", unsampled_,
+                    unsampled_error_ == EMFILE ? "too few descriptors; raise ulimit -n"
+                    : unsampled_error_ == EPERM
+                        ? "too little locked memory; raise kernel.perf_event_mlock_kb"
+                        : std::strerror(unsampled_error_));
+    }
+    static const int handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    static_cast<void>(handled);
     const std::uint64_t some = 1;
     // Should that fail, the rings are drained at the end only.
     return write(wake_, &some, sizeof(some)) != 0;
   }
 
-  bool resume() noexcept { return switch_events(PERF_EVENT_IOC_ENABLE); }
-  bool pause() noexcept {
-    const bool done = switch_events(PERF_EVENT_IOC_DISABLE);
+  /// In a forked child, begins anew.
+  bool resume() noexcept {
+    if (begun_in_ != getpid() && !begin(interval_ns_)) return false;
     note_modules();
-    return done;
+    return switch_events(PERF_EVENT_IOC_ENABLE);
   }
+  bool pause() noexcept { return switch_events(PERF_EVENT_IOC_DISABLE); }
 
+  /// Notes a region, and writes its samples: the program may end without a word.
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     const locked hold{guard_};
+    drain();
     file_.region(name, begin_ns, end_ns);
   }
 
   /// Writes what there is. After it nothing is sampled any more.
   void finish() noexcept {
     const locked hold{guard_};
-    if (events_ == 0 || forked_) return;
+    if (events_ == 0) return;
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();
@@ -106,35 +120,67 @@ class sampler {
   static constexpr std::size_t most_events = 1024;
   static constexpr std::size_t ring_pages = 32;
 
-  sampler() noexcept = default;
+  explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
   bool switch_events(unsigned long request) noexcept {
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], request, 0);
     return true;
   }
 
+  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
+  /// starts may.
   int open_own_events() noexcept {
-    const perf_event_attr attr = attribute();
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    sched_getaffinity(0, sizeof(allowed), &allowed);
+    const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
-    for (int cpu = 0; cpu < CPU_SETSIZE && events_ < most_events; ++cpu) {
-      if (!CPU_ISSET(cpu, &allowed)) continue;
-      const int fd = open_event(attr, 0, cpu);
-      error = fd < 0 ? -fd : add(fd);
-      if (error != 0 && events_ == 0) return error;
+    for (int cpu = 0; cpu < processors && rings_ < most_events; ++cpu) {
+      error = open_with_ring(attribute(), 0, cpu);
+      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
+      if (rings_ == 0) return error;
+      note_unsampled(error);
     }
-    return events_ > 0 ? 0 : error;
+    return rings_ > 0 ? 0 : error;
   }
 
+  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
   void open_other_threads() noexcept {
+    std::size_t threads = 0;
+    for_each_other_thread([&](pid_t) { ++threads; });
+    rlimit descriptors{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    const bool few =
+        (threads + 1) * rings_ <= most_events && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
+    for_each_other_thread([&](pid_t tid) {
+      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
+    });
+  }
+
+  int open_into_rings(pid_t tid) noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      const int fd = open_event(attribute(), tid, cpus_[i]);
+      if (fd < 0) return -fd;
+      ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds_[i]);
+      fds_[events_++] = fd;
+    }
+    return 0;
+  }
+
+  int open_alone(pid_t tid) noexcept {
+    if (events_ == most_events) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;
+    return open_with_ring(attr, tid, -1);
+  }
+
+  void note_unsampled(int error) noexcept {
+    ++unsampled_;
+    unsampled_error_ = error;
+  }
+
+  template <class Each>
+  static void for_each_other_thread(Each&& each) noexcept {
     for_each_thread([&](pid_t tid) {
-      if (tid == gettid() || events_ == most_events || is_own_thread(tid)) return;
-      const int fd = open_event(attr, tid, -1);
-      if (fd >= 0) add(fd);
+      if (tid != gettid() && !is_own_thread(tid)) each(tid);
     });
   }
 
@@ -145,7 +191,7 @@ class sampler {
     });
   }
 
-  /// By its name: "lotus-…".
+  /// By its name.
   static bool is_own_thread(pid_t tid) noexcept {
     char path[64];
     char name[32] = {};
@@ -154,7 +200,8 @@ class sampler {
     if (fd < 0) return false;
     const ssize_t got = read(fd, name, sizeof(name) - 1);
     close(fd);
-    return got > 0 && std::strncmp(name, "lotus-", 6) == 0;
+    return got > 0 &&
+           (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
   }
 
   template <class Each>
@@ -174,13 +221,16 @@ class sampler {
     return attr;
   }
 
-  int add(int fd) noexcept {
+  /// Events with a ring of their own come first. Returns 0 or errno.
+  int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
+    const int fd = open_event(attr, tid, cpu);
+    if (fd < 0) return -fd;
     const int error = ring_[rings_].map(fd, ring_pages);
     if (error != 0) {
       close(fd);
       return error;
     }
-    ++rings_;
+    cpus_[rings_++] = cpu;
     fds_[events_++] = fd;
     return 0;
   }
@@ -194,10 +244,11 @@ class sampler {
     }
   }
 
-  /// Notes what is mapped, if objects were loaded or unloaded since the last time.
+  /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
+  /// while samples are taken, the kernel notes.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
-    dl_iterate_phdr(
+    iterate_objects(
         [](dl_phdr_info* info, std::size_t, void* result) {
           *static_cast<std::uint64_t*>(result) = info->dlpi_adds + info->dlpi_subs;
           return 1;
@@ -230,17 +281,18 @@ class sampler {
       std::size_t count = 0;
       {
         const locked hold{guard_};
-        for (; count < events_; ++count) {
+        for (; count < rings_; ++count) {
           waits[count] = {gone_[count] ? -1 : fds_[count], POLLIN, 0};
         }
       }
       if (count == 0) return;
-      const int ready = poll(waits, static_cast<nfds_t>(count), 500);
+      poll(waits, static_cast<nfds_t>(count), some_gone_ ? 20 : 500);
       const locked hold{guard_};
-      if (ready > 0) drain();
-      // poll() returns at once for the event of a thread that is gone.
+      drain();
+      // poll() returns at once for the event of a thread that is gone; its ring may be that of
+      // others too.
       for (std::size_t i = 0; i < count; ++i) {
-        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) gone_[i] = true;
+        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
       }
     }
   }
@@ -250,21 +302,24 @@ class sampler {
   static void after_fork_in_child() noexcept {
     sampler& s = instance();
     for (std::size_t i = 0; i < s.events_; ++i) close(s.fds_[i]);
+    close(s.wake_);
     s.file_.forget();
-    s.forked_ = true;
-    s.events_ = s.rings_ = 0;
-    new (&s.guard_) mutex;
+    new (&s) sampler{s.interval_ns_};
   }
 
-  std::uint64_t interval_ns_ = 0;
+  std::uint64_t interval_ns_;
+  pid_t begun_in_ = 0;
   int wake_ = -1;
   pid_t drain_tid_ = 0;
-  bool forked_ = false;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most_events] = {};
-  bool gone_[most_events] = {};  ///< for the drain thread only
+  int fds_[most_events] = {};    ///< of events
+  int cpus_[most_events] = {};   ///< of rings
+  bool gone_[most_events] = {};  ///< of rings; this and the next for the drain thread only
+  bool some_gone_ = false;
   perf_ring ring_[most_events];
+  std::size_t unsampled_ = 0;
+  int unsampled_error_ = 0;
   std::uint64_t module_changes_ = 0;
 
   mutex guard_;  ///< of rings and file

@@ -1,5 +1,8 @@
 #include "map/sample_reports.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,17 +14,18 @@
 namespace lotus::tool {
 namespace {
 
-/// The region that a sample belongs to: one of its own thread rather than of another. The number
-/// of regions when there is none.
-std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions) {
-  std::size_t found = regions.size();
-  for (std::size_t i = 0; i < regions.size(); ++i) {
+/// The region that a sample belongs to, the inner of nested ones. A thread with regions of its own
+/// works, warm-up included, for those; any other for whoever collects. The number of regions when
+/// there is none.
+std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions,
+                      const std::set<std::uint32_t>& threads_with_regions) {
+  const bool has_own = threads_with_regions.count(s.tid) != 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {  // inner ones end, and so stand, first
     const sampled_region& r = regions[i];
-    if (s.time_ns < r.begin_ns || s.time_ns > r.end_ns) continue;
-    if (s.tid == r.tid) return i;
-    found = i;
+    if (has_own && s.tid != r.tid) continue;
+    if (s.time_ns >= r.begin_ns && s.time_ns <= r.end_ns) return i;
   }
-  return found;
+  return regions.size();
 }
 
 }  // namespace
@@ -30,8 +34,10 @@ reports_by_op read_sample_reports(const std::string& path, diagnostics& said) {
   const samples_file file = read_samples(path, said);
   symbol_source symbols(said);
   std::vector<function_report> reports(file.regions.size());
+  std::set<std::uint32_t> threads_with_regions;
+  for (const sampled_region& r : file.regions) threads_with_regions.insert(r.tid);
   for (const sample& s : file.samples) {
-    const std::size_t region = region_of(s, file.regions);
+    const std::size_t region = region_of(s, file.regions, threads_with_regions);
     if (region == file.regions.size()) continue;
     const code_place place = place_of(s, file, symbols);
     reports[region].add(place.function, place.module, 1);

@@ -154,12 +154,18 @@ void module_map::forked(std::uint32_t parent, std::uint32_t child) {
 const module_map::mapped* module_map::find(const sample& s) const {
   const auto maps = by_pid_.find(s.pid);
   if (maps == by_pid_.end()) return nullptr;
-  const mapped* best = nullptr;
+  // The last one that was there by then, else the first that came.
+  const mapped* before = nullptr;
+  const mapped* after = nullptr;
   for (const mapped& m : maps->second) {
     if (s.address < m.begin || s.address >= m.end) continue;
-    if (best == nullptr || m.time_ns <= s.time_ns) best = &m;
+    if (m.time_ns <= s.time_ns) {
+      if (before == nullptr || m.time_ns >= before->time_ns) before = &m;
+    } else if (after == nullptr || m.time_ns < after->time_ns) {
+      after = &m;
+    }
   }
-  return best;
+  return before != nullptr ? before : after;
 }
 
 std::int64_t samples_file::to_epoch_ns(std::uint64_t monotonic_ns) const {

@@ -1,0 +1,99 @@
+// What the dynamic loader is asked, and how a fork is kept away from that.
+#ifndef LOTUS_LOADER_HPP
+#define LOTUS_LOADER_HPP
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "lotus/config.hpp"
+#include "lotus/lock.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What must not be underway on any thread while one forks, as the child would find it so for ever.
+/// One for each shared object; trivially destructible.
+struct at_forks {
+  mutex loader;  ///< held from before a fork until after it
+
+  /// Called with `loader` held; may be null. Set, together, under it.
+  void (*before)() noexcept = nullptr;
+  void (*after_in_parent)() noexcept = nullptr;
+  void (*after_in_child)() noexcept = nullptr;
+
+  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
+  std::atomic<pid_t> forking{0};      ///< the thread that holds `loader` for a fork
+  unsigned times_registered = 0;      ///< as seen by the fork that is underway
+
+  static constexpr pid_t registered = -1;
+};
+LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
+
+LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (forks.forking.load(std::memory_order_relaxed) == gettid()) {
+    ++forks.times_registered;
+    return;
+  }
+  forks.loader.lock();
+  forks.forking.store(gettid(), std::memory_order_relaxed);
+  forks.times_registered = 1;
+  if (forks.before != nullptr) forks.before();
+}
+
+LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (--forks.times_registered > 0) return;
+  if (whole != nullptr) whole();
+  forks.forking.store(0, std::memory_order_relaxed);
+  forks.loader.unlock();
+}
+
+/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
+/// it does it anew: then they may be there twice.
+LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
+  at_forks& forks = this_module_at_forks;
+  const pid_t process = getpid();
+  for (pid_t seen = 0; seen != at_forks::registered;) {
+    seen = forks.registering.load(std::memory_order_acquire);
+    if (seen == process) sched_yield();
+    if (seen == process || seen == at_forks::registered) continue;
+    if (!forks.registering.compare_exchange_strong(seen, process)) continue;
+    pthread_atfork(
+        prepare_fork, [] { resume_after_fork(this_module_at_forks.after_in_parent); },
+        [] { resume_after_fork(this_module_at_forks.after_in_child); });
+    forks.registering.store(at_forks::registered, std::memory_order_release);
+  }
+}
+
+/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
+/// chance in a child. `each` runs under that lock, which all objects of the process share.
+LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
+                                                    void* result) noexcept {
+  const signals_blocked quiet;
+  register_at_forks();
+  const locked hold{this_module_at_forks.loader};
+  dl_iterate_phdr(each, result);
+}
+
+/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
+/// handlers and other objects go on calling it.
+inline void pin_module_of(const void* code) noexcept {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
+  const char* path = static_cast<const link_map*>(extra)->l_name;
+  if (path == nullptr || *path == '\0') return;  // the program itself
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOADER_HPP
