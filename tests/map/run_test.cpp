@@ -171,6 +171,23 @@ TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
   CHECK(p.functions("Beta") == names{"hot_Beta|probe"});
 }
 
+TEST_CASE("the logs of the user's own run are left alone") {
+  const place p;
+  const temp_dir own;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const environment added{{"LOTUS_LOG_FILE", own.path() + "/lotustrace_log"},
+                          {"PATH", path},
+                          {"STAND_IN_LIBRARY", LOTUS_STAND_IN_ITT},
+                          {"LOTUS_MAP_SLEEP_MS", "1"}};
+  REQUIRE(p.run({"--collector", "vtune", "--runs", "1"}, added).status == 0);
+  CHECK(own.names().empty());
+#ifndef LOTUS_TEST_UNDER_SANITIZER
+  if (!installed("valgrind")) return;
+  REQUIRE(p.run({"--collector", "callgrind"}, added).status == 0);
+  CHECK(own.names().empty());
+#endif
+}
+
 TEST_CASE("what cannot be run is said in one line") {
   const place p;
   const result missing = run(

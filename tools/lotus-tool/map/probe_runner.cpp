@@ -37,6 +37,15 @@ constexpr std::array<collector_kind, 5> kinds{{
     {"uprof", "AMDuProfCLI", 1000, true},
 }};
 
+constexpr const char* log_variable = "LOTUS_LOG_FILE";
+/// Set to nothing rather than left alone: ours may name the logs of the user's own run.
+constexpr const char* no_log = "";
+
+/// For probes that change their directory.
+std::string absolute(const std::string& path) {
+  return fs::absolute(path).string();
+}
+
 /// A folder for the FIFOs of perf's control channel, gone with its contents at the end. In the
 /// place for temporary files, as perf's --control takes no comma in a path.
 class control_fifos {
@@ -92,12 +101,13 @@ const collector_kind& find_collector_kind(const std::string& name) {
   return *at;
 }
 
-command probe_runner::probe_command(const probe_launch& launch, const char* collector) {
+command probe_runner::probe_command(const probe_launch& launch, const char* collector,
+                                    bool logged) {
   command what;
   what.arguments = launch.program;
   what.output = launch.folder + "/.output.txt";
   what.environment = {{"LOTUS_COLLECTOR", collector},
-                      {"LOTUS_LOG_FILE", launch.folder + "/lotustrace_log"},
+                      {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
                       {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
                       {"LOTUS_MAP_OP", launch.op}};
   return what;
@@ -143,9 +153,8 @@ void probe_runner::run_perf(const probe_launch& launch) {
 }
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
-  command what = probe_command(launch, "callgrind");
   // No log: the session's thread would be counted too, and times mean little under valgrind.
-  what.environment.erase(what.environment.begin() + 1);
+  command what = probe_command(launch, "callgrind", false);
   // valgrind takes '%' for a pattern, and "%%" for itself.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
@@ -203,7 +212,8 @@ std::vector<std::string> probe_runner::regions(const std::vector<std::string>& p
   command what;
   what.arguments = program;
   what.output = folder + "/.output.txt";
-  what.environment = {{"LOTUS_COLLECTOR", "none"}, {"LOTUS_MAP_LIST", list}};
+  what.environment = {
+      {"LOTUS_COLLECTOR", "none"}, {log_variable, no_log}, {"LOTUS_MAP_LIST", absolute(list)}};
   execute(what, program[0]);
   std::vector<std::string> names;
   if (std::ifstream in(list); in) {

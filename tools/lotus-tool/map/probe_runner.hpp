@@ -50,7 +50,8 @@ class probe_runner {
   void run_callgrind(const probe_launch& launch);
   void run_vtune(const probe_launch& launch);
   void run_uprof(const probe_launch& launch);
-  static command probe_command(const probe_launch& launch, const char* collector);
+  static command probe_command(const probe_launch& launch, const char* collector,
+                               bool logged = true);
   void execute(const command& what, const std::string& who);
   void tell_messages(const std::string& output);
 
