@@ -9,6 +9,7 @@
 //   lotus_map_probe handler MS     scopes, and scopes of a signal handler, for so long
 //   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
 //   lotus_map_probe sleep          until it is ended
+//   lotus_map_probe by_hand        resumes and pauses without a region
 //   lotus_map_probe exit STATUS    prints, and ends with this status
 //   lotus_map_probe seccomp MODE   as MODE, perf_event_open forbidden as containers do
 #include <errno.h>
@@ -140,6 +141,12 @@ __attribute__((noinline, const)) int pure_function(int x) {
   return x * 3 + 1;
 }
 
+void run_by_hand() {
+  LOTUS_RESUME();
+  sink = hot_beta();
+  LOTUS_PAUSE();
+}
+
 void run_fence(int x) {
   int out = 0;
   LOTUS_MAP_REGION("Pure", x, out) {
@@ -238,6 +245,7 @@ int main(int argc, char** argv) {
   if (mode == "ops") run_ops();
   if (mode == "flow") run_flow(1);
   if (mode == "nested") run_nested();
+  if (mode == "by_hand") run_by_hand();
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
   if (mode == "fork") run_fork(number);

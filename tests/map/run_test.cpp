@@ -171,6 +171,17 @@ TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
   CHECK(p.functions("Beta") == names{"hot_Beta|probe"});
 }
 
+TEST_CASE("samples of a probe that records nothing are kept with the reports") {
+  if (!sampling_allowed()) return;
+  const place p;
+  const temp_dir current;
+  const std::string run = "cd \"$2\"; exec \"$0\" map run -q --runs 2 -- \"$1\" by_hand";
+  const result r = execute({"sh", "-c", run, LOTUS_TOOL_PROGRAM, LOTUS_MAP_PROBE, current.path()});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "nothing was collected; it must run through a LOTUS_MAP_REGION"));
+  CHECK(current.names() == std::vector<std::string>{"mapping_funcs_reports"});
+}
+
 TEST_CASE("the logs of the user's own run are left alone") {
   const place p;
   const temp_dir own;

@@ -108,6 +108,7 @@ command probe_runner::probe_command(const probe_launch& launch, const char* coll
   what.output = launch.folder + "/.output.txt";
   what.environment = {{"LOTUS_COLLECTOR", collector},
                       {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
+                      {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
                       {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
                       {"LOTUS_MAP_OP", launch.op}};
   return what;
