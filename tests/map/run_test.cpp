@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,15 @@ TEST_CASE("how often a probe must run") {
   CHECK(runs_needed(0.99, 0.3e6, 1e6) == 13);
   CHECK(runs_needed(0.99, 2e6, 1e6) == 1);
   CHECK(runs_needed(0.01, 0.9e6, 1e6) == 1);
+  CHECK(runs_needed(0.75, 0.66e6, 1e6) == 2);  // one gives 66 %
+  for (const double confidence : {0.5, 0.75, 0.9, 0.99, 0.999}) {
+    for (const double span_ns : {0.02e6, 0.1e6, 0.3e6, 0.5e6, 0.66e6, 0.9e6}) {
+      const auto runs = static_cast<double>(runs_needed(confidence, span_ns, 1e6));
+      const double hit = span_ns / 1e6;
+      CHECK(std::pow(1 - hit, runs) <= 1.05 * (1 - confidence));
+      if (runs > 1) CHECK(std::pow(1 - hit, runs - 1) > 1.05 * (1 - confidence));
+    }
+  }
 }
 
 TEST_CASE("the built-in collector finds static functions, and only the region's") {

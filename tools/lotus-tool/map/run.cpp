@@ -183,8 +183,10 @@ void check(const map_run_options& options) {
 
 std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns) {
   if (span_ns >= interval_ns) return 1;
-  const double runs = std::log(1 - confidence) / std::log(1 - span_ns / interval_ns);
-  return static_cast<std::uint64_t>(std::max(1.0, std::round(runs)));
+  constexpr double tolerance = 1.05;
+  const double chance_to_miss = tolerance * (1 - confidence);
+  const double runs = std::log(chance_to_miss) / std::log(1 - span_ns / interval_ns);
+  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(runs)));
 }
 
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err) {
