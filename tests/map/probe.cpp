@@ -6,6 +6,7 @@
 //   lotus_map_probe fence          a pure function must run inside its region
 //   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
 //   lotus_map_probe fork MS        operations in this process and a forked one, for so long
+//   lotus_map_probe fork_in_region a region whose work is shared with a forked process
 //   lotus_map_probe handler MS     scopes, and scopes of a signal handler, for so long
 //   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
 //   lotus_map_probe sleep          until it is ended
@@ -190,6 +191,18 @@ void run_fork(double ms) {
   waitpid(child, nullptr, 0);
 }
 
+void run_fork_in_region() {
+  LOTUS_MAP_REGION("Forks") {
+    const pid_t child = fork();
+    if (child == 0) {
+      sink = hot_beta();
+      _exit(0);
+    }
+    sink = hot_gamma();
+    waitpid(child, nullptr, 0);
+  }
+}
+
 void run_handler(double ms) {
   { LOTUS_SCOPE("First"); }  // a profiler's library is not to be loaded in a handler
   struct sigaction action {};
@@ -249,6 +262,7 @@ int main(int argc, char** argv) {
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
   if (mode == "fork") run_fork(number);
+  if (mode == "fork_in_region") run_fork_in_region();
   if (mode == "handler") run_handler(number);
   if (mode == "fork_meanwhile") run_fork_meanwhile();
   if (mode == "sleep") {

@@ -159,6 +159,20 @@ TEST_CASE("callgrind, for real: counts of the region only, exactly the same each
   CHECK(first > 8e6);
   CHECK(count() == first);
 }
+
+TEST_CASE("callgrind: what names no operation is of none") {
+  if (!installed("valgrind")) return;
+  const place p;
+  const result r = p.run({"--collector", "callgrind"}, {}, "fork_in_region");
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  CHECK(contains(r.err, "left out what names no operation"));
+  CHECK(parse_json(read_file(p.folder + "/m.json"))["op_to_func"].MemberCount() == 1);
+  CHECK(p.functions("Forks").count("hot_gamma()|the probe") == 1);
+  const result by_hand = p.run({"--collector", "callgrind"}, {}, "by_hand");
+  CHECK(by_hand.status == 1);
+  CHECK(contains(by_hand.err, "it must run through a LOTUS_MAP_REGION"));
+}
 #endif
 
 TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {

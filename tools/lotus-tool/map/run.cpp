@@ -197,7 +197,8 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     launches work(options, kind, err);
     work.all();
     mapping_builder builder;
-    if (add_reports(work.folder(), builder, said) == 0) {
+    const folder_names names = kind.one_op_a_launch ? folder_names::operations : folder_names::runs;
+    if (add_reports(work.folder(), names, builder, said) == 0) {
       throw input_error(options.program[0] +
                         ": nothing was collected; it must run through a LOTUS_MAP_REGION");
     }
