@@ -195,6 +195,37 @@ TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
   CHECK(p.functions("Beta") == names{"hot_Beta|probe"});
 }
 
+TEST_CASE("runs are counted for the rate that a collector has") {
+  const place p;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const auto collect = [&](const std::string& collector, const std::string& rate) {
+    const bool vtune = collector == "vtune";
+    const result r =
+        p.run({"--collector", collector, "--op", "Beta", "--rate", rate, "--span", "0.9ms",
+               "--confidence", "0.9", "--reports", p.folder + '/' + collector + rate},
+              {{"PATH", path},
+               {"STAND_IN_LIBRARY", vtune ? LOTUS_STAND_IN_ITT : LOTUS_STAND_IN_UPROF},
+               {"LOTUS_MAP_SLEEP_MS", "1"}});
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    return r.err;
+  };
+  const auto sampling = [&](const std::string& rate) {
+    return read_file(p.folder + "/vtune" + rate + "/Beta/.raw_1/result/sampling");
+  };
+  CHECK(contains(collect("vtune", "1000"), "run 1 of 1\n"));
+  CHECK(sampling("1000") == "every 1 ms, told 1000 Hz\n");
+  const std::string between = collect("vtune", "400");  // 2.5 ms
+  CHECK(contains(between, "warning: --rate 400: vtune takes a sample every 3 ms\n"));
+  CHECK(contains(between, "run 1 of 7\n"));
+  CHECK(contains(sampling("400"), "every 3 ms, told 333.333"));
+  CHECK_FALSE(contains(collect("vtune", "100"), "warning"));
+  CHECK(sampling("100") == "every 10 ms, told 100 Hz\n");
+  const std::string uprof = collect("uprof", "100");
+  CHECK(contains(uprof, "warning: --rate 100: uprof takes a sample every 1 ms\n"));
+  CHECK(contains(uprof, "run 1 of 1\n"));
+}
+
 TEST_CASE("samples of a probe that records nothing are kept with the reports") {
   if (!sampling_allowed()) return;
   const place p;

@@ -30,11 +30,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<collector_kind, 5> kinds{{
-    {"builtin", nullptr, 1000, false},
-    {"perf", "perf", 1000, true},
-    {"callgrind", "valgrind", 0, false},
-    {"vtune", "vtune", 100, true},
-    {"uprof", "AMDuProfCLI", 1000, true},
+    {"builtin", nullptr, 1000, rates::any, false},
+    {"perf", "perf", 1000, rates::any, true},
+    {"callgrind", "valgrind", 0, rates::only_usual, false},
+    // Its user-mode sampling; the driver's may be faster, but is not there for everyone.
+    {"vtune", "vtune", 100, rates::whole_ms, true},
+    {"uprof", "AMDuProfCLI", 1000, rates::only_usual, true},
 }};
 
 constexpr const char* log_variable = "LOTUS_LOG_FILE";
@@ -71,10 +72,6 @@ class control_fifos {
   std::string folder_;
 };
 
-std::string interval_text(double rate_hz) {
-  return std::to_string(static_cast<std::uint64_t>(std::llround(1e9 / rate_hz)));
-}
-
 /// The last line that says something, for an error message.
 std::string last_line(const std::string& text) {
   std::string last;
@@ -99,6 +96,16 @@ const collector_kind& find_collector_kind(const std::string& name) {
                       ": not known; it is one of builtin, perf, callgrind, vtune, uprof");
   }
   return *at;
+}
+
+std::string interval_text(double rate_hz, double unit_hz) {
+  return std::to_string(std::llround(unit_hz / rate_hz));
+}
+
+double rate_used(const collector_kind& kind, double asked_hz) {
+  if (asked_hz <= 0 || kind.possible == rates::only_usual) return kind.usual_rate_hz;
+  if (kind.possible == rates::any) return asked_hz;
+  return 1000 / std::clamp(std::round(1000 / asked_hz), 1.0, 1000.0);
 }
 
 command probe_runner::probe_command(const probe_launch& launch, const char* collector,
@@ -137,7 +144,7 @@ void probe_runner::run_perf(const probe_launch& launch) {
                       "-e",
                       "cpu-clock:u",
                       "-c",
-                      interval_text(launch.rate_hz),
+                      interval_text(launch.rate_hz, 1e9),
                       "-k",
                       "CLOCK_MONOTONIC",
                       "-o",
@@ -173,8 +180,13 @@ void probe_runner::run_callgrind(const probe_launch& launch) {
 void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch, "itt");
-  collect.arguments = {"vtune",       "-collect", "hotspots", "-start-paused",
-                       "-result-dir", result,     "--"};
+  collect.arguments = {"vtune", "-collect", "hotspots"};
+  // Else unsaid: the oldest versions do not know of these two.
+  if (launch.rate_hz != kind_.usual_rate_hz) {
+    append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
+                               "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});
+  }
+  append(collect.arguments, {"-start-paused", "-result-dir", result, "--"});
   append(collect.arguments, launch.program);
   execute(collect, launch.program[0]);
   command report;

@@ -12,13 +12,24 @@
 
 namespace lotus::tool {
 
+/// Which rates a collector can be asked for.
+enum class rates { any, whole_ms, only_usual };
+
 /// What the collectors differ in.
 struct collector_kind {
   const char* name;
   const char* program;   ///< that must be installed; null for none
   double usual_rate_hz;  ///< 0: does not sample
+  rates possible;
   bool one_op_a_launch;  ///< its reports do not tell operations apart
 };
+
+/// The rate that a collector samples at when it is asked for this one, 0 for the usual; 0 where it
+/// does not sample.
+double rate_used(const collector_kind& kind, double asked_hz);
+
+/// The time between two samples in units of which there are so many a second: a whole number.
+std::string interval_text(double rate_hz, double unit_hz);
 
 /// Throws usage_error for a name that is not known.
 const collector_kind& find_collector_kind(const std::string& name);

@@ -18,6 +18,7 @@
 #include "map/mapping.hpp"
 #include "map/probe_runner.hpp"
 #include "names.hpp"
+#include "text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -96,7 +97,8 @@ class launches {
  public:
   launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
       : options_(options), kind_(kind), err_(err), runner_(kind, err) {
-    rate_hz_ = options.rate_hz > 0 ? options.rate_hz : kind.usual_rate_hz;
+    rate_hz_ = rate_used(kind, options.rate_hz);
+    tell_rate();
     runs_ = options.runs;
     if (runs_ == 0) {
       runs_ = rate_hz_ > 0 ? runs_needed(options.confidence, static_cast<double>(options.span_ns),
@@ -127,6 +129,16 @@ class launches {
   const std::string& folder() const noexcept { return folder_; }
 
  private:
+  void tell_rate() const {
+    const double asked_hz = options_.rate_hz;
+    constexpr double same = 1e-9;  // 1000 / 3 is no binary fraction
+    if (asked_hz <= 0 || std::abs(rate_hz_ - asked_hz) <= same * asked_hz) return;
+    diagnostics(err_, options_.quiet)
+        .warning("--rate " + json_number(asked_hz) + ": " + kind_.name +
+                 (rate_hz_ > 0 ? " takes a sample every " + interval_text(rate_hz_, 1e3) + " ms"
+                               : " takes no samples"));
+  }
+
   /// Those to be collected, of those that there are. Without a choice, and where one launch shows
   /// them all, nobody needs to know.
   std::vector<std::string> operations() {
