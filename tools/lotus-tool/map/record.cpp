@@ -46,9 +46,6 @@ void tell_what_next(const map_record_options& options, const sample_recorder& re
 
 int run_map_record(const map_record_options& options, std::ostream& err) {
   if (options.program.empty()) throw usage_error("map record: give the program behind --");
-  if (!(options.rate_hz >= 1 && options.rate_hz <= 100000)) {
-    throw usage_error("--rate must be between 1 and 100000 Hz");
-  }
   diagnostics said(err, options.quiet);
   command what;
   what.arguments = options.program;
