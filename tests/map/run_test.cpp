@@ -268,13 +268,27 @@ TEST_CASE("what cannot be run is said in one line") {
   CHECK(run({"map", "run"}).status == 2);
 }
 
-TEST_CASE("where sampling is forbidden, map run says what to change") {
+TEST_CASE("a rate is between 1 and 100000 Hz") {
+  for (const std::string command : {"run", "record"}) {
+    for (const std::string rate : {"0.5", "nan", "0", "-1", "100001", "1kHz", ""}) {
+      const result r = run({"map", command, "--rate", rate, "--", "/no/such/probe"});
+      INFO(command << ' ' << rate);
+      CHECK(r.status == 2);
+      CHECK(contains(r.err, "'" + rate + "' is no rate between 1 and 100000 Hz"));
+    }
+  }
+}
+
+TEST_CASE("where sampling is forbidden, map run says what to change, after one launch") {
   const place p;
-  std::vector<std::string> all{LOTUS_TOOL_PROGRAM,   "map", "run",   "--runs",  "1",   "-o",
+  std::vector<std::string> all{LOTUS_TOOL_PROGRAM,   "map", "run",   "--runs",  "3",   "-o",
                                p.folder + "/m.json", "--",  p.probe, "seccomp", "flow"};
   const result r = execute(all);
   CHECK(r.status == 1);
   CHECK(contains(r.err, "kernel.perf_event_paranoid"));
+  CHECK(contains(r.err, "nothing was collected, because of what is said above\n"));
+  CHECK_FALSE(contains(r.err, "run 2 of 3"));
+  CHECK_FALSE(std::filesystem::exists(p.folder + "/m_reports"));
 }
 
 TEST_CASE("Ctrl-C leaves nothing running") {

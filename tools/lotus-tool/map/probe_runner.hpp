@@ -51,6 +51,9 @@ class probe_runner {
   /// Runs the probe once under the collector and makes the report. Throws input_error.
   void run(const probe_launch& launch);
 
+  /// Whether the library has said something.
+  bool has_told() const noexcept { return !told_.empty(); }
+
   /// The names of all regions, in order of appearance. Runs the probe once, uncollected.
   /// Throws input_error when there is none.
   std::vector<std::string> regions(const std::vector<std::string>& program,

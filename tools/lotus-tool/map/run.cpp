@@ -15,6 +15,7 @@
 #include "errors.hpp"
 #include "map/build.hpp"
 #include "map/child_process.hpp"
+#include "map/function_report.hpp"
 #include "map/mapping.hpp"
 #include "map/probe_runner.hpp"
 #include "names.hpp"
@@ -86,6 +87,14 @@ std::string folder_name(const std::string& op) {
     }
   }
   return name;
+}
+
+bool holds_report(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (is_report_name(at->path().filename().native())) return true;
+  }
+  return false;
 }
 
 bool wanted(const std::string& op, const std::vector<std::string>& ops) {
@@ -169,6 +178,17 @@ class launches {
     launch.report = place + '/' + number + ".csv";
     make_folder(launch.folder);
     runner_.run(launch);
+    require_reports(launch);
+  }
+
+  /// Where a launch has left no report, no other will.
+  void require_reports(const probe_launch& launch) const {
+    if (kind_.one_op_a_launch || holds_report(launch.folder)) return;
+    std::error_code ignored;
+    fs::remove_all(launch.folder, ignored);
+    throw input_error(launch.program[0] + ": nothing was collected" +
+                      (runner_.has_told() ? ", because of what is said above"
+                                          : "; it must run through a LOTUS_MAP_REGION"));
   }
 
   const map_run_options& options_;
@@ -186,9 +206,6 @@ void check(const map_run_options& options) {
     throw usage_error("--confidence must be between 0 and 1");
   }
   if (options.span_ns <= 0) throw usage_error("--span must be longer than nothing");
-  if (options.rate_hz < 0 || options.rate_hz > 100000) {
-    throw usage_error("--rate must be between 1 and 100000 Hz");
-  }
 }
 
 }  // namespace
