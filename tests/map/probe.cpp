@@ -11,6 +11,7 @@
 //   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
 //   lotus_map_probe sleep          until it is ended
 //   lotus_map_probe by_hand        resumes and pauses without a region
+//   lotus_map_probe region NAME    one region of this name
 //   lotus_map_probe exit STATUS    prints, and ends with this status
 //   lotus_map_probe seccomp MODE   as MODE, perf_event_open forbidden as containers do
 #include <errno.h>
@@ -148,6 +149,12 @@ void run_by_hand() {
   LOTUS_PAUSE();
 }
 
+void run_region(const std::string& name) {
+  LOTUS_MAP_REGION(name) {
+    sink = hot_beta();
+  }
+}
+
 void run_fence(int x) {
   int out = 0;
   LOTUS_MAP_REGION("Pure", x, out) {
@@ -259,6 +266,7 @@ int main(int argc, char** argv) {
   if (mode == "flow") run_flow(1);
   if (mode == "nested") run_nested();
   if (mode == "by_hand") run_by_hand();
+  if (mode == "region") run_region(argc > 2 ? argv[2] : "");
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
   if (mode == "fork") run_fork(number);

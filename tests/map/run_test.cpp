@@ -140,6 +140,36 @@ TEST_CASE("perf, for real") {
   CHECK(p.functions(awkward).count("hot_gamma|the probe") == 1);
 }
 
+TEST_CASE("perf, where the place for temporary files has a comma") {
+  if (!sampling_allowed() || !installed("perf")) return;
+  const place p;
+  const std::string comma = p.folder + "/a,b";
+  std::filesystem::create_directory(comma);
+  const result r =
+      p.run({"--collector", "perf", "--runs", "1", "--op", "Beta"}, {{"TMPDIR", comma}});
+  INFO(r.err);
+  CHECK(r.status == 0);
+  CHECK(std::filesystem::is_empty(comma));
+}
+
+TEST_CASE("a region that cannot be picked by its name is said to need one") {
+  const place p;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const auto collect = [&](const std::string& name) {
+    return execute(
+        {LOTUS_TOOL_PROGRAM, "map", "run", "-q", "--collector", "vtune", "--runs", "1", "-o",
+         p.folder + "/m.json", "--", p.probe, "region", name},
+        {{"PATH", path}, {"STAND_IN_LIBRARY", LOTUS_STAND_IN_ITT}, {"LOTUS_MAP_SLEEP_MS", "1"}});
+  };
+  CHECK(collect(std::string(254, 'n')).status == 0);
+  CHECK(collect("").err == "lotus-tool: " + p.probe +
+                               ": a region without a name cannot be picked; give it a name of 1 to "
+                               "254 bytes, or pick others with --op\n");
+  const result lengthy = collect(std::string(300, 'n'));
+  CHECK(lengthy.status == 1);
+  CHECK(contains(lengthy.err, "n…\" cannot be picked; give it a name of 1 to 254 bytes"));
+}
+
 #ifndef LOTUS_TEST_UNDER_SANITIZER  // valgrind does not run what a sanitizer has instrumented
 TEST_CASE("callgrind, for real: counts of the region only, exactly the same each time") {
   if (!installed("valgrind")) return;

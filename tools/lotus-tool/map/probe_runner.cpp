@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -47,11 +48,17 @@ std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
 
-/// A folder for the FIFOs of perf's control channel, gone with its contents at the end. In the
-/// place for temporary files, as perf's --control takes no comma in a path.
+/// The place for temporary files, or the usual one if that has a comma in its path: perf's
+/// --control takes none.
+fs::path comma_free_place() {
+  const fs::path place = fs::temp_directory_path();
+  return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
+}
+
+/// A folder for the FIFOs of perf's control channel, gone with its contents at the end.
 class control_fifos {
  public:
-  control_fifos() : folder_((fs::temp_directory_path() / "lotus-map-XXXXXX").string()) {
+  control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
     if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
         ::mkfifo(path("ack").c_str(), 0600) != 0) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe)

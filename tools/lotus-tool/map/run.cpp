@@ -160,7 +160,20 @@ class launches {
         throw input_error(options_.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
       }
     }
-    return options_.ops.empty() ? there : options_.ops;
+    const std::vector<std::string>& chosen = options_.ops.empty() ? there : options_.ops;
+    for (const std::string& op : chosen) require_name(op);
+    return chosen;
+  }
+
+  /// A launch of one operation picks it by its name.
+  void require_name(const std::string& op) const {
+    constexpr std::size_t most_bytes = 254;  // the library tells 255 of them, of a longer name too
+    if (!op.empty() && op.size() <= most_bytes) return;
+    const std::string region =
+        op.empty() ? "a region without a name" : "the region \"" + printable_line(op) + "…\"";
+    throw input_error(options_.program[0] + ": " + region +
+                      " cannot be picked; give it a name of 1 to " + std::to_string(most_bytes) +
+                      " bytes, or pick others with --op");
   }
 
   /// Raw data of a launch that makes a report of its own lie in a hidden folder beside it.
