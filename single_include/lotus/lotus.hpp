@@ -1931,13 +1931,14 @@ inline std::string_view mapped_path(std::string_view line) noexcept {
 /// said once. Thread safety: none; the sampler locks. Trivially destructible.
 class sample_file {
  public:
-  /// Makes the file in the directory of the session's logs, or in the current one without a
-  /// session. At later calls, nothing.
+  /// Makes the file where lotus-tool asks for it (LOTUS_MAP_FOLDER), else in the directory of the
+  /// session's logs, or in the current one without a session. At later calls, nothing.
   void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
     char path[4096 + 64];
-    const std::size_t length = log_directory(path, 4096);
+    std::size_t length = asked_directory(path, 4096);
+    if (length == 0) length = log_directory(path, 4096);
     std::snprintf(path + length, sizeof(path) - length, "%s%u_%llx", samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
@@ -2043,6 +2044,16 @@ class sample_file {
     std::memcpy(bytes, &r, sizeof(r));
     std::memcpy(bytes + sizeof(r), text.data(), text.size());
     append(bytes, size);
+  }
+
+  /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
+  static std::size_t asked_directory(char* path, std::size_t room) noexcept {
+    const char* folder = secure_getenv("LOTUS_MAP_FOLDER");
+    const std::size_t length = folder == nullptr ? 0 : std::strlen(folder);
+    if (length == 0 || length + 1 >= room) return 0;
+    std::memcpy(path, folder, length);
+    path[length] = '/';
+    return length + 1;
   }
 
   /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a

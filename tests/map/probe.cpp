@@ -6,9 +6,12 @@
 //   lotus_map_probe fence          a pure function must run inside its region
 //   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
 //   lotus_map_probe fork MS        operations in this process and a forked one, for so long
+//   lotus_map_probe fork_in_region a region whose work is shared with a forked process
 //   lotus_map_probe handler MS     scopes, and scopes of a signal handler, for so long
 //   lotus_map_probe fork_meanwhile forks while a thread resumes; prints how the child ended
 //   lotus_map_probe sleep          until it is ended
+//   lotus_map_probe by_hand        resumes and pauses without a region
+//   lotus_map_probe region NAME    one region of this name
 //   lotus_map_probe exit STATUS    prints, and ends with this status
 //   lotus_map_probe seccomp MODE   as MODE, perf_event_open forbidden as containers do
 #include <errno.h>
@@ -140,6 +143,18 @@ __attribute__((noinline, const)) int pure_function(int x) {
   return x * 3 + 1;
 }
 
+void run_by_hand() {
+  LOTUS_RESUME();
+  sink = hot_beta();
+  LOTUS_PAUSE();
+}
+
+void run_region(const std::string& name) {
+  LOTUS_MAP_REGION(name) {
+    sink = hot_beta();
+  }
+}
+
 void run_fence(int x) {
   int out = 0;
   LOTUS_MAP_REGION("Pure", x, out) {
@@ -181,6 +196,18 @@ void run_fork(double ms) {
   work_for(ms);
   if (child == 0) std::exit(0);
   waitpid(child, nullptr, 0);
+}
+
+void run_fork_in_region() {
+  LOTUS_MAP_REGION("Forks") {
+    const pid_t child = fork();
+    if (child == 0) {
+      sink = hot_beta();
+      _exit(0);
+    }
+    sink = hot_gamma();
+    waitpid(child, nullptr, 0);
+  }
 }
 
 void run_handler(double ms) {
@@ -238,9 +265,12 @@ int main(int argc, char** argv) {
   if (mode == "ops") run_ops();
   if (mode == "flow") run_flow(1);
   if (mode == "nested") run_nested();
+  if (mode == "by_hand") run_by_hand();
+  if (mode == "region") run_region(argc > 2 ? argv[2] : "");
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
   if (mode == "fork") run_fork(number);
+  if (mode == "fork_in_region") run_fork_in_region();
   if (mode == "handler") run_handler(number);
   if (mode == "fork_meanwhile") run_fork_meanwhile();
   if (mode == "sleep") {

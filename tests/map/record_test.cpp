@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -127,6 +128,73 @@ TEST_CASE("output and exit status of the program are passed through") {
   const result missing = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--", "/no/such"});
   CHECK(missing.status == 1);
   CHECK(missing.err == "lotus-tool: /no/such: cannot be run: No such file or directory\n");
+}
+
+TEST_CASE("samples that cannot be written are told of before the program is started") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::vector<std::pair<std::string, std::string>> places{
+      {dir.path() + "/none/samples", "No such file or directory"},
+      {dir.path(), "Is a directory"},
+      {"/dev/full", "No space left on device"}};
+  for (const auto& [path, why] : places) {
+    const result r = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--samples", path, "--",
+                              LOTUS_MAP_PROBE, "exit", "42"});
+    CHECK(r.status == 1);
+    CHECK(r.out.empty());
+    CHECK(r.err == "lotus-tool: " + path + ": cannot be written: " + why + "\n");
+  }
+}
+
+TEST_CASE("a program goes on when its samples cannot be written any more") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string samples = dir.path() + "/samples";
+  // What does not fit into a file of so many blocks is as what does not fit onto the disk.
+  const std::string record =
+      "ulimit -f 1; exec \"$0\" map record --samples \"$1\" -- sh -c 'sleep 0.4; echo end; exit 7'";
+  const result r = execute({"sh", "-c", record, LOTUS_TOOL_PROGRAM, samples});
+  CHECK(r.status == 7);
+  CHECK(r.out == "end\n");
+  CHECK(r.err == "warning: " + samples +
+                     ": cannot be written: File too large; the rest of the samples is "
+                     "lost\n");
+}
+
+TEST_CASE("a folder that vanishes costs the samples, not the exit status") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string record =
+      "mkdir here; cd here; exec \"$0\" map record -- sh -c 'rmdir ../here; echo end; exit 7'";
+  const result r = execute({"sh", "-c", "cd \"$1\"; " + record, LOTUS_TOOL_PROGRAM, dir.path()});
+  CHECK(r.status == 7);
+  CHECK(r.out == "end\n");
+  CHECK(contains(r.err, "cannot be written: No such file or directory; the rest of the samples"));
+}
+
+TEST_CASE("signals of users and job schedulers reach the program, and it is sampled on") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  for (const std::string name : {"USR1", "USR2", "QUIT", "XCPU", "TERM"}) {
+    const std::string program = "trap 'echo got " + name + "; exit 5' " + name + "; kill -" + name +
+                                " $PPID; for i in $(seq 100); do sleep 0.05; done";
+    const result r = execute({LOTUS_TOOL_PROGRAM, "map", "record", "--samples",
+                              dir.path() + "/samples", "--", "sh", "-c", program});
+    INFO(name);
+    CHECK(r.status == 5);
+    CHECK(r.out == "got " + name + "\n");
+    CHECK(contains(r.err, "The samples are in"));
+  }
+}
+
+TEST_CASE("what nohup ignores, the program ignores too") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const result r = execute({"sh", "-c",
+                            "trap '' HUP; exec \"$0\" map record -q --samples \"$1\" -- "
+                            "sh -c 'kill -HUP $PPID; sleep 0.1; kill -HUP $$; exit 6'",
+                            LOTUS_TOOL_PROGRAM, dir.path() + "/samples"});
+  CHECK(r.status == 6);
 }
 
 TEST_CASE("the next command is one that works") {

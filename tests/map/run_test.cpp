@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,15 @@ TEST_CASE("how often a probe must run") {
   CHECK(runs_needed(0.99, 0.3e6, 1e6) == 13);
   CHECK(runs_needed(0.99, 2e6, 1e6) == 1);
   CHECK(runs_needed(0.01, 0.9e6, 1e6) == 1);
+  CHECK(runs_needed(0.75, 0.66e6, 1e6) == 2);  // one gives 66 %
+  for (const double confidence : {0.5, 0.75, 0.9, 0.99, 0.999}) {
+    for (const double span_ns : {0.02e6, 0.1e6, 0.3e6, 0.5e6, 0.66e6, 0.9e6}) {
+      const auto runs = static_cast<double>(runs_needed(confidence, span_ns, 1e6));
+      const double hit = span_ns / 1e6;
+      CHECK(std::pow(1 - hit, runs) <= 1.05 * (1 - confidence));
+      if (runs > 1) CHECK(std::pow(1 - hit, runs - 1) > 1.05 * (1 - confidence));
+    }
+  }
 }
 
 TEST_CASE("the built-in collector finds static functions, and only the region's") {
@@ -130,6 +140,36 @@ TEST_CASE("perf, for real") {
   CHECK(p.functions(awkward).count("hot_gamma|the probe") == 1);
 }
 
+TEST_CASE("perf, where the place for temporary files has a comma") {
+  if (!sampling_allowed() || !installed("perf")) return;
+  const place p;
+  const std::string comma = p.folder + "/a,b";
+  std::filesystem::create_directory(comma);
+  const result r =
+      p.run({"--collector", "perf", "--runs", "1", "--op", "Beta"}, {{"TMPDIR", comma}});
+  INFO(r.err);
+  CHECK(r.status == 0);
+  CHECK(std::filesystem::is_empty(comma));
+}
+
+TEST_CASE("a region that cannot be picked by its name is said to need one") {
+  const place p;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const auto collect = [&](const std::string& name) {
+    return execute(
+        {LOTUS_TOOL_PROGRAM, "map", "run", "-q", "--collector", "vtune", "--runs", "1", "-o",
+         p.folder + "/m.json", "--", p.probe, "region", name},
+        {{"PATH", path}, {"STAND_IN_LIBRARY", LOTUS_STAND_IN_ITT}, {"LOTUS_MAP_SLEEP_MS", "1"}});
+  };
+  CHECK(collect(std::string(254, 'n')).status == 0);
+  CHECK(collect("").err == "lotus-tool: " + p.probe +
+                               ": a region without a name cannot be picked; give it a name of 1 to "
+                               "254 bytes, or pick others with --op\n");
+  const result lengthy = collect(std::string(300, 'n'));
+  CHECK(lengthy.status == 1);
+  CHECK(contains(lengthy.err, "n…\" cannot be picked; give it a name of 1 to 254 bytes"));
+}
+
 #ifndef LOTUS_TEST_UNDER_SANITIZER  // valgrind does not run what a sanitizer has instrumented
 TEST_CASE("callgrind, for real: counts of the region only, exactly the same each time") {
   if (!installed("valgrind")) return;
@@ -148,6 +188,20 @@ TEST_CASE("callgrind, for real: counts of the region only, exactly the same each
   const double first = count();
   CHECK(first > 8e6);
   CHECK(count() == first);
+}
+
+TEST_CASE("callgrind: what names no operation is of none") {
+  if (!installed("valgrind")) return;
+  const place p;
+  const result r = p.run({"--collector", "callgrind"}, {}, "fork_in_region");
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  CHECK(contains(r.err, "left out what names no operation"));
+  CHECK(parse_json(read_file(p.folder + "/m.json"))["op_to_func"].MemberCount() == 1);
+  CHECK(p.functions("Forks").count("hot_gamma()|the probe") == 1);
+  const result by_hand = p.run({"--collector", "callgrind"}, {}, "by_hand");
+  CHECK(by_hand.status == 1);
+  CHECK(contains(by_hand.err, "it must run through a LOTUS_MAP_REGION"));
 }
 #endif
 
@@ -171,6 +225,65 @@ TEST_CASE("stand-ins for vtune and AMDuProfCLI get the documented arguments") {
   CHECK(p.functions("Beta") == names{"hot_Beta|probe"});
 }
 
+TEST_CASE("runs are counted for the rate that a collector has") {
+  const place p;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const auto collect = [&](const std::string& collector, const std::string& rate) {
+    const bool vtune = collector == "vtune";
+    const result r =
+        p.run({"--collector", collector, "--op", "Beta", "--rate", rate, "--span", "0.9ms",
+               "--confidence", "0.9", "--reports", p.folder + '/' + collector + rate},
+              {{"PATH", path},
+               {"STAND_IN_LIBRARY", vtune ? LOTUS_STAND_IN_ITT : LOTUS_STAND_IN_UPROF},
+               {"LOTUS_MAP_SLEEP_MS", "1"}});
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    return r.err;
+  };
+  const auto sampling = [&](const std::string& rate) {
+    return read_file(p.folder + "/vtune" + rate + "/Beta/.raw_1/result/sampling");
+  };
+  CHECK(contains(collect("vtune", "1000"), "run 1 of 1\n"));
+  CHECK(sampling("1000") == "every 1 ms, told 1000 Hz\n");
+  const std::string between = collect("vtune", "400");  // 2.5 ms
+  CHECK(contains(between, "warning: --rate 400: vtune takes a sample every 3 ms\n"));
+  CHECK(contains(between, "run 1 of 7\n"));
+  CHECK(contains(sampling("400"), "every 3 ms, told 333.333"));
+  CHECK_FALSE(contains(collect("vtune", "100"), "warning"));
+  CHECK(sampling("100") == "every 10 ms, told 100 Hz\n");
+  const std::string uprof = collect("uprof", "100");
+  CHECK(contains(uprof, "warning: --rate 100: uprof takes a sample every 1 ms\n"));
+  CHECK(contains(uprof, "run 1 of 1\n"));
+}
+
+TEST_CASE("samples of a probe that records nothing are kept with the reports") {
+  if (!sampling_allowed()) return;
+  const place p;
+  const temp_dir current;
+  const std::string run = "cd \"$2\"; exec \"$0\" map run -q --runs 2 -- \"$1\" by_hand";
+  const result r = execute({"sh", "-c", run, LOTUS_TOOL_PROGRAM, LOTUS_MAP_PROBE, current.path()});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "nothing was collected; it must run through a LOTUS_MAP_REGION"));
+  CHECK(current.names() == std::vector<std::string>{"mapping_funcs_reports"});
+}
+
+TEST_CASE("the logs of the user's own run are left alone") {
+  const place p;
+  const temp_dir own;
+  const std::string path = std::string(LOTUS_STAND_IN_COMMANDS) + ':' + std::getenv("PATH");
+  const environment added{{"LOTUS_LOG_FILE", own.path() + "/lotustrace_log"},
+                          {"PATH", path},
+                          {"STAND_IN_LIBRARY", LOTUS_STAND_IN_ITT},
+                          {"LOTUS_MAP_SLEEP_MS", "1"}};
+  REQUIRE(p.run({"--collector", "vtune", "--runs", "1"}, added).status == 0);
+  CHECK(own.names().empty());
+#ifndef LOTUS_TEST_UNDER_SANITIZER
+  if (!installed("valgrind")) return;
+  REQUIRE(p.run({"--collector", "callgrind"}, added).status == 0);
+  CHECK(own.names().empty());
+#endif
+}
+
 TEST_CASE("what cannot be run is said in one line") {
   const place p;
   const result missing = run(
@@ -185,13 +298,27 @@ TEST_CASE("what cannot be run is said in one line") {
   CHECK(run({"map", "run"}).status == 2);
 }
 
-TEST_CASE("where sampling is forbidden, map run says what to change") {
+TEST_CASE("a rate is between 1 and 100000 Hz") {
+  for (const std::string command : {"run", "record"}) {
+    for (const std::string rate : {"0.5", "nan", "0", "-1", "100001", "1kHz", ""}) {
+      const result r = run({"map", command, "--rate", rate, "--", "/no/such/probe"});
+      INFO(command << ' ' << rate);
+      CHECK(r.status == 2);
+      CHECK(contains(r.err, "'" + rate + "' is no rate between 1 and 100000 Hz"));
+    }
+  }
+}
+
+TEST_CASE("where sampling is forbidden, map run says what to change, after one launch") {
   const place p;
-  std::vector<std::string> all{LOTUS_TOOL_PROGRAM,   "map", "run",   "--runs",  "1",   "-o",
+  std::vector<std::string> all{LOTUS_TOOL_PROGRAM,   "map", "run",   "--runs",  "3",   "-o",
                                p.folder + "/m.json", "--",  p.probe, "seccomp", "flow"};
   const result r = execute(all);
   CHECK(r.status == 1);
   CHECK(contains(r.err, "kernel.perf_event_paranoid"));
+  CHECK(contains(r.err, "nothing was collected, because of what is said above\n"));
+  CHECK_FALSE(contains(r.err, "run 2 of 3"));
+  CHECK_FALSE(std::filesystem::exists(p.folder + "/m_reports"));
 }
 
 TEST_CASE("Ctrl-C leaves nothing running") {

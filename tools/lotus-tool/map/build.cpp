@@ -42,6 +42,7 @@ std::string name_of(const std::string& dir) {
 }
 
 /// Adds one folder's reports; returns how many.
+/// @param op  of reports that name none; empty: those are left out.
 std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
                        mapping_builder& to, diagnostics& said) {
   std::size_t reports = 0;
@@ -51,7 +52,14 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
       continue;
     }
     for (const auto& [own_op, report] : read_reports(entry.path().string(), said)) {
-      to.add(own_op.empty() ? op : own_op, report);
+      const std::string& of = own_op.empty() ? op : own_op;
+      if (of.empty()) {
+        said.note(entry.path().string() +
+                  ": left out what names no operation: of a forked process, between LOTUS_RESUME "
+                  "and LOTUS_PAUSE, or of a region without a name");
+        continue;
+      }
+      to.add(of, report);
       ++reports;
     }
   }
@@ -72,15 +80,17 @@ void refuse_report_as_output(const std::string& output, const std::string& dir) 
 
 }  // namespace
 
-std::size_t add_reports(const std::string& dir, mapping_builder& to, diagnostics& said) {
+std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
+                        diagnostics& said) {
+  const bool of_operations = names == folder_names::operations;
   const std::vector<fs::directory_entry> entries = entries_of(dir);
-  std::size_t reports = add_folder(entries, name_of(dir), to, said);
+  std::size_t reports = add_folder(entries, of_operations ? name_of(dir) : "", to, said);
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().string();
     if (!entry.is_directory(ignored) || name.front() == '.') continue;
-    const std::size_t added =
-        add_folder(entries_of(entry.path().string()), decode_name(name), to, said);
+    const std::size_t added = add_folder(entries_of(entry.path().string()),
+                                         of_operations ? decode_name(name) : "", to, said);
     if (added == 0) said.note(entry.path().string() + ": no report in it");
     reports += added;
   }
@@ -110,7 +120,7 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
   for (const std::string& dir : options.dirs) refuse_report_as_output(options.output, dir);
   mapping_builder builder;
   for (const std::string& dir : options.dirs) {
-    if (add_reports(dir, builder, said) == 0) {
+    if (add_reports(dir, folder_names::operations, builder, said) == 0) {
       throw input_error(dir +
                         ": no report in it; expected a folder per operation, a report per run");
     }

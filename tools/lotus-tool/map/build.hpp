@@ -22,11 +22,15 @@ struct map_build_options {
   bool quiet = false;
 };
 
+/// What the folders of reports are named after.
+enum class folder_names { operations, runs };
+
 /// Adds every report in `dir`. Reports that lie in `dir` itself are runs of the operation which
 /// bears its name, those in a folder below it of the operation which bears that folder's;
-/// reports that name their operation themselves are believed. Returns how many reports there were.
-/// Throws input_error.
-std::size_t add_reports(const std::string& dir, mapping_builder& to, diagnostics& said);
+/// reports that name their operation themselves are believed. Where folders are named after runs,
+/// reports that name none are left out. Returns how many reports there were. Throws input_error.
+std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
+                        diagnostics& said);
 
 /// Writes and prints a mapping as asked. Throws input_error when it is empty.
 void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out);

@@ -22,20 +22,61 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::array<int, 3> ending_signals{SIGINT, SIGTERM, SIGHUP};
+constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+/// Others that users and job schedulers send to programs, which would end us. Writing what cannot
+/// be written raises the last two; we look at what write() returns.
+constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                              SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
+
+bool is_ending(int signal) noexcept {
+  return std::find(ending_signals.begin(), ending_signals.end(), signal) != ending_signals.end();
+}
+
+bool is_of_our_writing(int signal) noexcept {
+  return signal == SIGPIPE || signal == SIGXFSZ;
+}
 
 // For the signal handler: whom to pass signals on to. Negative: a process group.
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
-std::array<struct sigaction, ending_signals.size()> before{};
+std::array<struct sigaction, handled_signals.size()> before{};
 
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
   const int saved = errno;
-  asked_by = signal;
+  if (is_ending(signal)) asked_by = signal;
   // The terminal's Ctrl-C reaches a program in our own group by itself; twice would be too much.
   const bool has_it = target > 0 && from->si_code == SI_KERNEL;
   if (target != 0 && !has_it) ::kill(target, signal);
   errno = saved;
+}
+
+bool is_ignored(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void forward_signals(bool own_group) {
+  struct sigaction forwarding {};
+  forwarding.sa_sigaction = pass_on;
+  forwarding.sa_flags = SA_SIGINFO;
+  sigemptyset(&forwarding.sa_mask);
+  struct sigaction ignoring {};
+  ignoring.sa_handler = SIG_IGN;
+  for (std::size_t i = 0; i < handled_signals.size(); ++i) {
+    const int signal = handled_signals[i];
+    ::sigaction(signal, nullptr, &before[i]);
+    if (is_ignored(before[i])) {
+      const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;  // for '&'
+      if (!own_group || !by_the_shell) continue;  // nohup: the program is not to get it either
+      before[i].sa_handler = SIG_DFL;
+    }
+    ::sigaction(signal, is_of_our_writing(signal) ? &ignoring : &forwarding, nullptr);
+  }
+}
+
+void restore_signals() noexcept {
+  for (std::size_t i = 0; i < handled_signals.size(); ++i) {
+    ::sigaction(handled_signals[i], &before[i], nullptr);
+  }
 }
 
 [[noreturn]] void cannot_start(const std::string& program, int error) {
@@ -57,9 +98,8 @@ void pass_on(int signal, siginfo_t* from, void* /*context*/) {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }
-  struct sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  for (const int signal : ending_signals) ::sigaction(signal, &usual, nullptr);
+  // exec() keeps what is ignored, as nohup wants it, and resets the rest.
+  restore_signals();
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -113,8 +153,8 @@ child_process::child_process(const command& what) : what_(what) {
   std::vector<std::string> arguments = what.arguments;
   const std::vector<char*> environment_list = pointers(environment);
   const std::vector<char*> argument_list = pointers(arguments);
-  forward_signals(true);
   const bool own_group = output >= 0;
+  forward_signals(own_group);
   pid_ = ::fork();
   if (pid_ == 0) {
     become(argument_list.data(), environment_list.data(), output, go[0], failed[1], own_group);
@@ -173,19 +213,9 @@ child_process::~child_process() {
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }
   target = 0;
-  forward_signals(false);
+  restore_signals();
   for (const int fd : {pidfd_, go_pipe_, error_pipe_}) {
     if (fd >= 0) ::close(fd);
-  }
-}
-
-void child_process::forward_signals(bool begin) {
-  struct sigaction ours {};
-  ours.sa_sigaction = pass_on;
-  ours.sa_flags = SA_SIGINFO;
-  sigemptyset(&ours.sa_mask);
-  for (std::size_t i = 0; i < ending_signals.size(); ++i) {
-    ::sigaction(ending_signals[i], begin ? &ours : &before[i], begin ? &before[i] : nullptr);
   }
 }
 

@@ -34,9 +34,10 @@ struct exit_state {
 /// Runs a program and waits for its end. It is its own process group unless it shares our terminal
 /// (no `output`).
 ///
-/// SIGINT, SIGTERM and SIGHUP meanwhile end the program, with SIGKILL after 2 s: the whole group,
-/// and whatever it left behind in it; then `interrupted` is thrown. Throws input_error when the
-/// program cannot be started. One at a time.
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT meanwhile end the program, with SIGKILL after 2 s: the whole
+/// group, and whatever it left behind in it; then `interrupted` is thrown. Other signals that job
+/// schedulers send are passed on to it. Throws input_error when the program cannot be started. One
+/// at a time.
 exit_state run_command(const command& what);
 
 /// The same in three steps, for who must do something while the program runs.
@@ -57,8 +58,6 @@ class child_process {
   exit_state state() const noexcept { return state_; }
 
  private:
-  static void forward_signals(bool begin);
-
   command what_;
   pid_t pid_ = -1;
   int pidfd_ = -1;

@@ -1,11 +1,13 @@
 #include "map/map_cli.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <system_error>
 
 #include "arguments.hpp"
 #include "map/attribute.hpp"
@@ -31,6 +33,20 @@ void add_printing(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--csv", [&options] { options.print = print_as::csv; }, "print CSV")
       ->excludes(json);
+}
+
+/// --rate; what it sets keeps its value without it.
+CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
+  const auto check = [](const std::string& text) -> std::string {
+    double hz = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hz);
+    const bool good = error == std::errc{} && end == text.data() + text.size();
+    if (good && hz >= 1 && hz <= 100000) return {};
+    return "'" + text + "' is no rate between 1 and 100000 Hz";
+  };
+  return command.add_option("--rate", rate_hz, "samples per second of CPU time")
+      ->check(check)
+      ->option_text("HZ");
 }
 
 void add_hit_rule(CLI::App& command, hit_rule& rule) {
@@ -115,8 +131,7 @@ void add_run(CLI::App& map, action& chosen) {
   command->add_option("--collector", options->collector, "what collects the samples")
       ->capture_default_str()
       ->option_text("builtin|perf|callgrind|vtune|uprof");
-  command->add_option("--rate", options->rate_hz, "samples per second of CPU time")
-      ->option_text("HZ");
+  add_rate(*command, options->rate_hz);
   command->add_option("--op", options->ops, "only this operation; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
@@ -159,9 +174,7 @@ void add_record(CLI::App& map, action& chosen) {
       "  lotus-tool map join run/\n"
       "The program is not changed; its output and exit status are passed through. All its threads\n"
       "and children are sampled; the samples land beside its logs.");
-  command->add_option("--rate", options->rate_hz, "samples per second of CPU time")
-      ->capture_default_str()
-      ->option_text("HZ");
+  add_rate(*command, options->rate_hz)->capture_default_str();
   command->add_option("--samples", options->output, "write them here, not beside the logs")
       ->option_text("FILE");
   command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");

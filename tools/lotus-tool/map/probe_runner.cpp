@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -30,18 +31,34 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<collector_kind, 5> kinds{{
-    {"builtin", nullptr, 1000, false},
-    {"perf", "perf", 1000, true},
-    {"callgrind", "valgrind", 0, false},
-    {"vtune", "vtune", 100, true},
-    {"uprof", "AMDuProfCLI", 1000, true},
+    {"builtin", nullptr, 1000, rates::any, false},
+    {"perf", "perf", 1000, rates::any, true},
+    {"callgrind", "valgrind", 0, rates::only_usual, false},
+    // Its user-mode sampling; the driver's may be faster, but is not there for everyone.
+    {"vtune", "vtune", 100, rates::whole_ms, true},
+    {"uprof", "AMDuProfCLI", 1000, rates::only_usual, true},
 }};
 
-/// A folder for the FIFOs of perf's control channel, gone with its contents at the end. In the
-/// place for temporary files, as perf's --control takes no comma in a path.
+constexpr const char* log_variable = "LOTUS_LOG_FILE";
+/// Set to nothing rather than left alone: ours may name the logs of the user's own run.
+constexpr const char* no_log = "";
+
+/// For probes that change their directory.
+std::string absolute(const std::string& path) {
+  return fs::absolute(path).string();
+}
+
+/// The place for temporary files, or the usual one if that has a comma in its path: perf's
+/// --control takes none.
+fs::path comma_free_place() {
+  const fs::path place = fs::temp_directory_path();
+  return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
+}
+
+/// A folder for the FIFOs of perf's control channel, gone with its contents at the end.
 class control_fifos {
  public:
-  control_fifos() : folder_((fs::temp_directory_path() / "lotus-map-XXXXXX").string()) {
+  control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
     if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
         ::mkfifo(path("ack").c_str(), 0600) != 0) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe)
@@ -61,10 +78,6 @@ class control_fifos {
   std::string path(const char* name) const { return folder_ + '/' + name; }
   std::string folder_;
 };
-
-std::string interval_text(double rate_hz) {
-  return std::to_string(static_cast<std::uint64_t>(std::llround(1e9 / rate_hz)));
-}
 
 /// The last line that says something, for an error message.
 std::string last_line(const std::string& text) {
@@ -92,12 +105,24 @@ const collector_kind& find_collector_kind(const std::string& name) {
   return *at;
 }
 
-command probe_runner::probe_command(const probe_launch& launch, const char* collector) {
+std::string interval_text(double rate_hz, double unit_hz) {
+  return std::to_string(std::llround(unit_hz / rate_hz));
+}
+
+double rate_used(const collector_kind& kind, double asked_hz) {
+  if (asked_hz <= 0 || kind.possible == rates::only_usual) return kind.usual_rate_hz;
+  if (kind.possible == rates::any) return asked_hz;
+  return 1000 / std::clamp(std::round(1000 / asked_hz), 1.0, 1000.0);
+}
+
+command probe_runner::probe_command(const probe_launch& launch, const char* collector,
+                                    bool logged) {
   command what;
   what.arguments = launch.program;
   what.output = launch.folder + "/.output.txt";
   what.environment = {{"LOTUS_COLLECTOR", collector},
-                      {"LOTUS_LOG_FILE", launch.folder + "/lotustrace_log"},
+                      {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
+                      {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
                       {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
                       {"LOTUS_MAP_OP", launch.op}};
   return what;
@@ -126,7 +151,7 @@ void probe_runner::run_perf(const probe_launch& launch) {
                       "-e",
                       "cpu-clock:u",
                       "-c",
-                      interval_text(launch.rate_hz),
+                      interval_text(launch.rate_hz, 1e9),
                       "-k",
                       "CLOCK_MONOTONIC",
                       "-o",
@@ -143,9 +168,8 @@ void probe_runner::run_perf(const probe_launch& launch) {
 }
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
-  command what = probe_command(launch, "callgrind");
   // No log: the session's thread would be counted too, and times mean little under valgrind.
-  what.environment.erase(what.environment.begin() + 1);
+  command what = probe_command(launch, "callgrind", false);
   // valgrind takes '%' for a pattern, and "%%" for itself.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
@@ -163,8 +187,13 @@ void probe_runner::run_callgrind(const probe_launch& launch) {
 void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch, "itt");
-  collect.arguments = {"vtune",       "-collect", "hotspots", "-start-paused",
-                       "-result-dir", result,     "--"};
+  collect.arguments = {"vtune", "-collect", "hotspots"};
+  // Else unsaid: the oldest versions do not know of these two.
+  if (launch.rate_hz != kind_.usual_rate_hz) {
+    append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
+                               "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});
+  }
+  append(collect.arguments, {"-start-paused", "-result-dir", result, "--"});
   append(collect.arguments, launch.program);
   execute(collect, launch.program[0]);
   command report;
@@ -203,7 +232,8 @@ std::vector<std::string> probe_runner::regions(const std::vector<std::string>& p
   command what;
   what.arguments = program;
   what.output = folder + "/.output.txt";
-  what.environment = {{"LOTUS_COLLECTOR", "none"}, {"LOTUS_MAP_LIST", list}};
+  what.environment = {
+      {"LOTUS_COLLECTOR", "none"}, {log_variable, no_log}, {"LOTUS_MAP_LIST", absolute(list)}};
   execute(what, program[0]);
   std::vector<std::string> names;
   if (std::ifstream in(list); in) {

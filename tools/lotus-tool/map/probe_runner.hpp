@@ -12,13 +12,24 @@
 
 namespace lotus::tool {
 
+/// Which rates a collector can be asked for.
+enum class rates { any, whole_ms, only_usual };
+
 /// What the collectors differ in.
 struct collector_kind {
   const char* name;
   const char* program;   ///< that must be installed; null for none
   double usual_rate_hz;  ///< 0: does not sample
+  rates possible;
   bool one_op_a_launch;  ///< its reports do not tell operations apart
 };
+
+/// The rate that a collector samples at when it is asked for this one, 0 for the usual; 0 where it
+/// does not sample.
+double rate_used(const collector_kind& kind, double asked_hz);
+
+/// The time between two samples in units of which there are so many a second: a whole number.
+std::string interval_text(double rate_hz, double unit_hz);
 
 /// Throws usage_error for a name that is not known.
 const collector_kind& find_collector_kind(const std::string& name);
@@ -40,6 +51,9 @@ class probe_runner {
   /// Runs the probe once under the collector and makes the report. Throws input_error.
   void run(const probe_launch& launch);
 
+  /// Whether the library has said something.
+  bool has_told() const noexcept { return !told_.empty(); }
+
   /// The names of all regions, in order of appearance. Runs the probe once, uncollected.
   /// Throws input_error when there is none.
   std::vector<std::string> regions(const std::vector<std::string>& program,
@@ -50,7 +64,8 @@ class probe_runner {
   void run_callgrind(const probe_launch& launch);
   void run_vtune(const probe_launch& launch);
   void run_uprof(const probe_launch& launch);
-  static command probe_command(const probe_launch& launch, const char* collector);
+  static command probe_command(const probe_launch& launch, const char* collector,
+                               bool logged = true);
   void execute(const command& what, const std::string& who);
   void tell_messages(const std::string& output);
 

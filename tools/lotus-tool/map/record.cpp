@@ -1,5 +1,6 @@
 #include "map/record.hpp"
 
+#include <exception>
 #include <ostream>
 #include <string>
 
@@ -9,31 +10,50 @@
 #include "map/sample_recorder.hpp"
 
 namespace lotus::tool {
+namespace {
+
+/// Returns the path of the samples; empty, after a warning, where they cannot be written: whatever
+/// happens to them, the program must not notice.
+std::string sample_until_end(child_process& child, sample_recorder& recorder, diagnostics& said) {
+  constexpr int wait_ms = 100;
+  try {
+    while (!child.ended(0)) recorder.work(wait_ms);
+    return recorder.finish();
+  } catch (const std::exception& failure) {
+    said.warning(std::string(failure.what()) + "; the rest of the samples is lost");
+  }
+  recorder.stop();
+  child.ended(-1);
+  return {};
+}
+
+void tell_what_next(const map_record_options& options, const sample_recorder& recorder,
+                    const std::string& path, diagnostics& said) {
+  if (!recorder.saw_logs()) {
+    said.warning(
+        "the program has recorded nothing, is LOTUS_LOG_FILE=run/lotustrace_log missing? "
+        "The samples are in " +
+        path);
+    return;
+  }
+  said.note("samples: " + path +
+            (recorder.with_kernel() ? "" : " (user code only: kernel.perf_event_paranoid is 2)") +
+            "; next: lotus-tool map join " + recorder.logs() +
+            (options.output.empty() ? "" : " --samples " + path));
+}
+
+}  // namespace
+
 int run_map_record(const map_record_options& options, std::ostream& err) {
   if (options.program.empty()) throw usage_error("map record: give the program behind --");
-  if (!(options.rate_hz >= 1 && options.rate_hz <= 100000)) {
-    throw usage_error("--rate must be between 1 and 100000 Hz");
-  }
   diagnostics said(err, options.quiet);
   command what;
   what.arguments = options.program;
   child_process child(what);
   sample_recorder recorder(child.pid(), options.rate_hz, options.output);
   child.go();
-  constexpr int wait_ms = 100;
-  while (!child.ended(0)) recorder.work(wait_ms);
-  const std::string path = recorder.finish();
-  if (!recorder.saw_logs()) {
-    said.warning(
-        "the program has recorded nothing, is LOTUS_LOG_FILE=run/lotustrace_log missing? "
-        "The samples are in " +
-        path);
-  } else {
-    said.note("samples: " + path +
-              (recorder.with_kernel() ? "" : " (user code only: kernel.perf_event_paranoid is 2)") +
-              "; next: lotus-tool map join " + recorder.logs() +
-              (options.output.empty() ? "" : " --samples " + path));
-  }
+  const std::string path = sample_until_end(child, recorder, said);
+  if (!path.empty()) tell_what_next(options, recorder, path, said);
   return child.state().status;
 }
 

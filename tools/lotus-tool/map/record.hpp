@@ -17,7 +17,8 @@ struct map_record_options {
 
 /// Runs the program unchanged, samples all its threads and children, and returns its exit status
 /// (128 + the signal that ended it). The program has our stdin, stdout and stderr. Throws
-/// input_error when it cannot be started or the kernel forbids sampling.
+/// input_error, the program not run, when it cannot be started, the kernel forbids sampling or
+/// `output` cannot be written; what happens to the samples later is a warning.
 int run_map_record(const map_record_options& options, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -15,9 +15,11 @@
 #include "errors.hpp"
 #include "map/build.hpp"
 #include "map/child_process.hpp"
+#include "map/function_report.hpp"
 #include "map/mapping.hpp"
 #include "map/probe_runner.hpp"
 #include "names.hpp"
+#include "text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -87,6 +89,14 @@ std::string folder_name(const std::string& op) {
   return name;
 }
 
+bool holds_report(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (is_report_name(at->path().filename().native())) return true;
+  }
+  return false;
+}
+
 bool wanted(const std::string& op, const std::vector<std::string>& ops) {
   return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
 }
@@ -96,7 +106,8 @@ class launches {
  public:
   launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
       : options_(options), kind_(kind), err_(err), runner_(kind, err) {
-    rate_hz_ = options.rate_hz > 0 ? options.rate_hz : kind.usual_rate_hz;
+    rate_hz_ = rate_used(kind, options.rate_hz);
+    tell_rate();
     runs_ = options.runs;
     if (runs_ == 0) {
       runs_ = rate_hz_ > 0 ? runs_needed(options.confidence, static_cast<double>(options.span_ns),
@@ -127,6 +138,16 @@ class launches {
   const std::string& folder() const noexcept { return folder_; }
 
  private:
+  void tell_rate() const {
+    const double asked_hz = options_.rate_hz;
+    constexpr double same = 1e-9;  // 1000 / 3 is no binary fraction
+    if (asked_hz <= 0 || std::abs(rate_hz_ - asked_hz) <= same * asked_hz) return;
+    diagnostics(err_, options_.quiet)
+        .warning("--rate " + json_number(asked_hz) + ": " + kind_.name +
+                 (rate_hz_ > 0 ? " takes a sample every " + interval_text(rate_hz_, 1e3) + " ms"
+                               : " takes no samples"));
+  }
+
   /// Those to be collected, of those that there are. Without a choice, and where one launch shows
   /// them all, nobody needs to know.
   std::vector<std::string> operations() {
@@ -139,7 +160,20 @@ class launches {
         throw input_error(options_.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
       }
     }
-    return options_.ops.empty() ? there : options_.ops;
+    const std::vector<std::string>& chosen = options_.ops.empty() ? there : options_.ops;
+    for (const std::string& op : chosen) require_name(op);
+    return chosen;
+  }
+
+  /// A launch of one operation picks it by its name.
+  void require_name(const std::string& op) const {
+    constexpr std::size_t most_bytes = 254;  // the library tells 255 of them, of a longer name too
+    if (!op.empty() && op.size() <= most_bytes) return;
+    const std::string region =
+        op.empty() ? "a region without a name" : "the region \"" + printable_line(op) + "…\"";
+    throw input_error(options_.program[0] + ": " + region +
+                      " cannot be picked; give it a name of 1 to " + std::to_string(most_bytes) +
+                      " bytes, or pick others with --op");
   }
 
   /// Raw data of a launch that makes a report of its own lie in a hidden folder beside it.
@@ -157,6 +191,17 @@ class launches {
     launch.report = place + '/' + number + ".csv";
     make_folder(launch.folder);
     runner_.run(launch);
+    require_reports(launch);
+  }
+
+  /// Where a launch has left no report, no other will.
+  void require_reports(const probe_launch& launch) const {
+    if (kind_.one_op_a_launch || holds_report(launch.folder)) return;
+    std::error_code ignored;
+    fs::remove_all(launch.folder, ignored);
+    throw input_error(launch.program[0] + ": nothing was collected" +
+                      (runner_.has_told() ? ", because of what is said above"
+                                          : "; it must run through a LOTUS_MAP_REGION"));
   }
 
   const map_run_options& options_;
@@ -174,17 +219,16 @@ void check(const map_run_options& options) {
     throw usage_error("--confidence must be between 0 and 1");
   }
   if (options.span_ns <= 0) throw usage_error("--span must be longer than nothing");
-  if (options.rate_hz < 0 || options.rate_hz > 100000) {
-    throw usage_error("--rate must be between 1 and 100000 Hz");
-  }
 }
 
 }  // namespace
 
 std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns) {
   if (span_ns >= interval_ns) return 1;
-  const double runs = std::log(1 - confidence) / std::log(1 - span_ns / interval_ns);
-  return static_cast<std::uint64_t>(std::max(1.0, std::round(runs)));
+  constexpr double tolerance = 1.05;
+  const double chance_to_miss = tolerance * (1 - confidence);
+  const double runs = std::log(chance_to_miss) / std::log(1 - span_ns / interval_ns);
+  return static_cast<std::uint64_t>(std::max(1.0, std::ceil(runs)));
 }
 
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err) {
@@ -195,7 +239,8 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     launches work(options, kind, err);
     work.all();
     mapping_builder builder;
-    if (add_reports(work.folder(), builder, said) == 0) {
+    const folder_names names = kind.one_op_a_launch ? folder_names::operations : folder_names::runs;
+    if (add_reports(work.folder(), names, builder, said) == 0) {
       throw input_error(options.program[0] +
                         ": nothing was collected; it must run through a LOTUS_MAP_REGION");
     }

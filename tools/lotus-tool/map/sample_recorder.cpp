@@ -64,10 +64,13 @@ sample_recorder::sample_recorder(pid_t process, double rate_hz, std::string outp
       interval_ns_(static_cast<std::uint64_t>(1e9 / rate_hz)) {
   open_events(process, rate_hz);
   note_clock();
+  if (output_.empty()) return;
+  open_file("");
+  write_out();
 }
 
 sample_recorder::~sample_recorder() {
-  close_events();
+  stop();
   if (file_ >= 0) ::close(file_);
   if (process_descriptor_ >= 0) ::close(process_descriptor_);
 }
@@ -112,7 +115,7 @@ void sample_recorder::open_events(pid_t process, double rate_hz) {
   }
 }
 
-void sample_recorder::close_events() noexcept {
+void sample_recorder::stop() noexcept {
   for (layout::perf_ring& ring : rings_) ring.unmap();
   for (const int event : events_) ::close(event);
   rings_.clear();
@@ -210,7 +213,7 @@ void sample_recorder::write_out() {
 std::string sample_recorder::finish() {
   drain();
   note_clock();
-  close_events();
+  stop();
   if (file_ < 0) open_file("");
   write_out();
   ::close(std::exchange(file_, -1));

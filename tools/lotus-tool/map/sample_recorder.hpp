@@ -19,15 +19,19 @@ namespace lotus::tool {
 class sample_recorder {
  public:
   /// Opens the events; sampling begins with exec. Throws input_error, saying what to change, where
-  /// the kernel forbids it.
+  /// the kernel forbids it or `output` cannot be written.
   /// @param output  file of the samples; empty: as above.
   sample_recorder(pid_t process, double rate_hz, std::string output);
   sample_recorder(const sample_recorder&) = delete;
   sample_recorder& operator=(const sample_recorder&) = delete;
   ~sample_recorder();
 
-  /// Waits for records or the end of the process, at most so long, and takes what is there.
+  /// Waits for records or the end of the process, at most so long, and takes what is there. Throws
+  /// input_error when that cannot be written; the process is sampled on until stop().
   void work(int most_ms);
+
+  /// Ends sampling.
+  void stop() noexcept;
 
   /// Takes the rest and closes the file; where no log was seen it is made in the current folder.
   /// Returns its path. Throws input_error.
@@ -42,7 +46,6 @@ class sample_recorder {
 
  private:
   void open_events(pid_t process, double rate_hz);
-  void close_events() noexcept;
   void drain();
   void take(std::string_view records);
   void look_for_logs(std::string_view mapping);
