@@ -170,7 +170,10 @@ class map_region {
   /// of one within it are not.
   void dump_part() noexcept {
     detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    collector_->region(name_, 0, 0);
+    char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
+    std::memcpy(name, detail::callgrind_part_start, sizeof(detail::callgrind_part_start));
+    std::memcpy(name + sizeof(detail::callgrind_part_start) - 1, name_, sizeof(name_));
+    collector_->region(name, 0, 0);
   }
 
   /// The region of this thread that collects, the inner of nested ones.

@@ -2458,6 +2458,9 @@ inline bool under_valgrind() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
+/// Before the operation's name in a dump that is followed by more of the same run.
+inline constexpr char callgrind_part_start[] = "lotus part of ";
+
 /// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table{
@@ -3451,7 +3454,10 @@ class map_region {
   /// of one within it are not.
   void dump_part() noexcept {
     detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    collector_->region(name_, 0, 0);
+    char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
+    std::memcpy(name, detail::callgrind_part_start, sizeof(detail::callgrind_part_start));
+    std::memcpy(name + sizeof(detail::callgrind_part_start) - 1, name_, sizeof(name_));
+    collector_->region(name, 0, 0);
   }
 
   /// The region of this thread that collects, the inner of nested ones.

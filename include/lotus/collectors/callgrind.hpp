@@ -49,6 +49,9 @@ inline bool under_valgrind() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
+/// Before the operation's name in a dump that is followed by more of the same run.
+inline constexpr char callgrind_part_start[] = "lotus part of ";
+
 /// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table{

@@ -1,10 +1,15 @@
 #include "map/build.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <lotus/collectors/callgrind.hpp>
+#include <map>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "diagnostics.hpp"
@@ -41,24 +46,50 @@ std::string name_of(const std::string& dir) {
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
+/// Where callgrind counted a region in parts, before, between and behind regions within it, makes
+/// one report of them. Takes the reports of a folder in the order of their files.
+class part_joiner {
+ public:
+  /// Whether `report`, with what came before, is a whole one.
+  bool complete(std::string& op, function_report& report) {
+    constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
+    const bool is_part = op.compare(0, start.size(), start) == 0;
+    if (is_part) op.erase(0, start.size());
+    const auto before = parts_.find(op);
+    if (before != parts_.end()) {
+      for (const auto& [function, value] : before->second.functions) {
+        report.functions[function] += value;
+      }
+      parts_.erase(before);
+    }
+    if (is_part) parts_.emplace(op, std::move(report));
+    return !is_part;
+  }
+
+ private:
+  std::map<std::string, function_report> parts_;
+};
+
 /// Adds one folder's reports; returns how many.
 /// @param op  of reports that name none; empty: those are left out.
 std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
                        mapping_builder& to, diagnostics& said) {
   std::size_t reports = 0;
+  part_joiner parts;
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     if (!entry.is_regular_file(ignored) || !is_report_name(entry.path().filename().native())) {
       continue;
     }
-    for (const auto& [own_op, report] : read_reports(entry.path().string(), said)) {
-      const std::string& of = own_op.empty() ? op : own_op;
+    for (auto& [own_op, report] : read_reports(entry.path().string(), said)) {
+      std::string of = own_op.empty() ? op : own_op;
       if (of.empty()) {
         said.note(entry.path().string() +
                   ": left out what names no operation: of a forked process, between LOTUS_RESUME "
                   "and LOTUS_PAUSE, or of a region without a name");
         continue;
       }
+      if (!parts.complete(of, report)) continue;
       to.add(of, report);
       ++reports;
     }
