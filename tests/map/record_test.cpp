@@ -51,14 +51,43 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   diagnostics said(err, false);
   joined_run result;
   join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
-  CHECK(result.ops["Crop"].samples == 2);
-  CHECK(result.ops["Flip"].samples == 2);
-  CHECK(result.ops["Transform"].samples == 2);
-  CHECK(result.outside.samples == 3);
+  CHECK(result.ops["Crop"].total.samples == 2);
+  CHECK(result.ops["Flip"].total.samples == 2);
+  CHECK(result.ops["Transform"].total.samples == 2);
+  CHECK(result.outside.total.samples == 3);
   CHECK(result.ops["Crop"].counters["cache-misses"] == 10);
   CHECK(result.ops["Crop"].counters["cpu-clock"] == 20);
-  CHECK(result.ops["Crop"].functions.at("f|a") == 2);
-  CHECK(result.samples() == 9);
+  CHECK(result.ops["Crop"].functions.at("f|a").samples == 2);
+  CHECK(result.total().samples == 9);
+}
+
+TEST_CASE("samples are those of CPU time, whichever event came first; shares go by time") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\nSLoad,2000,100\n");
+  located_samples samples;
+  const std::uint32_t faults = samples.event_id("page-faults:u");
+  const std::uint32_t clock = samples.event_id("cpu-clock:u");
+  const std::uint32_t f = samples.function_id("f|a");
+  const std::uint32_t g = samples.function_id("g|a");
+  samples.samples = {{1010, 1, 5, g, faults},      {1020, 1, 5, g, faults},
+                     {1030, 1, 5, g, faults},      {1040, 750'000, 5, f, clock},
+                     {2010, 125'000, 5, f, clock}, {2020, 125'000, 5, f, clock}};
+  std::ostringstream err;
+  diagnostics said(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
+  CHECK(result.event == "cpu-clock:u");
+  const joined_op& crop = result.ops["Crop"];
+  CHECK(crop.total.samples == 1);
+  CHECK(cpu_ns(crop, result) == std::uint64_t{750'000});
+  CHECK(crop.functions.count("g|a") == 0);
+  CHECK(crop.counters.at("page-faults:u") == 3);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["share"].GetDouble() == Approx(0.75));
+  CHECK(printed["ops"]["Load"]["share"].GetDouble() == Approx(0.25));
 }
 
 TEST_CASE("a real run: all processes are sampled, joined with their logs") {

@@ -169,11 +169,6 @@ std::uint32_t located_samples::event_id(std::string_view name) {
   return static_cast<std::uint32_t>(events.size() - 1);
 }
 
-bool is_cpu_time(std::string_view event) noexcept {
-  event = event.substr(0, event.find(':'));
-  return event == "cpu-clock" || event == "task-clock";
-}
-
 void add_samples(const std::string& path, located_samples& to, diagnostics& said) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw input_error(path + ": cannot be read");

@@ -21,7 +21,7 @@ struct located_sample {
 };
 
 struct located_samples {
-  std::vector<std::string> events;     ///< the first is what samples are counted of
+  std::vector<std::string> events;
   std::vector<std::string> functions;  ///< function_key()
   std::vector<located_sample> samples;
 
@@ -31,9 +31,6 @@ struct located_samples {
  private:
   std::map<std::string, std::uint32_t> known_functions_;
 };
-
-/// Whether an event measures CPU time in ns: cpu-clock and task-clock.
-bool is_cpu_time(std::string_view event) noexcept;
 
 /// Adds a file of samples: `map record`'s, or perf's with `perf record -k CLOCK_MONOTONIC`, which
 /// the installed perf reads. Throws input_error.
