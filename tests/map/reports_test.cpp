@@ -92,6 +92,28 @@ TEST_CASE("a perf report is read by its head; the library's own functions are le
   CHECK(none.functions.empty());
 }
 
+TEST_CASE("a perf report of several events: a metric of each, and CPU time makes the mapping") {
+  const temp_dir dir;
+  const std::string path =
+      dir.file("1.csv",
+               "# Samples: 2K of event 'page-faults:u'\n# Event count (approx.): 300000\n#\n"
+               "# Overhead|Samples|Shared Object|Symbol\n 99.00%|2876|pf|[.] faults\n"
+               " 1.00%|3|ld.so|[.] _dl_start\n\n\n"
+               "# Samples: 1K of event 'cpu-clock:u'\n#\n"
+               "# Overhead|Samples|Shared Object|Symbol\n 90.00%|1393|pf|[.] cpu_only\n"
+               " 9.00%|147|pf|[.] faults\n\n#\n# (Tip: none)\n#\n");
+  CHECK(only_report(path).functions ==
+        std::map<std::string, double>{{"cpu_only|pf", 1393}, {"faults|pf", 147}});
+  CHECK(contains(error_of(path), "of its events cpu-clock:u is taken"));
+  const counter_table table = read_counters(path);
+  REQUIRE(table.metrics.size() == 2);
+  CHECK(table.metrics[0].name == "page-faults:u, samples");
+  CHECK(table.metrics[1].name == "cpu-clock:u, samples");
+  REQUIRE(table.functions.size() == 3);
+  CHECK(table.functions[2].function == "faults");
+  CHECK(table.functions[2].values == std::vector<double>{2876, 147});
+}
+
 TEST_CASE("callgrind's profile: own costs, compressed names, an operation per dump") {
   const temp_dir dir;
   const std::string text =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -89,6 +90,26 @@ void read_report(const function_report& report, const std::string& metric_name,
   }
 }
 
+/// A metric per event, named after it where there are several.
+void read_perf_tables(const std::vector<perf_table>& tables, counter_table& to) {
+  std::map<std::string, std::vector<double>> by_function;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const function_report& report = tables[i].report;
+    const std::string only = report.unit == "%" ? "Overhead, %" : report.unit;
+    const std::string name = tables.size() > 1 ? tables[i].event + ", " + report.unit : only;
+    to.metrics.push_back({name, metric_kind::sum});
+    for (const auto& [key, value] : report.functions) {
+      std::vector<double>& values = by_function[key];
+      values.resize(tables.size());
+      values[i] = value;
+    }
+  }
+  for (auto& [key, values] : by_function) {
+    const std::size_t bar = key.rfind('|');
+    to.functions.push_back({key.substr(0, bar), key.substr(bar + 1), std::move(values)});
+  }
+}
+
 void read_profile(const callgrind_profile& profile, counter_table& table) {
   if (table.metrics.empty()) {
     for (const std::string& event : profile.events) {
@@ -148,8 +169,7 @@ counter_table read_counters(const std::string& path) {
   } else if (looks_like_callgrind_annotate(text)) {
     read_profile(read_callgrind_annotate(path, text), table);
   } else if (looks_like_perf(text)) {
-    const function_report report = read_perf(path, text);
-    read_report(report, report.unit == "%" ? "Overhead, %" : report.unit, table);
+    read_perf_tables(read_perf(path, text), table);
   } else if (looks_like_vtune(text)) {
     read_report(read_vtune(path, text), "CPU Time", table);
   } else if (looks_like_uprof(text)) {

@@ -9,6 +9,7 @@
 #include "diagnostics.hpp"
 #include "map/callgrind_reports.hpp"
 #include "map/comparable_names.hpp"
+#include "map/event_names.hpp"
 #include "map/sample_reports.hpp"
 #include "map/samples.hpp"
 #include "map/table_text.hpp"
@@ -26,6 +27,21 @@ function_report instructions_of(const callgrind_profile& profile) {
     }
   }
   return report;
+}
+
+/// The table that tells where time went; of other events' none is added to it.
+function_report time_of(const std::string& path, std::vector<perf_table> tables,
+                        diagnostics& said) {
+  if (tables.empty()) {
+    function_report nothing;
+    nothing.unit = "samples";
+    return nothing;
+  }
+  std::vector<std::string> events;
+  for (const perf_table& table : tables) events.push_back(table.event);
+  const std::size_t chosen = most_like_time(events);
+  if (tables.size() > 1) said.note(path + ": of its events " + events[chosen] + " is taken");
+  return std::move(tables[chosen].report);
 }
 
 }  // namespace
@@ -65,7 +81,7 @@ reports_by_op read_reports(const std::string& path, diagnostics& said) {
   } else if (looks_like_uprof(text)) {
     reports.emplace("", read_uprof(path, text));
   } else if (looks_like_perf(text)) {
-    reports.emplace("", read_perf(path, text));
+    reports.emplace("", time_of(path, read_perf(path, text), said));
   } else if (looks_like_vtune(text)) {
     reports.emplace("", read_vtune(path, text));
   } else {
