@@ -173,6 +173,25 @@ TEST_CASE("names are compared without what tools spell differently") {
   CHECK(bare_function("foo::operator<<(int)") == "foo::operator<<");
   CHECK(bare_function("foo::operator bool() const") == "foo::operator bool");
   CHECK(bare_function("main") == "main");
+  CHECK(bare_function("work(int) const::{lambda(int)#1}::operator()(int) const") ==
+        "work(int) const::{lambda(int)#1}::operator()");
+  CHECK(bare_function("work(int)::Local::run(int)") == "work(int)::Local::run");
+  CHECK(bare_function("(anonymous namespace)::Op::operator<(int) const") ==
+        "(anonymous namespace)::Op::operator<");
+  CHECK(bare_function("V<double> operator< <double>(V<double> const&)") == "operator< <double>");
+  CHECK(bare_function("V<double> operator<< <double>(V<double> const&)") == "operator<< <double>");
+  CHECK(bare_function("img::V::operator<=>(img::V const&) const") == "img::V::operator<=>");
+  CHECK(bare_function("decltype(auto) ns::f<int>(int)") == "ns::f<int>");
+  CHECK(bare_function("decltype ({parm#1}+{parm#2}) add<int>(int, int)") == "add<int>");
+  CHECK(bare_function("foo::operator std::vector<int> const*() const") ==
+        "foo::operator std::vector<int> const*");
+  CHECK(bare_function("int f<((2)<(1)), &foo::operator> >(int)") ==
+        "f<((2)<(1)), &foo::operator> >");
+  CHECK(bare_function("void (*f<int>(int))(char)") == "f<int>");
+  CHECK(bare_function("long double operator\"\" _km(long double)") == "operator\"\" _km");
+  CHECK(bare_function("int rng::operator()<rng::engine<(kind)1> >(int)") ==
+        "rng::operator()<rng::engine<(kind)1> >");
+  CHECK(bare_function("(below main)") == "(below main)");
   CHECK(comparable_function("hot.isra.0") == "hot");
   CHECK(comparable_function("_hot.constprop.1.cold") == "_hot");
   CHECK(comparable_module("/usr/lib/libjpeg.so.9.5.0") == "libjpeg.so");
