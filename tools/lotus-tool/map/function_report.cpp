@@ -38,6 +38,7 @@ function_report time_of(const std::string& path, std::vector<perf_table> tables,
     return nothing;
   }
   std::vector<std::string> events;
+  events.reserve(tables.size());
   for (const perf_table& table : tables) events.push_back(table.event);
   const std::size_t chosen = most_like_time(events);
   if (tables.size() > 1) said.note(path + ": of its events " + events[chosen] + " is taken");
