@@ -229,5 +229,8 @@ TEST_CASE("numbers may bear thousands commas and units") {
   CHECK(number_in(" 40.7%") == 40.7);
   CHECK(number_in("3.4 GHz") == 3.4);
   CHECK_FALSE(number_in("abc"));
+  CHECK_FALSE(number_in("nan"));
+  CHECK_FALSE(number_in("inf"));
+  CHECK_FALSE(number_in("-infinity"));
   CHECK(split_fields("a,\"b,\"\"c\"\"\",", ',') == std::vector<std::string>{"a", "b,\"c\"", ""});
 }

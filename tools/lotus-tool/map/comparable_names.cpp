@@ -128,6 +128,16 @@ std::string bare_function(std::string_view function) {
   return std::string(function.substr(begin));
 }
 
+std::string_view without_version(std::string_view symbol) noexcept {
+  const std::size_t at = symbol.find('@');
+  if (at == std::string_view::npos || at == 0) return symbol;
+  const std::size_t version = symbol.find_first_not_of('@', at);
+  // Versions begin with a letter: GLIBC_2.14, LIBJPEG_9.0, Base.
+  const bool begins =
+      version != std::string_view::npos && is_word(symbol[version]) && symbol[version] > '9';
+  return begins && symbol.substr(version) != "plt" ? symbol.substr(0, at) : symbol;
+}
+
 std::string comparable_function(std::string_view function) {
   // Where a module is stripped perf tells an address.
   if (function.substr(0, 2) == "0x" &&
@@ -141,7 +151,7 @@ std::string comparable_function(std::string_view function) {
     const std::size_t at = function.find(suffix);
     if (at != std::string_view::npos && at > 0) function = function.substr(0, at);
   }
-  return bare_function(function);
+  return bare_function(without_version(function));
 }
 
 bool is_program(std::string_view module) {

@@ -29,6 +29,31 @@ metric_kind kind_of(std::string_view column, std::string_view value) {
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
+/// The columns without which a metric cannot be told of several functions together.
+std::vector<std::string_view> needed_for(metric_kind kind) {
+  switch (kind) {
+    case metric_kind::share:
+      return {"Clockticks"};
+    case metric_kind::cpi:
+      return {"Clockticks", "Instructions Retired"};
+    case metric_kind::frequency:
+      return {"Clockticks", "CPU Time"};
+    case metric_kind::sum:
+      break;
+  }
+  return {};
+}
+
+void refuse_missing_columns(const std::string& path, const counter_table& table) {
+  for (const metric& m : table.metrics) {
+    for (const std::string_view needed : needed_for(m.kind)) {
+      if (table.find(needed)) continue;
+      throw input_error(path + ": " + m.name + " cannot be told per operation without the column " +
+                        std::string(needed) + "; copy the table with it");
+    }
+  }
+}
+
 /// The columns of the table pasted from VTune's window that hold numbers.
 void read_gui(const std::string& path, std::string_view text, counter_table& table) {
   text_lines lines(text);
@@ -79,6 +104,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
     }
     table.functions.push_back(std::move(counted));
   }
+  refuse_missing_columns(path, table);
 }
 
 void read_report(const function_report& report, const std::string& metric_name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -81,7 +82,8 @@ std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const char* const last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, value);
-  if (error != std::errc{} || end == digits.data()) return std::nullopt;
+  // from_chars takes "nan" and "inf" as well, which would spoil every sum.
+  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   const auto scale = scales.find(trimmed({end, static_cast<std::size_t>(last - end)}));
   if (scale == scales.end()) return std::nullopt;
   return value * scale->second;
