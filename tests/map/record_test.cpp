@@ -38,7 +38,7 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   located_samples samples;
   const std::uint32_t event = samples.event_id("cpu-clock");
   const std::uint32_t misses = samples.event_id("cache-misses");
-  const std::uint32_t f = samples.function_id("f|a");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
   const auto at = [&](std::int64_t time_ns, std::uint32_t tid, std::uint32_t what) {
     samples.samples.push_back({time_ns, 10, tid, f, what});
   };
@@ -57,7 +57,7 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   CHECK(result.outside.total.samples == 3);
   CHECK(result.ops["Crop"].counters["cache-misses"] == 10);
   CHECK(result.ops["Crop"].counters["cpu-clock"] == 20);
-  CHECK(result.ops["Crop"].functions.at("f|a").samples == 2);
+  CHECK(result.ops["Crop"].functions.at("f|a").total.samples == 2);
   CHECK(result.total().samples == 9);
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("samples are those of CPU time, whichever event came first; shares go 
   located_samples samples;
   const std::uint32_t faults = samples.event_id("page-faults:u");
   const std::uint32_t clock = samples.event_id("cpu-clock:u");
-  const std::uint32_t f = samples.function_id("f|a");
-  const std::uint32_t g = samples.function_id("g|a");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
+  const std::uint32_t g = samples.function_id({"g|a", ""});
   samples.samples = {{1010, 1, 5, g, faults},      {1020, 1, 5, g, faults},
                      {1030, 1, 5, g, faults},      {1040, 750'000, 5, f, clock},
                      {2010, 125'000, 5, f, clock}, {2020, 125'000, 5, f, clock}};
@@ -88,6 +88,29 @@ TEST_CASE("samples are those of CPU time, whichever event came first; shares go 
   const auto printed = parse_json(json.str());
   CHECK(printed["ops"]["Crop"]["share"].GetDouble() == Approx(0.75));
   CHECK(printed["ops"]["Load"]["share"].GetDouble() == Approx(0.25));
+}
+
+TEST_CASE("functions that were inlined are told below the one they were inlined into") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\n");
+  located_samples samples;
+  const std::uint32_t event = samples.event_id("cpu-clock");
+  const std::uint32_t own = samples.function_id({"f|a", ""});
+  const std::uint32_t inner = samples.function_id({"f|a", "round"});
+  samples.samples = {{1010, 1, 5, own, event}, {1020, 1, 5, inner, event}};
+  std::ostringstream err;
+  diagnostics said(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["functions"]["f|a"].GetInt() == 2);
+  CHECK(printed["ops"]["Crop"]["inlined"]["f|a"]["round"].GetInt() == 1);
+  std::ostringstream table;
+  print_joined(result, print_as::table, table);
+  CHECK(contains(table.str(), "  inlined: round"));
 }
 
 TEST_CASE("a real run: all processes are sampled, joined with their logs") {
@@ -110,6 +133,8 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
   const std::string top = beta["functions"].MemberBegin()->name.GetString();
   CHECK(top == "(anonymous namespace)::hot_beta|lotus_map_probe");
   CHECK_FALSE(beta["functions"].HasMember("(anonymous namespace)::hot_gamma|lotus_map_probe"));
+  const auto& inlined = beta["inlined"]["(anonymous namespace)::hot_beta|lotus_map_probe"];
+  CHECK(contains(inlined.MemberBegin()->name.GetString(), "arithmetic"));
   double shares = json["outside"]["share"].GetDouble();
   for (const auto& op : json["ops"].GetObject()) shares += op.value["share"].GetDouble();
   CHECK(shares == Approx(1));

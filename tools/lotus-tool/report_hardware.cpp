@@ -55,7 +55,7 @@ void append(std::string& to, const std::string& element) {
 std::string joined_op_json(const std::string& name, const joined_op& op, double scale) {
   weighted_functions functions;
   for (const auto& [key, of] : op.functions) {
-    functions.emplace_back(key, static_cast<double>(of.value) * scale);
+    functions.emplace_back(key, static_cast<double>(of.total.value) * scale);
   }
   return op_json(name, std::move(functions));
 }

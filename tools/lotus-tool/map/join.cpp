@@ -33,7 +33,10 @@ void count(const located_sample& s, const located_samples& all, std::string_view
   if (event != counted_event) return;
   const joined_samples one{1, s.value};
   to.total += one;
-  to.functions[all.functions[s.function]] += one;
+  const auto& [key, inlined] = all.functions[s.function];
+  joined_function& function = to.functions[key];
+  function.total += one;
+  if (!inlined.empty()) function.inlined[inlined] += one;
 }
 
 /// Goes through one thread's operations and samples in order of time.

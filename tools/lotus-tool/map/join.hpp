@@ -34,11 +34,16 @@ struct joined_samples {
   double share_of(const joined_samples& whole) const noexcept;
 };
 
+struct joined_function {
+  joined_samples total;
+  std::map<std::string, joined_samples> inlined;  ///< of these, by the function inlined there
+};
+
 /// What the samples say of one operation, or of what lies outside of any.
 struct joined_op {
   joined_samples total;
-  std::map<std::string, joined_samples> functions;  ///< by function_key()
-  std::map<std::string, std::uint64_t> counters;    ///< by event, the sum of its values
+  std::map<std::string, joined_function> functions;  ///< by function_key()
+  std::map<std::string, std::uint64_t> counters;     ///< by event, the sum of its values
 };
 
 struct joined_run {

@@ -19,12 +19,21 @@
 namespace lotus::tool {
 namespace {
 
+const joined_samples& total_of(const joined_samples& samples) {
+  return samples;
+}
+
+const joined_samples& total_of(const joined_function& function) {
+  return function.total;
+}
+
 /// The largest first.
-std::vector<std::pair<std::string, joined_samples>> by_value(
-    const std::map<std::string, joined_samples>& functions) {
-  std::vector<std::pair<std::string, joined_samples>> sorted(functions.begin(), functions.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.value > b.second.value; });
+template <class Value>
+std::vector<std::pair<std::string, Value>> by_value(const std::map<std::string, Value>& values) {
+  std::vector<std::pair<std::string, Value>> sorted(values.begin(), values.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return total_of(a.second).value > total_of(b.second).value;
+  });
   return sorted;
 }
 
@@ -38,12 +47,28 @@ std::string counts_object(const Counts& counts, CountOf&& count_of) {
   return '{' + text + '}';
 }
 
+/// {"name":samples,…}
+template <class Value>
+std::string samples_object(const std::map<std::string, Value>& values) {
+  return counts_object(by_value(values), [](const auto& of) { return total_of(of).samples; });
+}
+
+/// {"function":{"inlined":samples,…},…} of the functions that have any.
+std::string inlined_object(const joined_op& op) {
+  std::string text;
+  for (const auto& [key, function] : by_value(op.functions)) {
+    if (function.inlined.empty()) continue;
+    text += (text.empty() ? "" : ",") + json_string(key) + ':' + samples_object(function.inlined);
+  }
+  return '{' + text + '}';
+}
+
 std::string op_object(const joined_op& op, const joined_run& run) {
   const auto ns = cpu_ns(op, run);
   return "{\"samples\":" + std::to_string(op.total.samples) +
          ",\"cpu_ns\":" + (ns ? std::to_string(*ns) : "null") +
-         ",\"share\":" + json_number(op.total.share_of(run.total())) + ",\"functions\":" +
-         counts_object(by_value(op.functions), [](const auto& of) { return of.samples; }) +
+         ",\"share\":" + json_number(op.total.share_of(run.total())) +
+         ",\"functions\":" + samples_object(op.functions) + ",\"inlined\":" + inlined_object(op) +
          ",\"counters\":" + counts_object(op.counters, [](std::uint64_t sum) { return sum; }) + '}';
 }
 
@@ -63,11 +88,20 @@ void print_csv(const joined_run& run, std::ostream& out) {
     for (const auto& [key, of] : by_value(op.functions)) {
       const std::size_t bar = key.rfind('|');
       out << csv_field(printable(name)) << ',' << csv_field(printable(key.substr(0, bar))) << ','
-          << csv_field(printable(key.substr(bar + 1))) << ',' << of.samples << '\n';
+          << csv_field(printable(key.substr(bar + 1))) << ',' << of.total.samples << '\n';
     }
   };
   for (const auto& [name, op] : run.ops) rows(name, op);
   rows("", run.outside);
+}
+
+void inlined_rows(const joined_function& function, table& to) {
+  constexpr std::size_t most = 5;
+  std::size_t shown = 0;
+  for (const auto& [name, of] : by_value(function.inlined)) {
+    if (shown++ == most) return;
+    to.row({"  inlined: " + shortened(name), std::to_string(of.samples), ""});
+  }
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {
@@ -94,7 +128,9 @@ void print_tables(const joined_run& run, std::ostream& out) {
         rows.row({"... " + std::to_string(op.functions.size() - most_functions) + " more"});
         break;
       }
-      rows.row({shortened(key), std::to_string(of.samples), human_share(of.share_of(op.total))});
+      rows.row({shortened(key), std::to_string(of.total.samples),
+                human_share(of.total.share_of(op.total))});
+      inlined_rows(of, rows);
     }
     rows.print(out);
   };

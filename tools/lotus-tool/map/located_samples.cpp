@@ -122,8 +122,9 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   if (!time_ns || !number(ids.substr(slash + 1), s.tid) || !number(period, s.value)) return false;
   s.time_ns = *time_ns + offset_ns;
   s.event = to.event_id(event);
-  s.function = to.function_id(function_key(trimmed(line.substr(0, module)),
-                                           line.substr(module + 2, line.size() - module - 3)));
+  s.function = to.function_id({function_key(trimmed(line.substr(0, module)),
+                                            line.substr(module + 2, line.size() - module - 3)),
+                               {}});
   to.samples.push_back(s);
   return true;
 }
@@ -148,17 +149,18 @@ void add_own_samples(const std::string& path, located_samples& to, diagnostics& 
   to.samples.reserve(to.samples.size() + file.samples.size());
   for (const sample& s : file.samples) {
     const code_place place = place_of(s, file, symbols);
-    to.samples.push_back({file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
-                          to.function_id(function_key(place.function, place.module)), event});
+    to.samples.push_back(
+        {file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
+         to.function_id({function_key(place.function, place.module), place.inlined}), event});
   }
 }
 
 }  // namespace
 
-std::uint32_t located_samples::function_id(const std::string& key) {
+std::uint32_t located_samples::function_id(const located_function& function) {
   const auto [at, fresh] =
-      known_functions_.try_emplace(key, static_cast<std::uint32_t>(functions.size()));
-  if (fresh) functions.push_back(key);
+      known_functions_.try_emplace(function, static_cast<std::uint32_t>(functions.size()));
+  if (fresh) functions.push_back(function);
   return at->second;
 }
 
