@@ -226,6 +226,9 @@ TEST_CASE("what is missing is said") {
   const std::string bad = f.dir.file("bad.csv", "config,Load\n8,soon\n");
   CHECK(f.attribute({"--elapsed", bad}).err ==
         "lotus-tool: " + bad + ":2: 'soon' is not a number of seconds\n");
+  const std::string folder = f.dir.path();
+  CHECK(f.attribute({"--elapsed", folder}).err ==
+        "lotus-tool: " + folder + ": cannot be read: Is a directory\n");
   const std::string broken = f.dir.file("broken.json", "{\n\"op_to_func\": [\n");
   const result r = run(
       {"map", "attribute", "--mapping", broken, "--counters", f.counters, "--elapsed", f.elapsed});

@@ -1,13 +1,13 @@
 #include "map/table_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,8 +22,12 @@ namespace lotus::tool {
 
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || in.bad()) {
+  std::string text;
+  // By read(), for an iterator lets the buffer's own exceptions out, as of a folder.
+  for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.eof()) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
     throw input_error(path + ": cannot be read: " + std::strerror(errno));
   }
