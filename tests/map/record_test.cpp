@@ -1,4 +1,5 @@
 // lotus-tool map record and map join.
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -218,6 +219,31 @@ TEST_CASE("perf's samples are joined by thread and time") {
   const result wrong = run({"map", "join", dir.path() + "/run", "--samples", other});
   CHECK(wrong.status == 1);
   CHECK(contains(wrong.err, "perf record -k CLOCK_MONOTONIC"));
+}
+
+TEST_CASE("what perf says of a damaged file is passed on; Ctrl-C meanwhile ends the tool") {
+  const temp_dir dir;
+  const std::string data = dir.file("perf.data", "PERFILE2 and no more");
+  const std::string logs = dir.path() + "/run";
+  dir.file("run/lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
+  const auto join_with = [&](const std::string& perf) {
+    const std::string command = dir.file("bin/perf", "#!/bin/sh\n" + perf);
+    std::filesystem::permissions(command, std::filesystem::perms::owner_all);
+    return execute({LOTUS_TOOL_PROGRAM, "map", "join", logs, "--samples", data},
+                   {{"PATH", dir.path() + "/bin:/usr/bin:/bin"}});
+  };
+  const result damaged = join_with(
+      "echo ' 5/5  1.500000000:  10  cpu-clock:  7f f (/a)'\n"
+      "echo '0x4e40 [0]: failed to process type: 0 [Invalid argument]' >&2\n"
+      "echo '# done'\nexit 234\n");
+  CHECK(damaged.status == 1);
+  CHECK(damaged.err == "lotus-tool: " + data +
+                           ": perf report cannot read it: 0x4e40 [0]: failed to process type: 0 "
+                           "[Invalid argument]\n");
+  CHECK(contains(join_with("exit 3\n").err, data + ": perf report cannot read it: status 3\n"));
+  const result interrupted = join_with("kill -INT $PPID\nsleep 20\n");
+  CHECK(interrupted.status == 128 + SIGINT);
+  CHECK(interrupted.err.empty());
 }
 
 TEST_CASE("a run without samples is bad input") {

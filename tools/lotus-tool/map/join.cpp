@@ -14,6 +14,7 @@
 #include "diagnostics.hpp"
 #include "errors.hpp"
 #include "log_files.hpp"
+#include "map/child_process.hpp"
 #include "map/event_names.hpp"
 #include "map/located_samples.hpp"
 #include "map/samples.hpp"
@@ -115,8 +116,9 @@ void join(const run_files& run, const located_samples& samples, joined_run& to, 
   }
 }
 
-int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
-  diagnostics said(err, options.quiet);
+namespace {
+
+joined_run join_all(const map_join_options& options, diagnostics& said) {
   joined_run result;
   std::vector<run_files> runs = find_runs(options.dir, options.prefix, said);
   if (!options.samples.empty()) {
@@ -139,7 +141,18 @@ int run_map_join(const map_join_options& options, std::ostream& out, std::ostrea
                       ": no samples beside the logs; make them with 'lotus-tool map record', or "
                       "give perf's with --samples");
   }
-  print_joined(result, options.print, out);
+  return result;
+}
+
+}  // namespace
+
+int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  try {
+    print_joined(join_all(options, said), options.print, out);
+  } catch (const interrupted& stop) {
+    end_by_signal(stop.signal);
+  }
   return exit_fine;
 }
 

@@ -43,17 +43,6 @@ class scratch_folder {
   std::string path_;
 };
 
-void run_perf(const std::vector<std::string>& arguments, const std::string& output) {
-  command what;
-  what.arguments = arguments;
-  what.output = output;
-  const exit_state end = run_command(what);
-  if (end.status != 0) {
-    throw input_error(arguments[0] + ' ' + arguments[1] + ": ended with status " +
-                      std::to_string(end.status));
-  }
-}
-
 /// "4065.297663020" as nanoseconds.
 std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   const std::size_t dot = text.find('.');
@@ -129,12 +118,39 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   return true;
 }
 
+/// The last line of perf's output that is its own words: no sample and no comment.
+std::string last_words(const std::string& output) {
+  std::ifstream in(output);
+  std::string words;
+  located_samples samples;
+  for (std::string line; std::getline(in, line); samples.samples.clear()) {
+    if (trimmed(line).empty() || line.front() == '#' || read_script_line(line, 0, samples))
+      continue;
+    words = trimmed(line);
+  }
+  return words;
+}
+
+/// @param path  what perf reads.
+void run_perf(const std::string& path, const std::vector<std::string>& arguments,
+              const std::string& output) {
+  command what;
+  what.arguments = arguments;
+  what.output = output;
+  const exit_state end = run_command(what);
+  if (end.status == 0) return;
+  const std::string words = last_words(output);
+  throw input_error(path + ": " + arguments[0] + ' ' + arguments[1] + " cannot read it: " +
+                    (words.empty() ? "status " + std::to_string(end.status) : words));
+}
+
 void add_perf_data(const std::string& path, located_samples& to) {
   const scratch_folder scratch;
   const std::string header = scratch.file("header");
   const std::string script = scratch.file("script");
-  run_perf({"perf", "report", "--header-only", "-i", path}, header);
-  run_perf({"perf", "script", "-i", path, "-F", "pid,tid,time,period,event,ip,sym,dso", "--ns",
+  run_perf(path, {"perf", "report", "--header-only", "-i", path}, header);
+  run_perf(path,
+           {"perf", "script", "-i", path, "-F", "pid,tid,time,period,event,ip,sym,dso", "--ns",
             "-G", "--no-inline"},
            script);
   const std::int64_t offset_ns = epoch_offset_ns(path, read_text(header));
