@@ -29,10 +29,6 @@ bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 /// "(12) name" says that 12 stands for name from now on; "(12)" stands for it.
 const std::string& compressed_name(std::map<std::string, std::string>& known,
                                    std::string_view text) {

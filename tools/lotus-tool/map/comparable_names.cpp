@@ -86,10 +86,7 @@ std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
 /// Whether the '(' at `at` belongs to a name or a type: "(anonymous namespace)", "decltype(auto)",
 /// callgrind's "(below main)".
 bool is_no_parameters(std::string_view name, std::size_t at, std::size_t name_begin) noexcept {
-  constexpr std::string_view keyword = "decltype";
-  const std::string_view before = trimmed(name.substr(0, at));
-  const bool type =
-      before.size() >= keyword.size() && before.substr(before.size() - keyword.size()) == keyword;
+  const bool type = ends_with(trimmed(name.substr(0, at)), "decltype");
   return type || stands_at(name, at, anonymous) || at == name_begin;
 }
 
@@ -168,7 +165,7 @@ std::string comparable_module(std::string_view module) {
   const std::size_t dash = module.rfind('-');
   constexpr std::string_view extension = ".so";
   if (dash != std::string_view::npos && dash > 0 && module.size() > dash + 1 + extension.size() &&
-      module.substr(module.size() - extension.size()) == extension) {
+      ends_with(module, extension)) {
     const std::string_view version =
         module.substr(dash + 1, module.size() - extension.size() - dash - 1);
     if (version.find_first_not_of("0123456789.") == std::string_view::npos) {

@@ -29,6 +29,15 @@ function_report instructions_of(const callgrind_profile& profile) {
   return report;
 }
 
+/// Whether the library names its logs so: "…_main_pid_12", "…_worker_pid_12". Their prefix may be
+/// any, and so may a report's name that only holds a process id.
+bool is_any_log_name(std::string_view name) noexcept {
+  const std::size_t last = name.find_last_not_of("0123456789");
+  if (last == std::string_view::npos || last + 1 == name.size()) return false;
+  name = name.substr(0, last + 1);
+  return ends_with(name, "_main_pid_") || ends_with(name, "_worker_pid_");
+}
+
 /// The table that tells where time went; of other events' none is added to it.
 function_report time_of(const std::string& path, std::vector<perf_table> tables,
                         diagnostics& said) {
@@ -62,10 +71,9 @@ bool is_own_function(std::string_view function) {
 }
 
 bool is_report_name(std::string_view name) noexcept {
-  constexpr std::string_view json = ".json";
-  if (name.empty() || name.find("_pid_") != std::string_view::npos) return false;
+  if (name.empty() || is_any_log_name(name)) return false;
   if (name.front() == '.') return is_samples_name(name);
-  return name.size() < json.size() || name.substr(name.size() - json.size()) != json;
+  return !ends_with(name, ".json");
 }
 
 reports_by_op read_reports(const std::string& path, diagnostics& said) {

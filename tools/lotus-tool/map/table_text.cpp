@@ -74,6 +74,10 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 std::optional<double> number_in(std::string_view text) {
   // VTune writes times in m, s and ms (its user guide, "Choosing Data Format").
   static const std::map<std::string_view, double> scales{
