@@ -170,6 +170,45 @@ TEST_CASE("a column of percentages is one in any order of the rows") {
   CHECK(contains(r.err, mixed + ":3: "));
 }
 
+TEST_CASE("what cannot be added up without another column is refused; so is what is no number") {
+  const files f;
+  const std::string first = "Source Function / Function / Call Stack\t";
+  const auto error_of = [&](const std::string& table) {
+    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters",
+                          f.dir.file("8.tsv", first + table), "--elapsed", f.elapsed});
+    CHECK(r.status == 1);
+    CHECK(r.out.empty());
+    return r.err;
+  };
+  const std::string start = "lotus-tool: " + f.dir.path() + "/8.tsv:";
+  CHECK(error_of("CPU Time\tRetiring\tModule\ndecode\t10s\t90%\tlibjpeg.so.9\n") ==
+        start +
+            " Retiring cannot be told per operation without the column Clockticks; copy the "
+            "table with it\n");
+  CHECK(contains(error_of("Clockticks\tCPI Rate\tModule\ndecode\t10\t2\tlibjpeg.so.9\n"),
+                 "without the column Instructions Retired"));
+  CHECK(error_of("CPU Time\tClockticks\tModule\ndecode\t10s\tnan\tlibjpeg.so.9\n") ==
+        start + "2: 'nan' is not a number of a known unit\n");
+}
+
+TEST_CASE("symbols are the same with and without their version") {
+  const files f;
+  const std::string mapping_file = f.dir.file(
+      "m.json", R"({"op_to_func":{"Load":["memcpy@@GLIBC_2.14|libc.so.6","free|libc.so.6",)"
+                R"("jpeg_idct@@LIBJPEG_9.0|libjpeg.so.9","read@plt|train"]}})");
+  const std::string counters =
+      f.dir.file("8.txt",
+                 "# Overhead|Samples|Shared Object|Symbol\n40%|40|libc.so.6|[.] memcpy\n"
+                 "20%|20|libc.so.6|[.] free@GLIBC_2.2.5\n"
+                 "10%|10|libjpeg.so.9|[.] jpeg_idct\n5%|5|train|[.] read\n"
+                 "25%|25|libc.so.6|[.] func@0x3fd7b0\n");
+  const result r = run({"map", "attribute", "--mapping", mapping_file, "--counters", counters,
+                        "--elapsed", f.elapsed, "--json"});
+  REQUIRE(r.status == 0);
+  const auto json = parse_json(r.out);
+  CHECK(json["configs"][0]["ops"]["Load"]["samples"].GetDouble() == Approx(70));
+}
+
 TEST_CASE("an operation that the run does not have is told from one without functions") {
   const files f;
   const std::string elapsed = f.dir.file("e.csv", "config,Crop\n8,1\n");
@@ -187,6 +226,9 @@ TEST_CASE("what is missing is said") {
   const std::string bad = f.dir.file("bad.csv", "config,Load\n8,soon\n");
   CHECK(f.attribute({"--elapsed", bad}).err ==
         "lotus-tool: " + bad + ":2: 'soon' is not a number of seconds\n");
+  const std::string folder = f.dir.path();
+  CHECK(f.attribute({"--elapsed", folder}).err ==
+        "lotus-tool: " + folder + ": cannot be read: Is a directory\n");
   const std::string broken = f.dir.file("broken.json", "{\n\"op_to_func\": [\n");
   const result r = run(
       {"map", "attribute", "--mapping", broken, "--counters", f.counters, "--elapsed", f.elapsed});

@@ -87,6 +87,21 @@ TEST_CASE("-o writes the mapping; the table and CSV are for people") {
       "op,function,module,hits,runs,samples,share\n\"Load \"\"x\"\"\",\"f<a, b>\",a.so,1,1,3,1\n");
 }
 
+TEST_CASE("a report may be named after its process; logs are none") {
+  const temp_dir dir;
+  dir.file("Load/1.csv", vtune({{"decode", "3"}}));
+  dir.file("Load/vtune_pid_12.csv", vtune({{"copy", "1"}}));
+  dir.file("Load/perf_pid_13", vtune({{"seek", "1"}}));
+  dir.file("Load/my_log_worker_pid_7", "SLoad,1,2\n");
+  dir.file("Load/my_log_main_pid_6", "SBatchWait_0,1,2\n");
+  const result r = run({"map", "build", dir.path(), "--json"});
+  CHECK(r.err.empty());
+  REQUIRE(r.status == 0);
+  const auto built = parse_json(r.out);
+  CHECK(sets(built["op_to_func"])["Load"] ==
+        std::set<std::string>{"decode|a.so", "copy|a.so", "seek|a.so"});
+}
+
 TEST_CASE("a report is not written over") {
   const temp_dir dir;
   const std::string path =

@@ -1,4 +1,5 @@
 // lotus-tool map record and map join.
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -39,7 +40,7 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   located_samples samples;
   const std::uint32_t event = samples.event_id("cpu-clock");
   const std::uint32_t misses = samples.event_id("cache-misses");
-  const std::uint32_t f = samples.function_id("f|a");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
   const auto at = [&](std::int64_t time_ns, std::uint32_t tid, std::uint32_t what) {
     samples.samples.push_back({time_ns, 10, tid, f, what});
   };
@@ -52,14 +53,66 @@ TEST_CASE("a sample goes to the innermost operation of its thread, to the nanose
   diagnostics said(err, false);
   joined_run result;
   join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
-  CHECK(result.ops["Crop"].samples == 2);
-  CHECK(result.ops["Flip"].samples == 2);
-  CHECK(result.ops["Transform"].samples == 2);
-  CHECK(result.outside.samples == 3);
+  CHECK(result.ops["Crop"].total.samples == 2);
+  CHECK(result.ops["Flip"].total.samples == 2);
+  CHECK(result.ops["Transform"].total.samples == 2);
+  CHECK(result.outside.total.samples == 3);
   CHECK(result.ops["Crop"].counters["cache-misses"] == 10);
   CHECK(result.ops["Crop"].counters["cpu-clock"] == 20);
-  CHECK(result.ops["Crop"].functions.at("f|a") == 2);
-  CHECK(result.samples() == 9);
+  CHECK(result.ops["Crop"].functions.at("f|a").total.samples == 2);
+  CHECK(result.total().samples == 9);
+}
+
+TEST_CASE("samples are those of CPU time, whichever event came first; shares go by time") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\nSLoad,2000,100\n");
+  located_samples samples;
+  const std::uint32_t faults = samples.event_id("page-faults:u");
+  const std::uint32_t clock = samples.event_id("cpu-clock:u");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
+  const std::uint32_t g = samples.function_id({"g|a", ""});
+  samples.samples = {{1010, 1, 5, g, faults},      {1020, 1, 5, g, faults},
+                     {1030, 1, 5, g, faults},      {1040, 750'000, 5, f, clock},
+                     {2010, 125'000, 5, f, clock}, {2020, 125'000, 5, f, clock}};
+  std::ostringstream err;
+  diagnostics said(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
+  CHECK(result.event == "cpu-clock:u");
+  const joined_op& crop = result.ops["Crop"];
+  CHECK(crop.total.samples == 1);
+  CHECK(cpu_ns(crop, result) == std::uint64_t{750'000});
+  CHECK(crop.functions.count("g|a") == 0);
+  CHECK(crop.counters.at("page-faults:u") == 3);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["share"].GetDouble() == Approx(0.75));
+  CHECK(printed["ops"]["Load"]["share"].GetDouble() == Approx(0.25));
+}
+
+TEST_CASE("functions that were inlined are told below the one they were inlined into") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\n");
+  located_samples samples;
+  const std::uint32_t event = samples.event_id("cpu-clock");
+  const std::uint32_t own = samples.function_id({"f|a", ""});
+  const std::uint32_t inner = samples.function_id({"f|a", "round"});
+  samples.samples = {{1010, 1, 5, own, event}, {1020, 1, 5, inner, event}};
+  std::ostringstream err;
+  diagnostics said(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", said).front(), samples, result, said);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["functions"]["f|a"].GetInt() == 2);
+  CHECK(printed["ops"]["Crop"]["inlined"]["f|a"]["round"].GetInt() == 1);
+  std::ostringstream table;
+  print_joined(result, print_as::table, table);
+  CHECK(contains(table.str(), "  inlined: round"));
 }
 
 TEST_CASE("a real run: all processes are sampled, joined with their logs") {
@@ -82,6 +135,8 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
   const std::string top = beta["functions"].MemberBegin()->name.GetString();
   CHECK(top == "(anonymous namespace)::hot_beta|lotus_map_probe");
   CHECK_FALSE(beta["functions"].HasMember("(anonymous namespace)::hot_gamma|lotus_map_probe"));
+  const auto& inlined = beta["inlined"]["(anonymous namespace)::hot_beta|lotus_map_probe"];
+  CHECK(contains(inlined.MemberBegin()->name.GetString(), "arithmetic"));
   double shares = json["outside"]["share"].GetDouble();
   for (const auto& op : json["ops"].GetObject()) shares += op.value["share"].GetDouble();
   CHECK(shares == Approx(1));
@@ -232,6 +287,31 @@ TEST_CASE("perf's samples are joined by thread and time") {
   const result wrong = run({"map", "join", dir.path() + "/run", "--samples", other});
   CHECK(wrong.status == 1);
   CHECK(contains(wrong.err, "perf record -k CLOCK_MONOTONIC"));
+}
+
+TEST_CASE("what perf says of a damaged file is passed on; Ctrl-C meanwhile ends the tool") {
+  const temp_dir dir;
+  const std::string data = dir.file("perf.data", "PERFILE2 and no more");
+  const std::string logs = dir.path() + "/run";
+  dir.file("run/lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
+  const auto join_with = [&](const std::string& perf) {
+    const std::string command = dir.file("bin/perf", "#!/bin/sh\n" + perf);
+    std::filesystem::permissions(command, std::filesystem::perms::owner_all);
+    return execute({LOTUS_TOOL_PROGRAM, "map", "join", logs, "--samples", data},
+                   {{"PATH", dir.path() + "/bin:/usr/bin:/bin"}});
+  };
+  const result damaged = join_with(
+      "echo ' 5/5  1.500000000:  10  cpu-clock:  7f f (/a)'\n"
+      "echo '0x4e40 [0]: failed to process type: 0 [Invalid argument]' >&2\n"
+      "echo '# done'\nexit 234\n");
+  CHECK(damaged.status == 1);
+  CHECK(damaged.err == "lotus-tool: " + data +
+                           ": perf report cannot read it: 0x4e40 [0]: failed to process type: 0 "
+                           "[Invalid argument]\n");
+  CHECK(contains(join_with("exit 3\n").err, data + ": perf report cannot read it: status 3\n"));
+  const result interrupted = join_with("kill -INT $PPID\nsleep 20\n");
+  CHECK(interrupted.status == 128 + SIGINT);
+  CHECK(interrupted.err.empty());
 }
 
 TEST_CASE("a run without samples is bad input") {

@@ -92,6 +92,28 @@ TEST_CASE("a perf report is read by its head; the library's own functions are le
   CHECK(none.functions.empty());
 }
 
+TEST_CASE("a perf report of several events: a metric of each, and CPU time makes the mapping") {
+  const temp_dir dir;
+  const std::string path =
+      dir.file("1.csv",
+               "# Samples: 2K of event 'page-faults:u'\n# Event count (approx.): 300000\n#\n"
+               "# Overhead|Samples|Shared Object|Symbol\n 99.00%|2876|pf|[.] faults\n"
+               " 1.00%|3|ld.so|[.] _dl_start\n\n\n"
+               "# Samples: 1K of event 'cpu-clock:u'\n#\n"
+               "# Overhead|Samples|Shared Object|Symbol\n 90.00%|1393|pf|[.] cpu_only\n"
+               " 9.00%|147|pf|[.] faults\n\n#\n# (Tip: none)\n#\n");
+  CHECK(only_report(path).functions ==
+        std::map<std::string, double>{{"cpu_only|pf", 1393}, {"faults|pf", 147}});
+  CHECK(contains(error_of(path), "of its events cpu-clock:u is taken"));
+  const counter_table table = read_counters(path);
+  REQUIRE(table.metrics.size() == 2);
+  CHECK(table.metrics[0].name == "page-faults:u, samples");
+  CHECK(table.metrics[1].name == "cpu-clock:u, samples");
+  REQUIRE(table.functions.size() == 3);
+  CHECK(table.functions[2].function == "faults");
+  CHECK(table.functions[2].values == std::vector<double>{2876, 147});
+}
+
 TEST_CASE("callgrind's profile: own costs, compressed names, an operation per dump") {
   const temp_dir dir;
   const std::string text =
@@ -115,17 +137,40 @@ TEST_CASE("callgrind's profile: own costs, compressed names, an operation per du
 
 TEST_CASE("callgrind_annotate: counts with percentages, a file and an object around the name") {
   const temp_dir dir;
-  const auto report = only_report(
-      dir.file("1",
-               "Profile data file 'x' (creator: callgrind-3.19.0)\n"
-               "Profiled target:  /bin/probe (PID 1, part 1)\nEvents shown:     Ir Dr\n"
-               "Ir Dr  file:function\n--------\n"
-               "36,000,015 (54.55%) 6,000 (50.00%) a.cpp:img::D::f(int, float) [clone .isra.0]\n"
-               "        41 ( 0.00%)         .      a.cpp:main [/tmp/a]\n\n"
-               "--------\n-- Auto-annotated source: a.cpp\n"));
-  CHECK(report.functions ==
-        std::map<std::string, double>{{"img::D::f(int, float) [clone .isra.0]|probe", 36000015},
-                                      {"main|a", 41}});
+  const std::string line(80, '-');
+  const auto annotated = [&](const std::string& rows) {
+    return dir.file(
+        "1", line + "\nProfile data file 'x' (creator: callgrind-3.19.0)\n" + line +
+                 "\nProfiled target:  /bin/probe (PID 1, part 1)\nEvents shown:     Ir Dr\n" +
+                 line + "\nIr Dr\n" + line +
+                 "\n36,000,060 (100.0%) 6,002 (100.0%)  PROGRAM TOTALS\n\n" + line +
+                 "\nIr Dr  file:function\n" + line + '\n' + rows);
+  };
+  const std::string missing = line +
+                              "\nThe following files chosen for auto-annotation could not be "
+                              "found:\n" +
+                              line + "\n  ./csu/../csu/libc-start.c\n";
+  const std::string source = line + "\n-- Auto-annotated source: a.cpp\n" + line +
+                             "\nIr Dr\n-- line 3 ----\n  9 (1.00%)  .  int f();\n";
+  for (const std::string& behind : {missing, source, source + '\n' + missing}) {
+    const auto report = only_report(
+        annotated("36,000,015 (54.55%) 6,000 (50.00%) a.cpp:img::D::f(int, float) [clone .isra.0]\n"
+                  "        41 ( 0.00%)         .      a.cpp:main [/tmp/a]\n"
+                  "         3 ( 0.00%)         1      dl-new-hash.h:lookup\n"
+                  "         1 ( 0.00%)         1      dl-lookup.c:lookup [/lib/ld.so]\n\n" +
+                  behind));
+    CHECK(report.functions == std::map<std::string, double>{
+                                  {"img::D::f(int, float) [clone .isra.0]|[unknown]", 36000015},
+                                  {"main|a", 41},
+                                  {"lookup|ld.so", 4}});
+  }
+  const std::string inclusive = annotated(
+      "36,000,060 (100.0%) 6,002 (100.0%) a.cpp:main [/tmp/a]\n"
+      "36,000,000 (99.9%) 6,000 (99.9%) a.cpp:f [/tmp/a]\n");
+  CHECK(error_of(inclusive) ==
+        inclusive + ": its counts include what functions call; make it without --inclusive=yes");
+  const std::string tree = annotated("5 (1.0%) 1 (1.0%)  < a.cpp:main (5x) [/tmp/a]\n");
+  CHECK(contains(error_of(tree), tree + ":14: callers and called functions are in it"));
 }
 
 TEST_CASE("a broken report is one line with file and line; another file is left out") {
@@ -151,6 +196,25 @@ TEST_CASE("names are compared without what tools spell differently") {
   CHECK(bare_function("foo::operator<<(int)") == "foo::operator<<");
   CHECK(bare_function("foo::operator bool() const") == "foo::operator bool");
   CHECK(bare_function("main") == "main");
+  CHECK(bare_function("work(int) const::{lambda(int)#1}::operator()(int) const") ==
+        "work(int) const::{lambda(int)#1}::operator()");
+  CHECK(bare_function("work(int)::Local::run(int)") == "work(int)::Local::run");
+  CHECK(bare_function("(anonymous namespace)::Op::operator<(int) const") ==
+        "(anonymous namespace)::Op::operator<");
+  CHECK(bare_function("V<double> operator< <double>(V<double> const&)") == "operator< <double>");
+  CHECK(bare_function("V<double> operator<< <double>(V<double> const&)") == "operator<< <double>");
+  CHECK(bare_function("img::V::operator<=>(img::V const&) const") == "img::V::operator<=>");
+  CHECK(bare_function("decltype(auto) ns::f<int>(int)") == "ns::f<int>");
+  CHECK(bare_function("decltype ({parm#1}+{parm#2}) add<int>(int, int)") == "add<int>");
+  CHECK(bare_function("foo::operator std::vector<int> const*() const") ==
+        "foo::operator std::vector<int> const*");
+  CHECK(bare_function("int f<((2)<(1)), &foo::operator> >(int)") ==
+        "f<((2)<(1)), &foo::operator> >");
+  CHECK(bare_function("void (*f<int>(int))(char)") == "f<int>");
+  CHECK(bare_function("long double operator\"\" _km(long double)") == "operator\"\" _km");
+  CHECK(bare_function("int rng::operator()<rng::engine<(kind)1> >(int)") ==
+        "rng::operator()<rng::engine<(kind)1> >");
+  CHECK(bare_function("(below main)") == "(below main)");
   CHECK(comparable_function("hot.isra.0") == "hot");
   CHECK(comparable_function("_hot.constprop.1.cold") == "_hot");
   CHECK(comparable_module("/usr/lib/libjpeg.so.9.5.0") == "libjpeg.so");
@@ -165,5 +229,8 @@ TEST_CASE("numbers may bear thousands commas and units") {
   CHECK(number_in(" 40.7%") == 40.7);
   CHECK(number_in("3.4 GHz") == 3.4);
   CHECK_FALSE(number_in("abc"));
+  CHECK_FALSE(number_in("nan"));
+  CHECK_FALSE(number_in("inf"));
+  CHECK_FALSE(number_in("-infinity"));
   CHECK(split_fields("a,\"b,\"\"c\"\"\",", ',') == std::vector<std::string>{"a", "b,\"c\"", ""});
 }

@@ -254,6 +254,35 @@ TEST_CASE("functions and counters behind the operations") {
   CHECK(run({"report", traces() + "/c_ooo_w4", "-o", other, "--counters", counters}).status == 2);
 }
 
+TEST_CASE("several tables of counters, before and behind the folder") {
+  const temp_dir dir;
+  const std::string mapping =
+      dir.file("m.json", R"({"op_to_func":{"Loader":["decode|a.so"]},"common_funcs_to_op":{}})");
+  const std::string table =
+      "Source Function / Function / Call Stack\tCPU Time\tModule\ndecode\t3s\ta.so\n";
+  const std::string first = dir.file("first.csv", table);
+  const std::string second = dir.file("second.csv", table);
+  const std::string logs = traces() + "/c_ooo_w4";
+  const std::string page = dir.path() + "/page.html";
+  const std::vector<std::string> start{"report", "-o", page, "--mapping", mapping};
+  const std::vector<std::vector<std::string>> forms{
+      {logs, "--counters", first, second},
+      {"--counters", first, second, logs},
+      {"--counters", first, "--counters", second, logs}};
+  for (const std::vector<std::string>& form : forms) {
+    std::vector<std::string> all = start;
+    all.insert(all.end(), form.begin(), form.end());
+    const result r = run(all);
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    CHECK(contains(read_file(page), R"("configs":["first","second"])"));
+  }
+  const result none =
+      run({"report", "-o", page, "--mapping", mapping, "--counters", first, second});
+  CHECK(none.status == 2);
+  CHECK(contains(none.err, "DIR is required"));
+}
+
 TEST_CASE("what is read is not written over") {
   const temp_dir dir;
   const std::string log = dir.file("run/lotustrace_log_worker_pid_1", "SLoader,1000,5\n");

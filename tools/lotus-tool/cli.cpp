@@ -10,6 +10,7 @@
 #include <new>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "arguments.hpp"
@@ -203,6 +204,21 @@ void add_compare(CLI::App& app, action& chosen) {
 }
 
 #ifdef LOTUS_TOOL_REPORT
+/// Of "--counters A B runs/" B and runs/ are read as folders, for the option cannot tell where its
+/// files end; but only runs/ is one.
+void take_counters(report_options& options) {
+  std::vector<std::string>& counters = options.hardware.counters;
+  if (counters.empty()) return;
+  const auto files =
+      std::stable_partition(options.dirs.begin(), options.dirs.end(), [](const std::string& path) {
+        std::error_code ignored;
+        return !std::filesystem::is_regular_file(path, ignored);
+      });
+  counters.insert(counters.end(), files, options.dirs.end());
+  options.dirs.erase(files, options.dirs.end());
+  if (options.dirs.empty()) throw usage_error("DIR is required: the folder of the logs");
+}
+
 void add_report(CLI::App& app, action& chosen) {
   auto options = std::make_shared<report_options>();
   CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
@@ -223,6 +239,7 @@ void add_report(CLI::App& app, action& chosen) {
   add_reading(*command, *options);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
+      take_counters(*options);
       return run_report(*options, out, err);
     };
   });

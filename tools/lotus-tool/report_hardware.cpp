@@ -11,6 +11,7 @@
 #include "diagnostics.hpp"
 #include "map/attribute.hpp"
 #include "map/counters.hpp"
+#include "map/event_names.hpp"
 #include "map/join.hpp"
 #include "map/located_samples.hpp"
 #include "map/mapping.hpp"
@@ -51,10 +52,10 @@ void append(std::string& to, const std::string& element) {
   to += (to.empty() ? "" : ",") + element;
 }
 
-std::string joined_op_json(const std::string& name, const joined_op& op) {
+std::string joined_op_json(const std::string& name, const joined_op& op, double scale) {
   weighted_functions functions;
-  for (const auto& [key, samples] : op.functions) {
-    functions.emplace_back(key, static_cast<double>(samples));
+  for (const auto& [key, of] : op.functions) {
+    functions.emplace_back(key, static_cast<double>(of.total.value) * scale);
   }
   return op_json(name, std::move(functions));
 }
@@ -89,18 +90,18 @@ void hardware_data::add_samples_beside(const run_files& run, const std::string& 
   joined_run joined;
   join(run, samples, joined, silent);
   std::string ops;
+  const auto scale_of = [](const std::string& event) { return is_cpu_time(event) ? 1e-9 : 1; };
   const auto add = [&](const std::string& name, const joined_op& op) {
-    append(ops, joined_op_json(name, op));
+    append(ops, joined_op_json(name, op, scale_of(joined.event)));
     for (const auto& [event, value] : op.counters) {
-      const double scale = is_cpu_time(event) ? 1e-9 : 1;
       count(is_cpu_time(event) ? event + ", seconds" : event, title, name,
-            static_cast<double>(value) * scale);
+            static_cast<double>(value) * scale_of(event));
     }
   };
   for (const auto& [name, op] : joined.ops) add(name, op);
   add(outside, joined.outside);
   append(functions_,
-         source_json(title, "samples",
+         source_json(title, is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
                      "Every sample of the run belongs to the innermost operation that was open "
                      "then on its thread.",
                      ops));

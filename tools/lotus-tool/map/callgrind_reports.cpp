@@ -132,17 +132,129 @@ bool take_count(std::string_view& line, std::uint64_t& value) {
   return true;
 }
 
-/// "file:function [object]", the object where it is known.
-std::pair<std::string, std::string> place_of(std::string_view text, const std::string& program) {
-  std::string module = program;
-  const std::size_t bracket = text.rfind(" [");
-  if (bracket != std::string_view::npos && text.back() == ']' && text[bracket + 2] == '/') {
-    module = text.substr(bracket + 2, text.size() - bracket - 3);
-    text = text.substr(0, bracket);
+/// Reads what callgrind_annotate prints: a head, totals, the table of functions, and behind a blank
+/// line what it makes of source files.
+class annotate_reader {
+ public:
+  annotate_reader(std::string path, std::string_view text) : path_(std::move(path)), lines_(text) {}
+
+  callgrind_profile read() {
+    std::string_view line;
+    while (!in_table_ && lines_.next(line)) read_head(line);
+    if (!in_table_) throw input_error(path_ + ": no table of functions in it");
+    while (lines_.next(line)) {
+      const bool row = !trimmed(line).empty() && !begins_with(line, "----");
+      if (row) add(line);
+      if (!row && !profile_.functions.empty()) break;
+    }
+    refuse_inclusive();
+    find_modules();
+    return std::move(profile_);
   }
-  const std::size_t colon = text.find(':');
-  return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
-}
+
+ private:
+  using counts = std::vector<std::uint64_t>;
+
+  void read_head(std::string_view line) {
+    constexpr std::string_view shown = "Events shown:";
+    constexpr std::string_view trigger = "Trigger: Client Request: ";
+    if (begins_with(line, shown)) {
+      profile_.events = words(line.substr(shown.size()));
+    } else if (begins_with(line, trigger)) {
+      profile_.operation = trimmed(line.substr(trigger.size()));
+    } else if (ends_with(line, "PROGRAM TOTALS")) {
+      totals_ = take_counts(line);
+    } else {
+      in_table_ = ends_with(line, "file:function");
+    }
+  }
+
+  /// Takes a row's counts from the front of `line`, as many as events.
+  counts take_counts(std::string_view& line) const {
+    counts values(profile_.events.size());
+    for (std::uint64_t& value : values) {
+      if (!take_count(line, value)) {
+        throw input_error(at_line(path_, lines_.number(), "fewer counts than events"));
+      }
+    }
+    return values;
+  }
+
+  static void add_to(counts& sums, const counts& more) {
+    sums.resize(more.size());
+    for (std::size_t i = 0; i < more.size(); ++i) sums[i] += more[i];
+  }
+
+  void add(std::string_view line) {
+    const counts values = take_counts(line);
+    line = trimmed(line);
+    for (const std::string_view relation : {"< ", "> ", "* "}) {
+      if (begins_with(line, relation)) {
+        throw input_error(
+            at_line(path_, lines_.number(),
+                    "callers and called functions are in it; make it without --tree"));
+      }
+    }
+    add_to(sums_, values);
+    add_to(profile_.functions[place_of(line)], values);
+  }
+
+  /// "file:function [object]"; without an object the module is empty.
+  static std::pair<std::string, std::string> place_of(std::string_view text) {
+    std::string module;
+    const std::size_t bracket = text.rfind(" [");
+    if (bracket != std::string_view::npos && text.back() == ']' && text[bracket + 2] == '/') {
+      module = text.substr(bracket + 2, text.size() - bracket - 3);
+      text = text.substr(0, bracket);
+    }
+    const std::size_t colon = text.find(':');
+    return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
+  }
+
+  /// Own counts cannot be more than the program's; those that include what is called are, for every
+  /// caller has them again.
+  void refuse_inclusive() const {
+    for (std::size_t i = 0; i < totals_.size() && i < sums_.size(); ++i) {
+      if (totals_[i] > 0 && sums_[i] > totals_[i]) {
+        throw input_error(path_ +
+                          ": its counts include what functions call; make it without "
+                          "--inclusive=yes");
+      }
+    }
+  }
+
+  /// A function's code from a header has a row of its own, which bears no object.
+  void find_modules() {
+    const auto rows = std::exchange(profile_.functions, {});
+    for (const auto& [place, values] : rows) {
+      const auto& [function, module] = place;
+      add_to(profile_.functions[{function, module.empty() ? only_module(rows, function) : module}],
+             values);
+    }
+  }
+
+  static std::string only_module(const decltype(callgrind_profile::functions)& rows,
+                                 const std::string& function) {
+    std::string found;
+    for (auto at = rows.lower_bound({function, ""}); at != rows.end(); ++at) {
+      const auto& [known, module] = at->first;
+      if (known != function) break;
+      if (module.empty()) continue;
+      if (!found.empty()) return unknown_module;
+      found = module;
+    }
+    return found.empty() ? unknown_module : found;
+  }
+
+  static constexpr const char* unknown_module = "[unknown]";
+
+  std::string path_;
+  text_lines lines_;
+  callgrind_profile profile_;
+  counts totals_;
+  counts sums_;
+  bool in_table_ = false;
+};
 
 }  // namespace
 
@@ -161,41 +273,7 @@ bool looks_like_callgrind_annotate(std::string_view text) {
 }
 
 callgrind_profile read_callgrind_annotate(const std::string& path, std::string_view text) {
-  text_lines lines(text);
-  std::string_view line;
-  callgrind_profile profile;
-  std::string program;
-  bool in_table = false;
-  while (lines.next(line)) {
-    constexpr std::string_view target = "Profiled target:";
-    constexpr std::string_view shown = "Events shown:";
-    constexpr std::string_view trigger = "Trigger: Client Request: ";
-    if (begins_with(line, target)) {
-      const std::vector<std::string> command = words(line.substr(target.size()));
-      if (!command.empty()) program = command.front();
-    } else if (begins_with(line, shown)) {
-      profile.events = words(line.substr(shown.size()));
-    } else if (begins_with(line, trigger)) {
-      profile.operation = trimmed(line.substr(trigger.size()));
-    } else if (line.size() > 13 && line.substr(line.size() - 13) == "file:function") {
-      in_table = true;
-    } else if (in_table && begins_with(line, "-- ")) {
-      break;  // annotated sources follow
-    } else if (in_table && !trimmed(line).empty() && !begins_with(line, "----")) {
-      std::vector<std::uint64_t> values(profile.events.size());
-      std::string_view rest = line;
-      for (std::uint64_t& value : values) {
-        if (!take_count(rest, value)) {
-          throw input_error(at_line(path, lines.number(), "fewer counts than events"));
-        }
-      }
-      auto& counts = profile.functions[place_of(trimmed(rest), program)];
-      counts.resize(values.size());
-      for (std::size_t i = 0; i < values.size(); ++i) counts[i] += values[i];
-    }
-  }
-  if (!in_table) throw input_error(path + ": no table of functions in it");
-  return profile;
+  return annotate_reader(path, text).read();
 }
 
 }  // namespace lotus::tool

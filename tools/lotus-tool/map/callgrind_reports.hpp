@@ -25,7 +25,8 @@ bool looks_like_callgrind(std::string_view text);
 std::vector<callgrind_profile> read_callgrind(const std::string& path, std::string_view text);
 
 bool looks_like_callgrind_annotate(std::string_view text);
-/// `callgrind_annotate --threshold=100`. Throws input_error.
+/// `callgrind_annotate --threshold=100`: own counts, with or without annotated sources behind them.
+/// Throws input_error.
 callgrind_profile read_callgrind_annotate(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

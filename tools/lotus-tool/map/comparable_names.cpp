@@ -10,63 +10,129 @@
 namespace lotus::tool {
 namespace {
 
-/// Where "(anonymous namespace)" ends if it stands at `at`, else `at`.
-std::size_t behind_anonymous(std::string_view name, std::size_t at) {
-  constexpr std::string_view anonymous = "(anonymous namespace)";
-  return name.substr(at, anonymous.size()) == anonymous ? at + anonymous.size() : at;
+constexpr std::string_view anonymous = "(anonymous namespace)";
+
+bool stands_at(std::string_view text, std::size_t at, std::string_view what) noexcept {
+  return text.substr(at, what.size()) == what;
 }
 
-/// Where the parameters begin: the first '(' outside of template arguments that opens neither
-/// "(anonymous namespace)" nor "operator()". Lambdas ("{lambda(int)#1}") are in braces.
-std::size_t parameters_of(std::string_view name) {
-  constexpr std::string_view call = "operator()";
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const char c = name[i];
-    if (depth == 0 && c == 'o' && name.substr(i, call.size()) == call) {
-      i += call.size() - 1;
+bool is_word(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// Behind "operator<<" and the like, whose signs are no brackets; `at` where none stands there.
+std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
+  constexpr std::string_view word = "operator";
+  // Longer ones before their beginnings.
+  constexpr std::array<std::string_view, 19> with_brackets{
+      "()", "[]",  "<=>", "<<=",    "<<",   "<=",        "<",       ">>=",       ">>",   ">=",
+      ">",  "->*", "->",  " new[]", " new", " delete[]", " delete", " co_await", "\"\" "};
+  if (!stands_at(name, at, word) || (at > 0 && is_word(name[at - 1]))) return at;
+  const std::size_t signs = at + word.size();
+  if (signs < name.size() && is_word(name[signs])) return at;
+  for (const std::string_view known : with_brackets) {
+    const std::size_t behind = signs + known.size();
+    const bool longer_word = is_word(known.back()) && behind < name.size() && is_word(name[behind]);
+    if (!stands_at(name, signs, known) || longer_word) continue;
+    // "operator< <int>": a blank parts the sign from template arguments.
+    return stands_at(name, behind, " <") ? behind + 1 : behind;
+  }
+  return signs;
+}
+
+/// Behind the bracket that closes the one at `open`; the end where there is none.
+std::size_t behind_brackets(std::string_view name, std::size_t open) {
+  constexpr std::string_view opening = "(<[{";
+  constexpr std::string_view closing = ")>]}";
+  std::string expected;
+  for (std::size_t i = open; i < name.size();) {
+    if (const std::size_t behind = behind_operator(name, i); behind != i) {
+      i = behind;
       continue;
     }
-    if (depth == 0 && c == 'o' && name.substr(i, 8) == "operator") {
-      // operator<, operator<<, operator->, operator>>: no brackets.
-      i += 7;
-      while (i + 1 < name.size() && (name[i + 1] == '<' || name[i + 1] == '>')) {
-        if (name[i] == '<' && name[i + 1] != '<') break;
-        ++i;
-      }
-      continue;
-    }
-    if (c == '<' || c == '{' || c == '[') ++depth;
-    if ((c == '>' && (i == 0 || name[i - 1] != '-')) || c == '}' || c == ']') --depth;
-    if (c == '(' && depth == 0) {
-      const std::size_t behind = behind_anonymous(name, i);
-      if (behind == i) return i;
-      i = behind - 1;
+    const char c = name[i++];
+    // "((1)<(2))" compares, and so does '>' where no '<' is open.
+    const bool in_expression = !expected.empty() && expected.back() == ')';
+    const bool compares = c == '<' && in_expression && name[i - 2] == ')';
+    const std::size_t kind = opening.find(c);
+    if (kind != std::string_view::npos && !compares) {
+      expected += closing[kind];
+    } else if (!expected.empty() && c == expected.back()) {
+      expected.pop_back();
+      if (expected.empty()) return i;
     }
   }
   return name.size();
 }
 
+/// Where the parameters of a conversion ("operator unsigned long()") begin, whose type may hold
+/// blanks.
+std::size_t behind_conversion(std::string_view name, std::size_t at) {
+  while (at < name.size() && (name[at] != '(' || stands_at(name, at, anonymous))) {
+    const bool group = name[at] == '<' || name[at] == '(';
+    at = group ? behind_brackets(name, at) : at + 1;
+  }
+  return at;
+}
+
+/// Behind what may follow a function's parameters: " const &".
+std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
+  for (const std::string_view one : {" const", " volatile", " &&", " &", "&&", "&"}) {
+    if (stands_at(name, at, one)) at += one.size();
+  }
+  return at;
+}
+
+/// Whether the '(' at `at` belongs to a name or a type: "(anonymous namespace)", "decltype(auto)",
+/// callgrind's "(below main)".
+bool is_no_parameters(std::string_view name, std::size_t at, std::size_t name_begin) noexcept {
+  const bool type = ends_with(trimmed(name.substr(0, at)), "decltype");
+  return type || stands_at(name, at, anonymous) || at == name_begin;
+}
+
+/// "*f(int)" of "void (*f(int))(char)", a function that returns a pointer to one.
+bool is_declarator(std::string_view name, std::size_t at) noexcept {
+  return at > 0 && name[at - 1] == ' ' && (stands_at(name, at, "(*") || stands_at(name, at, "(&"));
+}
+
 }  // namespace
 
 std::string bare_function(std::string_view function) {
-  const std::size_t clone = function.find(" [clone ");
-  if (clone != std::string_view::npos) function = function.substr(0, clone);
-  function = trimmed(function.substr(0, parameters_of(function)));
-  // What a template returns stands before its name.
-  int depth = 0;
-  for (std::size_t i = function.size(); i-- > 0;) {
+  function = trimmed(function.substr(0, function.find(" [clone ")));
+  std::size_t begin = 0;  // of the name: what a template returns stands before it
+  for (std::size_t i = 0; i < function.size();) {
+    if (const std::size_t behind = behind_operator(function, i); behind != i) {
+      i = stands_at(function, behind, " ") ? behind_conversion(function, behind) : behind;
+      continue;
+    }
     const char c = function[i];
-    if (c == '>' || c == ')' || c == '}' || c == ']') ++depth;
-    if (c == '<' || c == '(' || c == '{' || c == '[') --depth;
-    if (c != ' ' || depth != 0) continue;
-    constexpr std::string_view call = "operator";
-    const std::string_view before = function.substr(0, i);
-    const bool conversion =
-        before.size() >= call.size() && before.substr(before.size() - call.size()) == call;
-    if (!conversion) return std::string(function.substr(i + 1));
+    if (c == '(' && is_declarator(function, i)) {
+      const std::size_t end = behind_brackets(function, i);
+      return bare_function(function.substr(i + 2, end - i - 3));
+    }
+    if (c == '(' && !is_no_parameters(function, i, begin)) {
+      // Lambdas and local classes bear the parameters of the function that holds them.
+      const std::size_t end = behind_qualifiers(function, behind_brackets(function, i));
+      if (!stands_at(function, end, "::")) return std::string(function.substr(begin, i - begin));
+      i = end;
+    } else if (c == '(' || c == '<' || c == '[' || c == '{') {
+      i = behind_brackets(function, i);
+    } else {
+      ++i;
+      if (c == ' ') begin = i;
+    }
   }
-  return std::string(function);
+  return std::string(function.substr(begin));
+}
+
+std::string_view without_version(std::string_view symbol) noexcept {
+  const std::size_t at = symbol.find('@');
+  if (at == std::string_view::npos || at == 0) return symbol;
+  const std::size_t version = symbol.find_first_not_of('@', at);
+  // Versions begin with a letter: GLIBC_2.14, LIBJPEG_9.0, Base.
+  const bool begins =
+      version != std::string_view::npos && is_word(symbol[version]) && symbol[version] > '9';
+  return begins && symbol.substr(version) != "plt" ? symbol.substr(0, at) : symbol;
 }
 
 std::string comparable_function(std::string_view function) {
@@ -82,7 +148,7 @@ std::string comparable_function(std::string_view function) {
     const std::size_t at = function.find(suffix);
     if (at != std::string_view::npos && at > 0) function = function.substr(0, at);
   }
-  return bare_function(function);
+  return bare_function(without_version(function));
 }
 
 bool is_program(std::string_view module) {
@@ -99,7 +165,7 @@ std::string comparable_module(std::string_view module) {
   const std::size_t dash = module.rfind('-');
   constexpr std::string_view extension = ".so";
   if (dash != std::string_view::npos && dash > 0 && module.size() > dash + 1 + extension.size() &&
-      module.substr(module.size() - extension.size()) == extension) {
+      ends_with(module, extension)) {
     const std::string_view version =
         module.substr(dash + 1, module.size() - extension.size() - dash - 1);
     if (version.find_first_not_of("0123456789.") == std::string_view::npos) {

@@ -11,8 +11,12 @@ namespace lotus::tool {
 /// show it: "double img::scale<int>(int)" is "img::scale<int>".
 std::string bare_function(std::string_view function);
 
-/// A function as it is compared: bare, and without clone suffixes such as ".isra.0" that not every
-/// tool prints.
+/// A symbol without its version: "memcpy" of "memcpy@@GLIBC_2.14". "read@plt" and VTune's
+/// "func@0x3fd7b0" have none.
+std::string_view without_version(std::string_view symbol) noexcept;
+
+/// A function as it is compared: bare, and without a version and clone suffixes such as ".isra.0"
+/// that not every tool prints.
 std::string comparable_function(std::string_view function);
 
 /// Stands for the functions of a stripped module.

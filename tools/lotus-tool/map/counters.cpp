@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,31 @@ metric_kind kind_of(std::string_view column, std::string_view value) {
   if (column == "CPI Rate") return metric_kind::cpi;
   if (column == "Average CPU Frequency") return metric_kind::frequency;
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
+}
+
+/// The columns without which a metric cannot be told of several functions together.
+std::vector<std::string_view> needed_for(metric_kind kind) {
+  switch (kind) {
+    case metric_kind::share:
+      return {"Clockticks"};
+    case metric_kind::cpi:
+      return {"Clockticks", "Instructions Retired"};
+    case metric_kind::frequency:
+      return {"Clockticks", "CPU Time"};
+    case metric_kind::sum:
+      break;
+  }
+  return {};
+}
+
+void refuse_missing_columns(const std::string& path, const counter_table& table) {
+  for (const metric& m : table.metrics) {
+    for (const std::string_view needed : needed_for(m.kind)) {
+      if (table.find(needed)) continue;
+      throw input_error(path + ": " + m.name + " cannot be told per operation without the column " +
+                        std::string(needed) + "; copy the table with it");
+    }
+  }
 }
 
 /// The columns of the table pasted from VTune's window that hold numbers.
@@ -78,6 +104,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
     }
     table.functions.push_back(std::move(counted));
   }
+  refuse_missing_columns(path, table);
 }
 
 void read_report(const function_report& report, const std::string& metric_name,
@@ -86,6 +113,26 @@ void read_report(const function_report& report, const std::string& metric_name,
   for (const auto& [key, value] : report.functions) {
     const std::size_t bar = key.rfind('|');
     table.functions.push_back({key.substr(0, bar), key.substr(bar + 1), {value}});
+  }
+}
+
+/// A metric per event, named after it where there are several.
+void read_perf_tables(const std::vector<perf_table>& tables, counter_table& to) {
+  std::map<std::string, std::vector<double>> by_function;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const function_report& report = tables[i].report;
+    const std::string only = report.unit == "%" ? "Overhead, %" : report.unit;
+    const std::string name = tables.size() > 1 ? tables[i].event + ", " + report.unit : only;
+    to.metrics.push_back({name, metric_kind::sum});
+    for (const auto& [key, value] : report.functions) {
+      std::vector<double>& values = by_function[key];
+      values.resize(tables.size());
+      values[i] = value;
+    }
+  }
+  for (auto& [key, values] : by_function) {
+    const std::size_t bar = key.rfind('|');
+    to.functions.push_back({key.substr(0, bar), key.substr(bar + 1), std::move(values)});
   }
 }
 
@@ -148,8 +195,7 @@ counter_table read_counters(const std::string& path) {
   } else if (looks_like_callgrind_annotate(text)) {
     read_profile(read_callgrind_annotate(path, text), table);
   } else if (looks_like_perf(text)) {
-    const function_report report = read_perf(path, text);
-    read_report(report, report.unit == "%" ? "Overhead, %" : report.unit, table);
+    read_perf_tables(read_perf(path, text), table);
   } else if (looks_like_vtune(text)) {
     read_report(read_vtune(path, text), "CPU Time", table);
   } else if (looks_like_uprof(text)) {

@@ -9,6 +9,7 @@
 #include "diagnostics.hpp"
 #include "map/callgrind_reports.hpp"
 #include "map/comparable_names.hpp"
+#include "map/event_names.hpp"
 #include "map/sample_reports.hpp"
 #include "map/samples.hpp"
 #include "map/table_text.hpp"
@@ -28,6 +29,31 @@ function_report instructions_of(const callgrind_profile& profile) {
   return report;
 }
 
+/// Whether the library names its logs so: "…_main_pid_12", "…_worker_pid_12". Their prefix may be
+/// any, and so may a report's name that only holds a process id.
+bool is_any_log_name(std::string_view name) noexcept {
+  const std::size_t last = name.find_last_not_of("0123456789");
+  if (last == std::string_view::npos || last + 1 == name.size()) return false;
+  name = name.substr(0, last + 1);
+  return ends_with(name, "_main_pid_") || ends_with(name, "_worker_pid_");
+}
+
+/// The table that tells where time went; of other events' none is added to it.
+function_report time_of(const std::string& path, std::vector<perf_table> tables,
+                        diagnostics& said) {
+  if (tables.empty()) {
+    function_report nothing;
+    nothing.unit = "samples";
+    return nothing;
+  }
+  std::vector<std::string> events;
+  events.reserve(tables.size());
+  for (const perf_table& table : tables) events.push_back(table.event);
+  const std::size_t chosen = most_like_time(events);
+  if (tables.size() > 1) said.note(path + ": of its events " + events[chosen] + " is taken");
+  return std::move(tables[chosen].report);
+}
+
 }  // namespace
 
 std::string function_key(std::string_view function, std::string_view module) {
@@ -45,10 +71,9 @@ bool is_own_function(std::string_view function) {
 }
 
 bool is_report_name(std::string_view name) noexcept {
-  constexpr std::string_view json = ".json";
-  if (name.empty() || name.find("_pid_") != std::string_view::npos) return false;
+  if (name.empty() || is_any_log_name(name)) return false;
   if (name.front() == '.') return is_samples_name(name);
-  return name.size() < json.size() || name.substr(name.size() - json.size()) != json;
+  return !ends_with(name, ".json");
 }
 
 reports_by_op read_reports(const std::string& path, diagnostics& said) {
@@ -65,7 +90,7 @@ reports_by_op read_reports(const std::string& path, diagnostics& said) {
   } else if (looks_like_uprof(text)) {
     reports.emplace("", read_uprof(path, text));
   } else if (looks_like_perf(text)) {
-    reports.emplace("", read_perf(path, text));
+    reports.emplace("", time_of(path, read_perf(path, text), said));
   } else if (looks_like_vtune(text)) {
     reports.emplace("", read_vtune(path, text));
   } else {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +14,8 @@
 #include "diagnostics.hpp"
 #include "errors.hpp"
 #include "log_files.hpp"
+#include "map/child_process.hpp"
+#include "map/event_names.hpp"
 #include "map/located_samples.hpp"
 #include "map/samples.hpp"
 #include "names.hpp"
@@ -25,11 +27,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void count(const located_sample& s, const located_samples& all, joined_op& to) {
-  to.counters[all.events[s.event]] += s.value;
-  if (s.event != 0) return;
-  ++to.samples;
-  ++to.functions[all.functions[s.function]];
+void count(const located_sample& s, const located_samples& all, std::string_view counted_event,
+           joined_op& to) {
+  const std::string& event = all.events[s.event];
+  to.counters[event] += s.value;
+  if (event != counted_event) return;
+  const joined_samples one{1, s.value};
+  to.total += one;
+  const auto& [key, inlined] = all.functions[s.function];
+  joined_function& function = to.functions[key];
+  function.total += one;
+  if (!inlined.empty()) function.inlined[inlined] += one;
 }
 
 /// Goes through one thread's operations and samples in order of time.
@@ -66,12 +74,26 @@ located_samples samples_beside(const std::string& dir, diagnostics& said) {
   return found;
 }
 
-std::uint64_t joined_run::samples() const noexcept {
-  return std::accumulate(ops.begin(), ops.end(), outside.samples,
-                         [](std::uint64_t sum, const auto& op) { return sum + op.second.samples; });
+joined_samples& joined_samples::operator+=(const joined_samples& more) noexcept {
+  samples += more.samples;
+  value += more.value;
+  return *this;
+}
+
+double joined_samples::share_of(const joined_samples& whole) const noexcept {
+  return whole.value == 0 ? 0 : static_cast<double>(value) / static_cast<double>(whole.value);
+}
+
+joined_samples joined_run::total() const noexcept {
+  joined_samples sum = outside.total;
+  for (const auto& [name, op] : ops) sum += op.total;
+  return sum;
 }
 
 void join(const run_files& run, const located_samples& samples, joined_run& to, diagnostics& said) {
+  if (to.event.empty() && !samples.events.empty()) {
+    to.event = samples.events[most_like_time(samples.events)];
+  }
   name_table names;
   std::unordered_map<std::uint64_t, std::vector<operation>> by_thread;
   scan_run(run, said, [&](std::size_t file, const log_line& line) {
@@ -88,13 +110,15 @@ void join(const run_files& run, const located_samples& samples, joined_run& to, 
       return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
     });
     sweep(ops, own, [&](const located_sample& s, const operation* op) {
-      count(s, samples, op == nullptr ? to.outside : to.ops[names.name(op->name).substr(1)]);
+      count(s, samples, to.event,
+            op == nullptr ? to.outside : to.ops[names.name(op->name).substr(1)]);
     });
   }
 }
 
-int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
-  diagnostics said(err, options.quiet);
+namespace {
+
+joined_run join_all(const map_join_options& options, diagnostics& said) {
   joined_run result;
   std::vector<run_files> runs = find_runs(options.dir, options.prefix, said);
   if (!options.samples.empty()) {
@@ -117,7 +141,18 @@ int run_map_join(const map_join_options& options, std::ostream& out, std::ostrea
                       ": no samples beside the logs; make them with 'lotus-tool map record', or "
                       "give perf's with --samples");
   }
-  print_joined(result, options.print, out);
+  return result;
+}
+
+}  // namespace
+
+int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
+  diagnostics said(err, options.quiet);
+  try {
+    print_joined(join_all(options, said), options.print, out);
+  } catch (const interrupted& stop) {
+    end_by_signal(stop.signal);
+  }
   return exit_fine;
 }
 

@@ -24,18 +24,35 @@ struct map_join_options {
   bool quiet = false;
 };
 
+/// Samples of joined_run::event. Shares go by their values: samples of different rates differ.
+struct joined_samples {
+  std::uint64_t samples = 0;
+  std::uint64_t value = 0;  ///< the sum of theirs: ns of CPU time, cycles, …
+
+  joined_samples& operator+=(const joined_samples& more) noexcept;
+  /// 0..1
+  double share_of(const joined_samples& whole) const noexcept;
+};
+
+struct joined_function {
+  joined_samples total;
+  std::map<std::string, joined_samples> inlined;  ///< of these, by the function inlined there
+};
+
 /// What the samples say of one operation, or of what lies outside of any.
 struct joined_op {
-  std::uint64_t samples = 0;  ///< of the first event
-  std::map<std::string, std::uint64_t> functions;
-  std::map<std::string, std::uint64_t> counters;  ///< by event, the sum of its values
+  joined_samples total;
+  std::map<std::string, joined_function> functions;  ///< by function_key()
+  std::map<std::string, std::uint64_t> counters;     ///< by event, the sum of its values
 };
 
 struct joined_run {
+  /// Whose samples are counted: of several, the one that tells time. Empty before the first join().
+  std::string event;
   std::map<std::string, joined_op> ops;
   joined_op outside;
 
-  std::uint64_t samples() const noexcept;
+  joined_samples total() const noexcept;
 };
 
 /// The samples that `map record` left in a run's folder; none: empty. Throws input_error.
@@ -46,7 +63,7 @@ located_samples samples_beside(const std::string& dir, diagnostics& said);
 void join(const run_files& run, const located_samples& samples, joined_run& to, diagnostics& said);
 
 /// CPU time; none where only events were sampled that do not measure time.
-std::optional<std::uint64_t> cpu_ns(const joined_op& op);
+std::optional<std::uint64_t> cpu_ns(const joined_op& op, const joined_run& run);
 
 void print_joined(const joined_run& run, print_as print, std::ostream& out);
 

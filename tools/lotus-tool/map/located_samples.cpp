@@ -43,17 +43,6 @@ class scratch_folder {
   std::string path_;
 };
 
-void run_perf(const std::vector<std::string>& arguments, const std::string& output) {
-  command what;
-  what.arguments = arguments;
-  what.output = output;
-  const exit_state end = run_command(what);
-  if (end.status != 0) {
-    throw input_error(arguments[0] + ' ' + arguments[1] + ": ended with status " +
-                      std::to_string(end.status));
-  }
-}
-
 /// "4065.297663020" as nanoseconds.
 std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   const std::size_t dot = text.find('.');
@@ -122,18 +111,46 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   if (!time_ns || !number(ids.substr(slash + 1), s.tid) || !number(period, s.value)) return false;
   s.time_ns = *time_ns + offset_ns;
   s.event = to.event_id(event);
-  s.function = to.function_id(function_key(trimmed(line.substr(0, module)),
-                                           line.substr(module + 2, line.size() - module - 3)));
+  s.function = to.function_id({function_key(trimmed(line.substr(0, module)),
+                                            line.substr(module + 2, line.size() - module - 3)),
+                               {}});
   to.samples.push_back(s);
   return true;
+}
+
+/// The last line of perf's output that is its own words: no sample and no comment.
+std::string last_words(const std::string& output) {
+  std::ifstream in(output);
+  std::string words;
+  located_samples samples;
+  for (std::string line; std::getline(in, line); samples.samples.clear()) {
+    if (trimmed(line).empty() || line.front() == '#' || read_script_line(line, 0, samples))
+      continue;
+    words = trimmed(line);
+  }
+  return words;
+}
+
+/// @param path  what perf reads.
+void run_perf(const std::string& path, const std::vector<std::string>& arguments,
+              const std::string& output) {
+  command what;
+  what.arguments = arguments;
+  what.output = output;
+  const exit_state end = run_command(what);
+  if (end.status == 0) return;
+  const std::string words = last_words(output);
+  throw input_error(path + ": " + arguments[0] + ' ' + arguments[1] + " cannot read it: " +
+                    (words.empty() ? "status " + std::to_string(end.status) : words));
 }
 
 void add_perf_data(const std::string& path, located_samples& to) {
   const scratch_folder scratch;
   const std::string header = scratch.file("header");
   const std::string script = scratch.file("script");
-  run_perf({"perf", "report", "--header-only", "-i", path}, header);
-  run_perf({"perf", "script", "-i", path, "-F", "pid,tid,time,period,event,ip,sym,dso", "--ns",
+  run_perf(path, {"perf", "report", "--header-only", "-i", path}, header);
+  run_perf(path,
+           {"perf", "script", "-i", path, "-F", "pid,tid,time,period,event,ip,sym,dso", "--ns",
             "-G", "--no-inline"},
            script);
   const std::int64_t offset_ns = epoch_offset_ns(path, read_text(header));
@@ -148,17 +165,18 @@ void add_own_samples(const std::string& path, located_samples& to, diagnostics& 
   to.samples.reserve(to.samples.size() + file.samples.size());
   for (const sample& s : file.samples) {
     const code_place place = place_of(s, file, symbols);
-    to.samples.push_back({file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
-                          to.function_id(function_key(place.function, place.module)), event});
+    to.samples.push_back(
+        {file.to_epoch_ns(s.time_ns), file.interval_ns, s.tid,
+         to.function_id({function_key(place.function, place.module), place.inlined}), event});
   }
 }
 
 }  // namespace
 
-std::uint32_t located_samples::function_id(const std::string& key) {
+std::uint32_t located_samples::function_id(const located_function& function) {
   const auto [at, fresh] =
-      known_functions_.try_emplace(key, static_cast<std::uint32_t>(functions.size()));
-  if (fresh) functions.push_back(key);
+      known_functions_.try_emplace(function, static_cast<std::uint32_t>(functions.size()));
+  if (fresh) functions.push_back(function);
   return at->second;
 }
 
@@ -167,11 +185,6 @@ std::uint32_t located_samples::event_id(std::string_view name) {
   if (at != events.end()) return static_cast<std::uint32_t>(at - events.begin());
   events.emplace_back(name);
   return static_cast<std::uint32_t>(events.size() - 1);
-}
-
-bool is_cpu_time(std::string_view event) noexcept {
-  event = event.substr(0, event.find(':'));
-  return event == "cpu-clock" || event == "task-clock";
 }
 
 void add_samples(const std::string& path, located_samples& to, diagnostics& said) {

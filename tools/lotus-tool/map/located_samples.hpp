@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "diagnostics.hpp"
@@ -20,20 +21,26 @@ struct located_sample {
   std::uint32_t event = 0;     ///< index into events
 };
 
+struct located_function {
+  std::string key;      ///< function_key()
+  std::string inlined;  ///< the innermost function inlined there; empty where none is known
+
+  friend bool operator<(const located_function& a, const located_function& b) {
+    return std::tie(a.key, a.inlined) < std::tie(b.key, b.inlined);
+  }
+};
+
 struct located_samples {
-  std::vector<std::string> events;     ///< the first is what samples are counted of
-  std::vector<std::string> functions;  ///< function_key()
+  std::vector<std::string> events;
+  std::vector<located_function> functions;
   std::vector<located_sample> samples;
 
-  std::uint32_t function_id(const std::string& key);
+  std::uint32_t function_id(const located_function& function);
   std::uint32_t event_id(std::string_view name);
 
  private:
-  std::map<std::string, std::uint32_t> known_functions_;
+  std::map<located_function, std::uint32_t> known_functions_;
 };
-
-/// Whether an event measures CPU time in ns: cpu-clock and task-clock.
-bool is_cpu_time(std::string_view event) noexcept;
 
 /// Adds a file of samples: `map record`'s, or perf's with `perf record -k CLOCK_MONOTONIC`, which
 /// the installed perf reads. Throws input_error.

@@ -31,8 +31,9 @@ struct free_memory {
 
 std::string demangled(const char* name) {
   int status = 0;
+  const std::string symbol(without_version(name));
   const std::unique_ptr<char, free_memory> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status));
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
   return status == 0 && text ? bare_function(text.get()) : std::string(name);
 }
 

@@ -1,12 +1,13 @@
 #include "map/table_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,8 +22,12 @@ namespace lotus::tool {
 
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || in.bad()) {
+  std::string text;
+  // By read(), for an iterator lets the buffer's own exceptions out, as of a folder.
+  for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.eof()) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
     throw input_error(path + ": cannot be read: " + std::strerror(errno));
   }
@@ -69,6 +74,10 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+bool ends_with(std::string_view text, std::string_view end) noexcept {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 std::optional<double> number_in(std::string_view text) {
   // VTune writes times in m, s and ms (its user guide, "Choosing Data Format").
   static const std::map<std::string_view, double> scales{
@@ -81,7 +90,8 @@ std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const char* const last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, value);
-  if (error != std::errc{} || end == digits.data()) return std::nullopt;
+  // from_chars takes "nan" and "inf" as well, which would spoil every sum.
+  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   const auto scale = scales.find(trimmed({end, static_cast<std::size_t>(last - end)}));
   if (scale == scales.end()) return std::nullopt;
   return value * scale->second;

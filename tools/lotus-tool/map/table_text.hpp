@@ -33,6 +33,8 @@ std::vector<std::string> split_fields(std::string_view line, char delimiter);
 
 std::string_view trimmed(std::string_view text) noexcept;
 
+bool ends_with(std::string_view text, std::string_view end) noexcept;
+
 /// A number with thousands commas and, behind it, a unit: "1,234", "2648.443s", "40.7%", "3.4 GHz".
 /// Times are given in seconds, frequencies in GHz. None where it is no number or the unit is not
 /// known.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "errors.hpp"
@@ -35,6 +36,14 @@ double value_of(std::string_view field, const std::string& path, std::size_t lin
 
 /// What perf report says instead of a table.
 constexpr std::string_view no_perf_samples = "data has no samples!";
+
+/// The event of "# Samples: 1K of event 'cpu-clock:u'"; empty for other lines.
+std::string_view event_in(std::string_view line) noexcept {
+  if (line.substr(0, 10) != "# Samples:") return {};
+  const std::size_t open = line.find('\'');
+  const std::size_t close = line.rfind('\'');
+  return open < close ? line.substr(open + 1, close - open - 1) : std::string_view{};
+}
 
 constexpr std::string_view wrong_field_count = "other fields than its head has columns";
 
@@ -125,16 +134,17 @@ bool looks_like_perf(std::string_view text) {
          beginning.find(no_perf_samples) != std::string_view::npos;
 }
 
-function_report read_perf(const std::string& path, std::string_view text) {
+std::vector<perf_table> read_perf(const std::string& path, std::string_view text) {
   text_lines lines(text);
   std::string_view line;
-  function_report report;
-  report.unit = "samples";
-  if (first_lines(text).find(no_perf_samples) != std::string_view::npos) return report;
+  std::vector<perf_table> tables;
+  if (first_lines(text).find(no_perf_samples) != std::string_view::npos) return tables;
+  std::string event;
   std::optional<table_head> head;
   std::size_t value = 0, module = 0, symbol = 0;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
+    if (const std::string_view named = event_in(line); !named.empty()) event = named;
     if (line.substr(0, 10) == "# Overhead") {
       std::vector<std::string> names;
       for (const std::string& name : split_fields(line.substr(2), '|')) {
@@ -143,7 +153,8 @@ function_report read_perf(const std::string& path, std::string_view text) {
       head.emplace(std::move(names));
       const auto samples = head->find("Samples");
       value = samples.value_or(0);
-      report.unit = samples ? "samples" : "%";
+      tables.push_back({std::exchange(event, {}), {}});
+      tables.back().report.unit = samples ? "samples" : "%";
       module = column(*head, "Shared Object", path, lines.number());
       symbol = column(*head, "Symbol", path, lines.number());
       continue;
@@ -162,9 +173,10 @@ function_report read_perf(const std::string& path, std::string_view text) {
     }
     std::string_view name = trimmed(fields[symbol]);
     if (name.size() > 4 && name[0] == '[' && name[2] == ']') name = trimmed(name.substr(3));
-    report.add(name, trimmed(fields[module]), value_of(fields[value], path, lines.number()));
+    tables.back().report.add(name, trimmed(fields[module]),
+                             value_of(fields[value], path, lines.number()));
   }
-  return report;
+  return tables;
 }
 
 }  // namespace lotus::tool

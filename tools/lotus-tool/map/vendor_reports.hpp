@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "map/function_report.hpp"
 
@@ -22,8 +23,15 @@ bool looks_like_uprof(std::string_view text);
 function_report read_uprof(const std::string& path, std::string_view text);
 
 bool looks_like_perf(std::string_view text);
-/// `perf report -t '|'` with the sort keys dso and symbol. Samples where -n gave them, else %.
-function_report read_perf(const std::string& path, std::string_view text);
+/// One event's table.
+struct perf_table {
+  std::string event;  ///< empty where the report does not say it
+  function_report report;
+};
+
+/// `perf report -t '|'` with the sort keys dso and symbol: a table per event. Samples where -n gave
+/// them, else %. None where nothing was sampled.
+std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
 
