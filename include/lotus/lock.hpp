@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -73,15 +74,19 @@ class locked {
 /// What the first caller finds, for all callers. Those who come while it is being found wait for a
 /// second and then go on with `meanwhile`: where finding loads a library, the thread that waits may
 /// be a static constructor, which runs under the dynamic loader's lock, and both would wait for
-/// ever. Trivially destructible. Thread safety: all.
+/// ever. So do, at once, processes that were forked meanwhile: in them nobody goes on finding.
+/// Trivially destructible. Thread safety: all.
 template <class T>
 class found_once {
  public:
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
+    const pid_t finder = finder_.load(std::memory_order_relaxed);
+    if (finder != 0 && finder != getpid()) return meanwhile;
     if (!mutex_.lock_within_a_second()) return meanwhile;
     if (!found_.load(std::memory_order_relaxed)) {
+      finder_.store(getpid(), std::memory_order_relaxed);
       value_ = find();
       found_.store(true, std::memory_order_release);
     }
@@ -96,6 +101,7 @@ class found_once {
 
  private:
   std::atomic<bool> found_{false};
+  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
   mutex mutex_;
   T value_{};
 };

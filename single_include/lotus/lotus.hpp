@@ -176,15 +176,19 @@ class locked {
 /// What the first caller finds, for all callers. Those who come while it is being found wait for a
 /// second and then go on with `meanwhile`: where finding loads a library, the thread that waits may
 /// be a static constructor, which runs under the dynamic loader's lock, and both would wait for
-/// ever. Trivially destructible. Thread safety: all.
+/// ever. So do, at once, processes that were forked meanwhile: in them nobody goes on finding.
+/// Trivially destructible. Thread safety: all.
 template <class T>
 class found_once {
  public:
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
+    const pid_t finder = finder_.load(std::memory_order_relaxed);
+    if (finder != 0 && finder != getpid()) return meanwhile;
     if (!mutex_.lock_within_a_second()) return meanwhile;
     if (!found_.load(std::memory_order_relaxed)) {
+      finder_.store(getpid(), std::memory_order_relaxed);
       value_ = find();
       found_.store(true, std::memory_order_release);
     }
@@ -199,6 +203,7 @@ class found_once {
 
  private:
   std::atomic<bool> found_{false};
+  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
   mutex mutex_;
   T value_{};
 };
@@ -2104,8 +2109,12 @@ inline void say_sampling_forbidden(int error) noexcept {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    static auto* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
-    return *the_sampler;
+    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
+    static std::atomic<sampler*> the_sampler{nullptr};
+    sampler* known = the_sampler.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto* fresh = new (map_memory(sizeof(sampler))) sampler;
+    return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
@@ -2131,8 +2140,8 @@ class sampler {
                         ? "too little locked memory; raise kernel.perf_event_mlock_kb"
                         : std::strerror(unsampled_error_));
     }
-    static const int handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-    static_cast<void>(handled);
+    static std::atomic<bool> handles_forks{false};
+    if (!handles_forks.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
     const std::uint64_t some = 1;
     // Should that fail, the rings are drained at the end only.
     return write(wake_, &some, sizeof(some)) != 0;
@@ -2156,7 +2165,7 @@ class sampler {
   /// Writes what there is. After it nothing is sampled any more.
   void finish() noexcept {
     const locked hold{guard_};
-    if (events_ == 0) return;
+    if (events_ == 0 || begun_in_ != getpid()) return;
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();

@@ -25,7 +25,7 @@ std::string lines_of(const temp_dir& dir, const char* name) {
 }
 
 /// Runs the probe under the stand-in for VTune's library; returns what that was told.
-std::string told_itt(const std::string& mode, environment more = {}) {
+std::string told_itt(const std::string& mode, environment more = {}, const std::string& said = "") {
   const temp_dir dir;
   environment all{{"LOTUS_COLLECTOR", "itt"},
                   {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
@@ -34,7 +34,7 @@ std::string told_itt(const std::string& mode, environment more = {}) {
   all.insert(all.end(), more.begin(), more.end());
   const result r = execute({LOTUS_MAP_PROBE, mode}, all);
   CHECK(r.status == 0);
-  CHECK(r.err.empty());
+  CHECK(r.err == said);
   return lines_of(dir, "calls");
 }
 
@@ -79,7 +79,13 @@ TEST_CASE("a collector that is unknown or absent is said once, and the program g
 }
 
 TEST_CASE("a region warms up, then collects its passes; however it is left, it pauses") {
-  CHECK(told_itt("flow") ==
+  std::string said;
+  for (const char* left : {"Break", "Return", "Throw"}) {
+    said += std::string("lotus: region ") + left +
+            " was left in its warm-up, by break, return or an exception: nothing of it is "
+            "collected; with LOTUS_MAP_WARMUP=0 its first pass is\n";
+  }
+  CHECK(told_itt("flow", {}, said) ==
         "init\nresume\npause\n"  // Plain
         "resume\npause\n"        // Later: the others are left in their first pass
   );

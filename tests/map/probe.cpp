@@ -34,6 +34,8 @@
 #include <string>
 #include <thread>
 
+#include "arithmetic.hpp"
+
 namespace {
 
 using steady_clock = std::chrono::steady_clock;
@@ -44,17 +46,6 @@ void spin(double ms) {
   while (std::chrono::duration<double, std::milli>(steady_clock::now() - start).count() < ms) {
     for (int i = 0; i < 2000; ++i) x = x * 1.0000001;
   }
-}
-
-// Arithmetic only, so that no other function shows up.
-template <int Id>
-__attribute__((always_inline)) inline double arithmetic(int rounds) {
-  double x = Id;
-  for (int i = 0; i < rounds; ++i) {
-    x = x * 1.0000001 + Id;
-    __asm__ volatile("" : "+x"(x));
-  }
-  return x;
 }
 
 inline double inlined_part(int rounds) {

@@ -97,6 +97,15 @@ TEST_CASE("the built-in collector finds static functions, and only the region's"
   CHECK(std::filesystem::exists(p.folder + "/m_reports/3"));
 }
 
+TEST_CASE("a probe may be called as threads of the library are") {
+  if (!sampling_allowed()) return;
+  place at;
+  std::filesystem::rename(at.probe, at.folder + "/lotus-probe");
+  at.probe = at.folder + "/lotus-probe";
+  CHECK(at.run({"--runs", "2", "--op", "Beta"}).status == 0);
+  CHECK(at.functions("Beta").count("hot_beta|lotus-probe") == 1);
+}
+
 TEST_CASE("--op takes one operation only; an unknown one is said") {
   if (!sampling_allowed()) return;
   const place p;

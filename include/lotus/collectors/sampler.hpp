@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -51,8 +52,12 @@ inline void say_sampling_forbidden(int error) noexcept {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    static auto* const the_sampler = new (map_memory(sizeof(sampler))) sampler;
-    return *the_sampler;
+    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
+    static std::atomic<sampler*> the_sampler{nullptr};
+    sampler* known = the_sampler.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto* fresh = new (map_memory(sizeof(sampler))) sampler;
+    return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
@@ -78,8 +83,8 @@ class sampler {
                         ? "too little locked memory; raise kernel.perf_event_mlock_kb"
                         : std::strerror(unsampled_error_));
     }
-    static const int handled = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-    static_cast<void>(handled);
+    static std::atomic<bool> handles_forks{false};
+    if (!handles_forks.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
     const std::uint64_t some = 1;
     // Should that fail, the rings are drained at the end only.
     return write(wake_, &some, sizeof(some)) != 0;
@@ -103,7 +108,7 @@ class sampler {
   /// Writes what there is. After it nothing is sampled any more.
   void finish() noexcept {
     const locked hold{guard_};
-    if (events_ == 0) return;
+    if (events_ == 0 || begun_in_ != getpid()) return;
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();

@@ -1,0 +1,211 @@
+// A probe program that does what makes sampling hard.
+//
+//   lotus_map_hard_probe pinned        the program's first thread keeps to one processor, another
+//   not lotus_map_hard_probe older_thread  a thread that ran before all regions starts another in
+//   one lotus_map_hard_probe objects A B   loads A, then B in its place, then A within a region
+//   lotus_map_hard_probe nested        a region within a region
+//   lotus_map_hard_probe neighbours    regions of two threads at the same time
+//   lotus_map_hard_probe forks         regions in a forked process too; all end by _exit
+//   lotus_map_hard_probe left          a region that is left in its warm-up; one after LOTUS_DETACH
+//   lotus_map_hard_probe fork_at_once  forks while threads begin to record; prints how that ended
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <lotus/lotus.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "arithmetic.hpp"
+
+namespace {
+
+constexpr int rounds = 20'000'000;
+volatile double sink = 0;
+
+__attribute__((noinline)) double hot_alpha() {
+  return arithmetic<1>(rounds);
+}
+__attribute__((noinline)) double hot_beta() {
+  return arithmetic<2>(rounds);
+}
+__attribute__((noinline)) double hot_gamma() {
+  return arithmetic<3>(rounds);
+}
+
+void keep_to(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+void run_pinned() {
+  keep_to(0);
+  LOTUS_MAP_REGION("Op") {
+    std::thread other{[] {
+      keep_to(1);
+      sink = hot_beta();
+    }};
+    sink = hot_alpha();
+    other.join();
+  }
+}
+
+void run_older_thread() {
+  std::atomic<int> asked{0};
+  std::atomic<int> done{0};
+  std::atomic<bool> end{false};
+  std::thread older{[&] {
+    while (!end) {
+      usleep(1000);
+      if (asked == done) continue;
+      std::thread{[] { sink = hot_beta(); }}.join();
+      ++done;
+    }
+  }};
+  LOTUS_MAP_REGION("Op") {
+    sink = hot_alpha();
+    for (++asked; asked != done;) usleep(1000);
+  }
+  end = true;
+  older.join();
+}
+
+class object {
+ public:
+  explicit object(const char* path)
+      : handle_{dlopen(path, RTLD_NOW)},
+        run_{reinterpret_cast<double (*)()>(dlsym(handle_, "run_object"))} {}
+  object(const object&) = delete;
+  object& operator=(const object&) = delete;
+  ~object() { dlclose(handle_); }
+  void run() const { sink = run_(); }
+
+ private:
+  void* handle_;
+  double (*run_)();
+};
+
+void run_objects(const char* first, const char* second) {
+  {
+    const object loaded{first};
+    LOTUS_MAP_REGION("First") {
+      loaded.run();
+    }
+  }
+  {
+    const object loaded{second};
+    LOTUS_MAP_REGION("Second") {
+      loaded.run();
+    }
+  }
+  LOTUS_MAP_REGION("Within") {
+    const object loaded{first};
+    loaded.run();
+  }
+}
+
+void run_nested() {
+  LOTUS_MAP_REGION("Outer") {
+    sink = hot_alpha();
+    LOTUS_MAP_REGION("Inner") {
+      sink = hot_beta();
+    }
+    sink = hot_gamma();
+  }
+}
+
+void run_neighbours() {
+  std::thread one{[] {
+    LOTUS_MAP_REGION("One") {
+      sink = hot_alpha();
+    }
+  }};
+  std::thread other{[] {
+    LOTUS_MAP_REGION("Other") {
+      sink = hot_beta();
+    }
+  }};
+  one.join();
+  other.join();
+}
+
+void run_forks() {
+  LOTUS_MAP_REGION("Around") {
+    const pid_t child = fork();
+    if (child == 0) {
+      sink = hot_alpha();
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    LOTUS_MAP_REGION("Within") {
+      sink = hot_beta();
+    }
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  LOTUS_MAP_REGION("Last") {
+    sink = hot_gamma();
+  }
+  _exit(0);
+}
+
+void run_left() {
+  int passes = 0;
+  LOTUS_MAP_REGION("Left") {
+    ++passes;
+    break;
+  }
+  std::printf("left %d\n", passes);
+  LOTUS_DETACH();
+  passes = 0;
+  LOTUS_MAP_REGION("Detached")++ passes;
+  std::printf("detached %d\n", passes);
+}
+
+void run_fork_at_once() {
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      ++ready;
+      LOTUS_MAP_REGION("Thread")
+      LOTUS_SCOPE("thread");
+    });
+  }
+  while (ready == 0) sched_yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    LOTUS_MAP_REGION("Child")
+    LOTUS_SCOPE("child");
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  for (std::thread& t : threads) t.join();
+  std::printf("child %d\n", status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "pinned") run_pinned();
+  if (mode == "older_thread") run_older_thread();
+  if (mode == "objects" && argc == 4) run_objects(argv[2], argv[3]);
+  if (mode == "nested") run_nested();
+  if (mode == "neighbours") run_neighbours();
+  if (mode == "forks") run_forks();
+  if (mode == "left") run_left();
+  if (mode == "fork_at_once") run_fork_at_once();
+  return 0;
+}
