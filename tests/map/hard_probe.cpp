@@ -25,7 +25,7 @@
 namespace {
 
 constexpr int rounds = 20'000'000;
-volatile double sink = 0;
+std::atomic<double> sink{0};
 
 __attribute__((noinline)) double hot_alpha() {
   return arithmetic<1>(rounds);
