@@ -6,6 +6,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,7 +23,7 @@ namespace detail {
 struct at_forks {
   mutex loader;  ///< held from before a fork until after it
 
-  /// Called with `loader` held; may be null. Set, together, under it.
+  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
@@ -30,6 +31,7 @@ struct at_forks {
   std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
   std::atomic<pid_t> forking{0};      ///< the thread that holds `loader` for a fork
   unsigned times_registered = 0;      ///< as seen by the fork that is underway
+  sigset_t signals_before{};          ///< of the thread that forks
 
   static constexpr pid_t registered = -1;
 };
@@ -41,7 +43,12 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   forks.loader.lock();
+  forks.signals_before = before;
   forks.forking.store(gettid(), std::memory_order_relaxed);
   forks.times_registered = 1;
   if (forks.before != nullptr) forks.before();
@@ -51,8 +58,10 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   at_forks& forks = this_module_at_forks;
   if (--forks.times_registered > 0) return;
   if (whole != nullptr) whole();
+  const sigset_t before = forks.signals_before;
   forks.forking.store(0, std::memory_order_relaxed);
   forks.loader.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 /// Returns when the handlers are in place. A child that was forked while its parent's thread was at

@@ -2,8 +2,6 @@
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -131,12 +129,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static void before_fork() noexcept {
     session& s = instance();
-    sigset_t all;
-    sigfillset(&all);
-    sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     s.control_.lock();
-    s.signals_at_fork_ = before;
     s.recorder_.before_fork();
     s.modules_.fork_lock().lock();
   }
@@ -151,9 +144,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   void unlock_after_fork() noexcept {
     modules_.fork_lock().unlock();
     recorder_.after_fork();
-    const sigset_t before = signals_at_fork_;
     control_.unlock();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   static session* instance_;
@@ -165,7 +156,6 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool started_by_environment_ = false;
   module_list modules_;
   recorder recorder_;
-  sigset_t signals_at_fork_{};
 };
 
 inline session* session::instance_ = nullptr;

@@ -106,12 +106,12 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 // Locks that survive signals and fork, and memory that does not come from malloc.
 #ifndef LOTUS_LOCK_HPP
 #define LOTUS_LOCK_HPP
 
-#include <signal.h>
 #include <time.h>
 
 #include <cerrno>
@@ -228,7 +228,7 @@ namespace detail {
 struct at_forks {
   mutex loader;  ///< held from before a fork until after it
 
-  /// Called with `loader` held; may be null. Set, together, under it.
+  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
@@ -236,6 +236,7 @@ struct at_forks {
   std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
   std::atomic<pid_t> forking{0};      ///< the thread that holds `loader` for a fork
   unsigned times_registered = 0;      ///< as seen by the fork that is underway
+  sigset_t signals_before{};          ///< of the thread that forks
 
   static constexpr pid_t registered = -1;
 };
@@ -247,7 +248,12 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   forks.loader.lock();
+  forks.signals_before = before;
   forks.forking.store(gettid(), std::memory_order_relaxed);
   forks.times_registered = 1;
   if (forks.before != nullptr) forks.before();
@@ -257,8 +263,10 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   at_forks& forks = this_module_at_forks;
   if (--forks.times_registered > 0) return;
   if (whole != nullptr) whole();
+  const sigset_t before = forks.signals_before;
   forks.forking.store(0, std::memory_order_relaxed);
   forks.loader.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 /// Returns when the handlers are in place. A child that was forked while its parent's thread was at
@@ -5650,12 +5658,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static void before_fork() noexcept {
     session& s = instance();
-    sigset_t all;
-    sigfillset(&all);
-    sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     s.control_.lock();
-    s.signals_at_fork_ = before;
     s.recorder_.before_fork();
     s.modules_.fork_lock().lock();
   }
@@ -5670,9 +5673,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   void unlock_after_fork() noexcept {
     modules_.fork_lock().unlock();
     recorder_.after_fork();
-    const sigset_t before = signals_at_fork_;
     control_.unlock();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   static session* instance_;
@@ -5684,7 +5685,6 @@ class LOTUS_DETAIL_PER_MODULE session {
   bool started_by_environment_ = false;
   module_list modules_;
   recorder recorder_;
-  sigset_t signals_at_fork_{};
 };
 
 inline session* session::instance_ = nullptr;
