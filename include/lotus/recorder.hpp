@@ -9,6 +9,7 @@
 
 #include "lotus/config.hpp"
 #include "lotus/drain_thread.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/lock.hpp"
 #include "lotus/message.hpp"
 #include "lotus/names.hpp"
@@ -21,10 +22,6 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// True from a fork's first handler of ours to the last: handlers of the program that record in
-/// between would wait for locks that their own thread holds.
-LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
@@ -183,11 +180,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       p.limit.store(0, std::memory_order_relaxed);
       p.interrupt_limit.store(0, std::memory_order_relaxed);
     });
-    this_thread_forks = true;
   }
 
   void after_fork() noexcept {
-    this_thread_forks = false;
     producers_.for_each([&](producer& p) {
       if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
     });

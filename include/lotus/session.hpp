@@ -40,6 +40,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     // Outside of every lock too: the loader, which it asks, may be running a static constructor
     // that records.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
+    if (this_thread_forks) return;  // the next scope joins
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());

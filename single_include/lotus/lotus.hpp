@@ -234,17 +234,21 @@ struct at_forks {
   void (*after_in_child)() noexcept = nullptr;
 
   std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
-  std::atomic<pid_t> forking{0};      ///< the thread that holds `loader` for a fork
   unsigned times_registered = 0;      ///< as seen by the fork that is underway
+  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
   sigset_t signals_before{};          ///< of the thread that forks
 
   static constexpr pid_t registered = -1;
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
+/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
+/// the program's own fork handlers must not wait for them.
+LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
+
 LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
   at_forks& forks = this_module_at_forks;
-  if (forks.forking.load(std::memory_order_relaxed) == gettid()) {
+  if (this_thread_forks) {
     ++forks.times_registered;
     return;
   }
@@ -254,17 +258,21 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   forks.loader.lock();
   forks.signals_before = before;
-  forks.forking.store(gettid(), std::memory_order_relaxed);
+  this_thread_forks = true;
   forks.times_registered = 1;
-  if (forks.before != nullptr) forks.before();
+  forks.before_was_called = forks.before != nullptr;
+  if (forks.before_was_called) forks.before();
 }
 
 LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
   at_forks& forks = this_module_at_forks;
   if (--forks.times_registered > 0) return;
-  if (whole != nullptr) whole();
+  if (whole != nullptr) {
+    if (!forks.before_was_called) forks.before();
+    whole();
+  }
   const sigset_t before = forks.signals_before;
-  forks.forking.store(0, std::memory_order_relaxed);
+  this_thread_forks = false;
   forks.loader.unlock();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -286,14 +294,21 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
+/// When the object is loaded, and so before there are threads in most programs: a fork that is
+/// underway on another thread may not see handlers that come now.
+LOTUS_DETAIL_PER_MODULE inline const bool registered_at_load = (register_at_forks(), true);
+
 /// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
 /// chance in a child. `each` runs under that lock, which all objects of the process share.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  register_at_forks();
-  const locked hold{this_module_at_forks.loader};
+  // Again, for scopes of static constructors that run earlier; and it keeps the variable in.
+  if (!registered_at_load) register_at_forks();
+  const bool held = this_thread_forks;
+  if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
+  if (!held) this_module_at_forks.loader.unlock();
 }
 
 /// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
@@ -5272,10 +5287,6 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// True from a fork's first handler of ours to the last: handlers of the program that record in
-/// between would wait for locks that their own thread holds.
-LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
-
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
@@ -5433,11 +5444,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       p.limit.store(0, std::memory_order_relaxed);
       p.interrupt_limit.store(0, std::memory_order_relaxed);
     });
-    this_thread_forks = true;
   }
 
   void after_fork() noexcept {
-    this_thread_forks = false;
     producers_.for_each([&](producer& p) {
       if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
     });
@@ -5569,6 +5578,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     // Outside of every lock too: the loader, which it asks, may be running a static constructor
     // that records.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
+    if (this_thread_forks) return;  // the next scope joins
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.hardware_clock(), mode());

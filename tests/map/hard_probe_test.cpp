@@ -19,7 +19,7 @@ namespace {
 using names = std::set<std::string>;
 using mapping = std::map<std::string, names>;
 
-/// The functions that have at least a tenth of each operation, without modules.
+/// The functions that have at least a fifth of each operation, without modules.
 mapping functions_of(const std::vector<std::string>& probe, const std::string& collector,
                      const environment& added = {}) {
   const temp_dir dir;
@@ -36,7 +36,7 @@ mapping functions_of(const std::vector<std::string>& probe, const std::string& c
     for (const auto& function : op.value.GetObject()) {
       const std::string key = function.name.GetString();
       const std::string name = key.substr(0, key.find('|'));
-      if (function.value["share"].GetDouble() < 0.1) continue;
+      if (function.value["share"].GetDouble() < 0.2) continue;
       found[op.name.GetString()].insert(name.substr(name.rfind(':') + 1));
     }
   }
