@@ -8,13 +8,17 @@
 //   lotus_map_hard_probe forks         regions in a forked process too; all end by _exit
 //   lotus_map_hard_probe left          a region that is left in its warm-up; one after LOTUS_DETACH
 //   lotus_map_hard_probe fork_at_once  forks while threads begin to record; prints how that ended
+//   lotus_map_hard_probe fork_handler WHEN  its first scope is in its own fork handler: that of
+//                                      WHEN = prepare, parent or child; prints how that ended
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <lotus/lotus.hpp>
 #include <string>
 #include <thread>
@@ -195,6 +199,31 @@ void run_fork_at_once() {
   std::printf("child %d\n", status);
 }
 
+std::string handler_that_records;
+void record_in_handler(const char* handler) {
+  if (handler_that_records == handler) LOTUS_SCOPE("handler");
+}
+// Before the library's own handlers, so that these run while it has prepared for the fork.
+__attribute__((constructor(101))) void register_fork_handlers() {
+  pthread_atfork([] { record_in_handler("prepare"); }, [] { record_in_handler("parent"); },
+                 [] { record_in_handler("child"); });
+}
+
+void run_fork_handler(const char* handler) {
+  handler_that_records = handler;
+  alarm(10);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    for (int i = 0; i < 3; ++i) LOTUS_SCOPE("child");
+    std::exit(0);
+  }
+  LOTUS_SCOPE("parent");
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("child %d\n", status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -207,5 +236,6 @@ int main(int argc, char** argv) {
   if (mode == "forks") run_forks();
   if (mode == "left") run_left();
   if (mode == "fork_at_once") run_fork_at_once();
+  if (mode == "fork_handler" && argc == 3) run_fork_handler(argv[2]);
   return 0;
 }

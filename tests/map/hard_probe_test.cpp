@@ -105,6 +105,22 @@ TEST_CASE("a process forked while threads begin to record does not wait for them
 
 #endif
 
+TEST_CASE("a program whose first scope is in a fork handler hangs nowhere, and records on") {
+  for (const char* handler : {"prepare", "parent", "child"}) {
+    const temp_dir dir;
+    const result r = execute({LOTUS_MAP_HARD_PROBE, "fork_handler", handler},
+                             {{"LOTUS_LOG_FILE", dir.path() + "/log"}});
+    INFO(handler);
+    CHECK(r.out == "child 0\n");
+    std::string logs;
+    for (const std::string& name : dir.names()) {
+      if (name.front() != '.') logs += read_file(dir.path() + '/' + name);
+    }
+    CHECK(contains(logs, "Sparent,"));
+    CHECK(contains(logs, "Schild,"));
+  }
+}
+
 TEST_CASE("a region that is left in its warm-up is said; after detaching, blocks run once") {
   const result r =
       execute({LOTUS_MAP_HARD_PROBE, "left"}, {{"LOTUS_COLLECTOR", "itt"},
