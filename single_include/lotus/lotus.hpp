@@ -2077,11 +2077,9 @@ class sample_file {
   /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* folder = secure_getenv("LOTUS_MAP_FOLDER");
-    const std::size_t length = folder == nullptr ? 0 : std::strlen(folder);
-    if (length == 0 || length + 1 >= room) return 0;
-    std::memcpy(path, folder, length);
-    path[length] = '/';
-    return length + 1;
+    if (folder == nullptr || *folder == '\0') return 0;
+    const auto length = static_cast<std::size_t>(std::snprintf(path, room, "%s/", folder));
+    return length < room ? length : 0;
   }
 
   /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
@@ -2172,14 +2170,19 @@ class sampler {
 
   /// In a forked child, begins anew.
   bool resume() noexcept {
-    if (begun_in_ != getpid() && !begin(interval_ns_)) return false;
+    forget_parent();
+    if (begun_in_ == 0 && !begin(interval_ns_)) return false;
     note_modules();
     return switch_events(PERF_EVENT_IOC_ENABLE);
   }
-  bool pause() noexcept { return switch_events(PERF_EVENT_IOC_DISABLE); }
+  bool pause() noexcept {
+    forget_parent();
+    return switch_events(PERF_EVENT_IOC_DISABLE);
+  }
 
   /// Notes a region, and writes its samples: the program may end without a word.
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    forget_parent();
     const locked hold{guard_};
     drain();
     file_.region(name, begin_ns, end_ns);
@@ -2187,8 +2190,9 @@ class sampler {
 
   /// Writes what there is. After it nothing is sampled any more.
   void finish() noexcept {
+    forget_parent();
     const locked hold{guard_};
-    if (events_ == 0 || begun_in_ != getpid()) return;
+    if (events_ == 0) return;
     for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
     drain();
     file_.modules();
@@ -2384,13 +2388,16 @@ class sampler {
 
   /// A child does not have the rings, and its parent's events are not its to switch. What it runs
   /// is sampled on with its parent's thread that forked it.
-  static void after_fork_in_child() noexcept {
-    sampler& s = instance();
-    for (std::size_t i = 0; i < s.events_; ++i) close(s.fds_[i]);
-    close(s.wake_);
-    s.file_.forget();
-    new (&s) sampler{s.interval_ns_};
+  void forget_parent() noexcept {
+    if (begun_in_ == 0 || begun_in_ == getpid()) return;
+    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
+    close(wake_);
+    file_.forget();
+    new (this) sampler{interval_ns_};
   }
+
+  /// A child that was forked while this was being registered does it at its first use.
+  static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
   pid_t begun_in_ = 0;

@@ -174,11 +174,9 @@ class sample_file {
   /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* folder = secure_getenv("LOTUS_MAP_FOLDER");
-    const std::size_t length = folder == nullptr ? 0 : std::strlen(folder);
-    if (length == 0 || length + 1 >= room) return 0;
-    std::memcpy(path, folder, length);
-    path[length] = '/';
-    return length + 1;
+    if (folder == nullptr || *folder == '\0') return 0;
+    const auto length = static_cast<std::size_t>(std::snprintf(path, room, "%s/", folder));
+    return length < room ? length : 0;
   }
 
   /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
