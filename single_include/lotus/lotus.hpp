@@ -1964,10 +1964,9 @@ class sample_file {
   void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
-    char path[4096 + 64];
-    std::size_t length = asked_directory(path, 4096);
-    if (length == 0) length = log_directory(path, 4096);
-    std::snprintf(path + length, sizeof(path) - length, "%s%u_%llx", samples_file_start,
+    if (*directory_ == '\0') find_directory();
+    char path[sizeof(directory_) + 64];
+    std::snprintf(path, sizeof(path), "%s%s%u_%llx", directory_, samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
     fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -2055,6 +2054,13 @@ class sample_file {
     forget();
   }
 
+  /// In a forked child: the file is the parent's, but its place is also that of the child's, which
+  /// may have no logs yet.
+  void forget_parent() noexcept {
+    forget();
+    tried_ = false;
+  }
+
   /// Closes the file.
   void forget() noexcept {
     if (fd_ >= 0) close(fd_);
@@ -2100,8 +2106,15 @@ class sample_file {
     return length;
   }
 
+  void find_directory() noexcept {
+    std::size_t length = asked_directory(directory_, sizeof(directory_));
+    if (length == 0) length = log_directory(directory_, sizeof(directory_));
+    directory_[length] = '\0';
+  }
+
   int fd_ = -1;
   bool tried_ = false;
+  char directory_[4096] = {};  ///< its '/' included; empty: the current one
 };
 
 }  // namespace detail
@@ -2392,8 +2405,10 @@ class sampler {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
     close(wake_);
-    file_.forget();
+    file_.forget_parent();
+    const sample_file own = file_;
     new (this) sampler{interval_ns_};
+    file_ = own;
   }
 
   /// A child that was forked while this was being registered does it at its first use.

@@ -103,6 +103,19 @@ TEST_CASE("a process forked while threads begin to record does not wait for them
   }
 }
 
+TEST_CASE("samples of a forked process lie beside the logs too") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const temp_dir elsewhere;
+  const std::string run = "cd '" + elsewhere.path() + "' && exec " + LOTUS_MAP_HARD_PROBE;
+  execute({"/bin/sh", "-c", run + " forks"},
+          {{"LOTUS_COLLECTOR", "builtin"}, {"LOTUS_LOG_FILE", dir.path() + "/log"}});
+  CHECK(elsewhere.names().empty());
+  std::size_t files = 0;
+  for (const std::string& name : dir.names()) files += contains(name, ".lotus_samples_") ? 1 : 0;
+  CHECK(files == 2);
+}
+
 #endif
 
 TEST_CASE("a program whose first scope is in a fork handler hangs nowhere, and records on") {

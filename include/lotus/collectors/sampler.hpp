@@ -314,8 +314,10 @@ class sampler {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
     close(wake_);
-    file_.forget();
+    file_.forget_parent();
+    const sample_file own = file_;
     new (this) sampler{interval_ns_};
+    file_ = own;
   }
 
   /// A child that was forked while this was being registered does it at its first use.
