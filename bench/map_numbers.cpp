@@ -62,7 +62,7 @@ std::string last_name(const std::string& function) {
 
 class measurement {
  public:
-  measurement(std::string tool, std::string probe)
+  measurement(const std::string& tool, const std::string& probe)
       : tool_{shell_quoted(tool)},
         probe_{shell_quoted(probe)},
         dir_{fs::temp_directory_path() / "lotus-map-XXXXXX"} {
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   try {
     measurement m{argv[1], argv[2]};
     resume_and_pause();
-    for (int i = 0; i < (argc > 3 ? std::atoi(argv[3]) : 3); ++i) {
+    for (int i = 0; i < (argc > 3 ? std::stoi(argv[3]) : 3); ++i) {
       m.recall_and_precision("map run, C = 0.99", "--confidence 0.99 --span 0.3ms");
       m.join();
     }

@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   }
   calibrate_rounds();
   if (argc == 4 && std::strcmp(argv[1], "--run") == 0) {
-    run_threads(static_cast<unsigned>(std::atoi(argv[2])), std::atof(argv[3]));
+    run_threads(static_cast<unsigned>(std::stoul(argv[2])), std::stod(argv[3]));
     return 0;
   }
   run_once();

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "imagenet/batch_slots.hpp"
-#include "imagenet/image_folder.hpp"
+#include "imagenet/images/image_folder.hpp"
+#include "imagenet/images/synthetic.hpp"
 #include "imagenet/preprocessing.hpp"
-#include "imagenet/synthetic.hpp"
 #include "imagenet/workers.hpp"
 
 namespace {

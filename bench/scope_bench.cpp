@@ -78,6 +78,56 @@ void batch_scope_cost(benchmark::State& state) {
   });
 }
 
+void stage_cost(benchmark::State& state) {
+  std::uint64_t i = 0;
+  timed_chunks(state, 1, [&] {
+    LOTUS_STAGE("bench", i++ & 0xFFFF);
+    barrier();
+  });
+}
+
+void staged_cost(benchmark::State& state) {
+  const auto function = lotus::staged("bench", [](std::uint32_t i) {
+    barrier();
+    return i;
+  });
+  std::uint32_t i = 0;
+  timed_chunks(state, 1, [&] { benchmark::DoNotOptimize(function(i++)); });
+}
+
+void late_wait_cost(benchmark::State& state) {
+  std::uint64_t i = 0;
+  timed_chunks(state, 1, [&] {
+    lotus::wait_for_batch wait;
+    barrier();
+    wait.got(i++);
+  });
+}
+
+/// A piece begins and ends; the operation around them is not counted.
+void async_piece_cost(benchmark::State& state) {
+  lotus::async_scope operation{"bench"};
+  operation.suspend();
+  timed_chunks(state, 1, [&] {
+    operation.resume();
+    barrier();
+    operation.suspend();
+  });
+}
+
+void counter_cost(benchmark::State& state) {
+  std::int64_t i = 0;
+  timed_chunks(state, 1, [&] { LOTUS_COUNTER("bench", i++); });
+}
+
+void takes_cost(benchmark::State& state) {
+  std::uint64_t i = 0;
+  timed_chunks(state, 1, [&] {
+    LOTUS_BATCH_TAKES(i / 32, i);
+    ++i;
+  });
+}
+
 auto five_operations() {
   const auto f = [](int x) {
     barrier();
@@ -145,6 +195,12 @@ class ratio_table : public benchmark::ConsoleReporter {
       row("scope", "scope", threads, chunk);
       row("batch scope", "batch_scope", threads, chunk);
       row("scope, run-time name", "scope_dynamic", threads, chunk);
+      row("stage", "stage", threads, chunk);
+      row("staged function", "staged", threads, chunk);
+      row("late wait", "late_wait", threads, chunk);
+      row("asynchronous piece", "async_piece", threads, chunk);
+      row("counter", "counter", threads, chunk);
+      row("item into batch", "takes", threads, chunk);
       row("operation in compose", "compose_of_5", threads, chunk / 6 * 5);
       row("CPU of record to text", "record_to_text", threads, flat_out_records);
     }
@@ -208,6 +264,12 @@ int main(int argc, char** argv) {
                      {"scope", scope_cost},
                      {"scope_dynamic", dynamic_scope_cost},
                      {"batch_scope", batch_scope_cost},
+                     {"stage", stage_cost},
+                     {"staged", staged_cost},
+                     {"late_wait", late_wait_cost},
+                     {"async_piece", async_piece_cost},
+                     {"counter", counter_cost},
+                     {"takes", takes_cost},
                      {"compose_of_5", compose_of_5_cost}};
   for (const int threads : {1, 2}) {
     for (const auto& t : timed) {

@@ -116,14 +116,14 @@ void compare(const char* what, std::size_t samples, std::uint64_t rounds, int re
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int repeats = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  const int repeats = argc > 1 ? std::max(1, std::stoi(argv[1])) : 15;
   std::string directory = (std::filesystem::temp_directory_path() / "torch_bench.XXXXXX").string();
   if (mkdtemp(directory.data()) == nullptr || !lotus::start(directory + "/lotustrace_log")) {
     std::fprintf(stderr, "torch_bench: cannot write %s\n", directory.c_str());
     return 1;
   }
-  compare("samples of 0 ms:", 128 * 1024, 0, repeats);
-  compare("samples of 1 ms:", 128 * 8, spin_rounds_per_ms(), repeats);
+  compare("samples of 0 ms:", std::size_t{128} * 1024, 0, repeats);
+  compare("samples of 1 ms:", std::size_t{128} * 8, spin_rounds_per_ms(), repeats);
   lotus::stop();
   std::filesystem::remove_all(directory);
   return 0;

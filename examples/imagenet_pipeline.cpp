@@ -22,8 +22,8 @@
 
 #include "imagenet/batch_loader.hpp"
 #include "imagenet/batch_slots.hpp"
-#include "imagenet/image_folder.hpp"
 #include "imagenet/image_source.hpp"
+#include "imagenet/images/image_folder.hpp"
 #include "imagenet/options.hpp"
 #include "imagenet/preprocessing.hpp"
 #include "imagenet/workers.hpp"

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "imagenet/drawing.hpp"
-#include "imagenet/image.hpp"
-#include "imagenet/jpeg.hpp"
+#include "imagenet/images/drawing.hpp"
+#include "imagenet/images/image.hpp"
+#include "imagenet/images/jpeg.hpp"
 #include "imagenet/random_source.hpp"
 #include "imagenet/transforms.hpp"
 

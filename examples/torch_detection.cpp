@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "imagenet/image_folder.hpp"
 #include "imagenet/image_source.hpp"
-#include "imagenet/jpeg.hpp"
-#include "imagenet/resize.hpp"
+#include "imagenet/images/image_folder.hpp"
+#include "imagenet/images/jpeg.hpp"
+#include "imagenet/images/resize.hpp"
 #include "imagenet/transforms.hpp"
 #include "torch_common/dice.hpp"
 #include "torch_common/options.hpp"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "imagenet/image_folder.hpp"
 #include "imagenet/image_source.hpp"
-#include "imagenet/jpeg.hpp"
+#include "imagenet/images/image_folder.hpp"
+#include "imagenet/images/jpeg.hpp"
 #include "imagenet/transforms.hpp"
 #include "torch_common/dice.hpp"
 #include "torch_common/options.hpp"

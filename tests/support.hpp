@@ -41,6 +41,24 @@ class temp_directory {
   fs::path path_;
 };
 
+/// Becomes `program`, in a forked child: through the emulator under which the test itself runs,
+/// if it does.
+/// @param arguments  the first of them too, by which a program is called.
+[[noreturn]] inline void exec_program(const char* program, std::vector<std::string> arguments) {
+#ifdef LOTUS_TEST_EMULATOR
+  std::vector<std::string> command{LOTUS_TEST_EMULATOR};
+  arguments.front() = program;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  program = command.front().c_str();
+  arguments = std::move(command);
+#endif
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
+  execvp(program, words.data());
+  _exit(127);
+}
+
 /// Where files are made and deleted fastest.
 inline fs::path in_memory() {
   return access("/dev/shm", W_OK) == 0 ? fs::path{"/dev/shm"} : fs::temp_directory_path();
@@ -77,26 +95,87 @@ inline log_line parse_line(const std::string& line, const fs::path& file) {
   return l;
 }
 
-/// All lines of all logs in `directory`, file by file. Throws on a torn or malformed one.
-inline std::vector<log_line> read_logs(const fs::path& directory) {
-  std::vector<log_line> lines;
+/// The logs in `directory`, or the hidden ones beside them, in order.
+inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().filename().string().find("_pid_") != std::string::npos) {
+    const std::string name = entry.path().filename().string();
+    if (name.find("_pid_") != std::string::npos && (name[0] == '.') == hidden) {
       files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Calls each(line, file) for all lines of all files. Throws on a torn one.
+template <class Each>
+void for_each_line(const std::vector<fs::path>& files, Each&& each) {
   for (const fs::path& file : files) {
     std::ifstream in{file};
     const std::string all{std::istreambuf_iterator<char>{in}, {}};
     if (!all.empty() && all.back() != '\n') throw std::runtime_error("torn: " + file.string());
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t end = all.find('\n', at);
-      lines.push_back(parse_line(all.substr(at, end - at), file));
+      each(all.substr(at, end - at), file);
       at = end + 1;
     }
   }
+}
+
+/// All lines of all logs in `directory`, file by file. Throws on a torn or malformed one.
+inline std::vector<log_line> read_logs(const fs::path& directory) {
+  std::vector<log_line> lines;
+  for_each_line(log_files(directory, false), [&](const std::string& line, const fs::path& file) {
+    lines.push_back(parse_line(line, file));
+  });
+  return lines;
+}
+
+/// One line of a hidden log beside the others, taken apart.
+struct beside_line {
+  std::string kind;
+  std::string name;
+  std::int64_t time_ns = 0;
+  std::int64_t a = 0;
+  std::int64_t b = 0;  ///< -1: none
+  std::uint32_t tid = 0;
+};
+
+inline beside_line parse_beside(const std::string& line, const fs::path& file) {
+  std::vector<std::string> fields{""};
+  for (const char c : line) {
+    if (c == ',') {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  if (fields.size() != 5) throw std::runtime_error("not five fields: " + file.string() + line);
+  const auto number = [&](const std::string& text) {
+    std::size_t used = 0;
+    const std::int64_t value = fields[0] == "number"
+                                   ? static_cast<std::int64_t>(std::stoull(text, &used))
+                                   : std::stoll(text, &used);
+    if (used != text.size()) throw std::runtime_error("bad number: " + file.string() + line);
+    return value;
+  };
+  const std::string path = file.string();
+  return {fields[0],
+          fields[1],
+          number(fields[2]),
+          number(fields[3]),
+          fields[4].empty() ? -1 : number(fields[4]),
+          static_cast<std::uint32_t>(std::stoul(path.substr(path.rfind('_') + 1)))};
+}
+
+/// All lines of one kind of the hidden logs in `directory`. Throws on a torn or malformed one.
+inline std::vector<beside_line> read_beside(const fs::path& directory, const std::string& kind) {
+  std::vector<beside_line> lines;
+  for_each_line(log_files(directory, true), [&](const std::string& line, const fs::path& file) {
+    const beside_line l = parse_beside(line, file);
+    if (l.kind == kind) lines.push_back(l);
+  });
   return lines;
 }
 

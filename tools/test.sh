@@ -1,27 +1,40 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian packages), then builds and runs every test of this project:
-#   the tests of the library and of lotus-tool with clang++, with AddressSanitizer and
-#   UndefinedBehaviorSanitizer, and with ThreadSanitizer; then everything with g++: examples,
-#   packaging, formatting, clang-tidy, and the benchmarks once.
+#   the tests of the library and of lotus-tool with the newest clang++, with AddressSanitizer and
+#   UndefinedBehaviorSanitizer, and with ThreadSanitizer; the library's for aarch64, under qemu; then
+#   everything with g++: examples, packaging, the API reference, formatting, clang-tidy, and the
+#   benchmarks once.
 # Needs no argument. Writes into build/ and build-*/ of this checkout only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(
   g++ cmake ninja-build pkgconf
-  libcli11-dev zlib1g-dev rapidjson-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
-  protobuf-compiler chromium linux-perf valgrind                                     # its tests
-  catch2 clang libclang-rt-dev clang-format clang-tidy                               # tests
-  libjpeg-dev libbenchmark-dev                                                       # the others
+  libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
+  protobuf-compiler chromium linux-perf valgrind                                          # its tests
+  groff-base zsh fish                                                                     # its tests
+  catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # tests
+  g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests
+  libjpeg-dev libbenchmark-dev                                                            # the others
+  libtbb-dev libavcodec-dev libavformat-dev libswscale-dev                                # examples
 )
 
 # step WHAT COMMAND...: runs the command; says what it does and how long that took.
 step() {
-  local what=$1 began=$SECONDS
+  local what=$1 began=$SECONDS status=0
   shift
   printf '\n=== %s\n' "$what"
-  "$@"
+  "$@" || status=$?
   printf '=== %s: %d s\n' "$what" $((SECONDS - began))
+  return $status
+}
+
+# For the preset clang, which takes the newest one installed.
+install_newest_clang() {
+  local newest
+  newest=$(apt-cache pkgnames clang- 2>/dev/null | grep -Ex 'clang-[0-9]+' | sort -V | tail -n 1) ||
+    return 0
+  tools/packages.sh "$newest"
 }
 
 # Large, and not to be had everywhere: then what needs it is left out.
@@ -30,13 +43,32 @@ install_torch() {
   tools/packages.sh libtorch-dev || torch=OFF
 }
 
+# Likewise.
+install_opencv() {
+  opencv=ON
+  tools/packages.sh libopencv-dev || opencv=OFF
+}
+
+# Likewise.
+install_aarch64() {
+  aarch64=ON
+  tools/packages.sh g++-aarch64-linux-gnu || aarch64=OFF
+}
+
+# One preset's failing test does not hide what the next one finds.
+failed=()
+run_tests() {
+  local preset=$1
+  step "test, $preset" "${@:2}" ctest --preset "$preset" || failed+=("$preset")
+}
+
 # build PRESET FOLDER [OPTION...]
 build() {
   local preset=$1
   # An earlier choice of options in the build folder must not leave tests out.
   rm -f "$2/CMakeCache.txt"
-  cmake --preset "$preset" -DLOTUS_LEAVE_OUT_NOTHING=ON "${@:3}"
-  cmake --build --preset "$preset"
+  cmake --preset "$preset" -DLOTUS_LEAVE_OUT_NOTHING=ON "${@:3}" &&
+    cmake --build --preset "$preset"
 }
 
 if command -v ccache >/dev/null; then
@@ -49,13 +81,27 @@ if setarch -R true 2>/dev/null; then
 fi
 
 step 'install missing packages' tools/packages.sh "${packages[@]}"
+step 'install the newest clang' install_newest_clang
 step 'install libtorch' install_torch
+step 'install OpenCV' install_opencv
+step 'install the aarch64 compiler' install_aarch64
 for preset in clang asan-ubsan; do
   step "build, $preset" build "$preset" "build-$preset"
-  step "test, $preset" ctest --preset "$preset"
+  run_tests "$preset"
 done
 step 'build, tsan' build tsan build-tsan
-step 'test, tsan' "${fixed_addresses[@]}" ctest --preset tsan
-step 'build, g++ Release' build default build "-DLOTUS_WITH_TORCH=$torch"
+run_tests tsan "${fixed_addresses[@]}"
+if [[ $aarch64 == ON ]]; then
+  step 'build, aarch64' build aarch64 build-aarch64
+  run_tests aarch64
+else
+  echo 'aarch64 is left out: its compiler or its emulator cannot be installed'
+fi
+step 'build, g++ Release' build default build \
+  "-DLOTUS_WITH_TORCH=$torch" "-DLOTUS_WITH_OPENCV=$opencv"
 # Last, so that the summary of the largest run ends the output.
-step 'test, g++ Release' ctest --preset default
+run_tests default
+if ((${#failed[@]})); then
+  echo "=== tests failed in: ${failed[*]}"
+  exit 1
+fi

@@ -12,9 +12,9 @@
 #include <string>
 #include <system_error>
 
-#include "imagenet/image_folder.hpp"
+#include "imagenet/images/image_folder.hpp"
+#include "imagenet/images/synthetic.hpp"
 #include "imagenet/options.hpp"
-#include "imagenet/synthetic.hpp"
 
 namespace fs = std::filesystem;
 

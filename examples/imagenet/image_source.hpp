@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "imagenet/image_folder.hpp"
+#include "imagenet/images/image_folder.hpp"
 #include "imagenet/options.hpp"
 
 namespace imagenet {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "imagenet/batch_slots.hpp"
-#include "imagenet/image.hpp"
-#include "imagenet/image_folder.hpp"
-#include "imagenet/jpeg.hpp"
+#include "imagenet/images/image.hpp"
+#include "imagenet/images/image_folder.hpp"
+#include "imagenet/images/jpeg.hpp"
 #include "imagenet/random_source.hpp"
 #include "imagenet/transforms.hpp"
 #include "imagenet/workers.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "imagenet/batch_slots.hpp"
-#include "imagenet/image_folder.hpp"
+#include "imagenet/images/image_folder.hpp"
 #include "imagenet/workers.hpp"
 
 namespace imagenet {

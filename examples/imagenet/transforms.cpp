@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "imagenet/image.hpp"
+#include "imagenet/images/image.hpp"
+#include "imagenet/images/resize.hpp"
 #include "imagenet/random_source.hpp"
-#include "imagenet/resize.hpp"
 
 namespace imagenet {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <lotus/lotus.hpp>
 
-#include "imagenet/image.hpp"
+#include "imagenet/images/image.hpp"
 
 namespace imagenet {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "imagenet/bounded_queue.hpp"
+#include "bounded_queue.hpp"
 #include "imagenet/workers.hpp"
 
 namespace imagenet {

@@ -5,30 +5,36 @@
 #include <cstdint>
 
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
-#include "lotus/record.hpp"
+#include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
-#include "lotus/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// Before batches and waits begin, and before they end: where threads cannot notice when they are
+/// switched out. So what is found at the end was in the batch, and what at the begin was not.
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
+}
+
 template <event_kind Kind>
 class batch_span : span {
  public:
-  /// @param batch  number of the batch in its epoch; below 2^56.
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
-          return record_tag{Kind, batch};
+          look_at_batch();
+          return batch_tag(Kind, batch);
         }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() = default;
+  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() { look_at_batch(); }
 };
 
 template <event_kind Kind>
 LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (!is_recording()) return;
   const std::uint64_t now = now_ticks();
-  push(now, now, {Kind, batch});
+  const record_tag tag = batch_tag(Kind, batch);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
 }  // namespace detail
@@ -38,6 +44,29 @@ using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preproce
 
 /// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
 using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
+
+/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
+/// got() nothing is logged, as at the end of the data. Belongs to one thread.
+class wait_for_batch {
+ public:
+  wait_for_batch() noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    wait_.begin();
+  }
+  wait_for_batch(const wait_for_batch&) = delete;
+  wait_for_batch& operator=(const wait_for_batch&) = delete;
+  ~wait_for_batch() = default;
+
+  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
+  void got(std::uint64_t batch) noexcept {
+    if (!wait_.runs()) return;
+    detail::look_at_batch();
+    wait_.end(detail::batch_tag(detail::event_kind::batch_wait, batch));
+  }
+
+ private:
+  detail::measured_span wait_;
+};
 
 /// In the consumer, when batch `i` came while another one was waited for, and is put aside:
 /// "SBatchWait_i" with the 1000-ns marker.

@@ -2,60 +2,49 @@
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <string_view>
 
+#include "lotus/base/fork.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/base/rendezvous.hpp"
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/builtin.hpp"
-#include "lotus/collectors/callgrind.hpp"
-#include "lotus/collectors/itt.hpp"
-#include "lotus/collectors/perf.hpp"
-#include "lotus/collectors/uprof.hpp"
+#include "lotus/collectors/collector_kinds.hpp"
 #include "lotus/config.hpp"
-#include "lotus/loader.hpp"
-#include "lotus/lock.hpp"
-#include "lotus/process.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/message.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// The collector that the environment asks for; null for none.
-inline const collector_backend* chosen_collector() noexcept {
+inline const collector_kind* chosen_collector() noexcept {
   const char* text = secure_getenv("LOTUS_COLLECTOR");
   const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
   if (name == "none") return nullptr;
-  if (name == "itt") return itt_backend();
-  if (name == "uprof") return uprof_backend();
-  if (name == "perf") return perf_backend();
-  if (name == "callgrind") return callgrind_backend();
-  if (name == "builtin") return builtin_backend();
-  if (name != "auto") {
-    collector_say(
-        "LOTUS_COLLECTOR=%s is not known; it is one of auto, itt, uprof, perf, callgrind, builtin, "
-        "none",
-        text);
-    return nullptr;
+  for (const collector_kind& kind : collector_kinds) {
+    if (name == "auto" ? kind.found_by_auto() : name == kind.name) return &kind;
   }
-  if (under_valgrind()) return callgrind_backend();
-  if (secure_getenv(perf_control_variable) != nullptr) return perf_backend();
-  if (secure_getenv(itt_library_variable) != nullptr) return itt_backend();
-  return uprof_is_here() ? uprof_backend() : nullptr;
+  if (name != "auto") {
+    char names[128] = {};
+    put_collector_names(names, sizeof(names));
+    say("LOTUS_COLLECTOR=%s is not known; it is one of auto, %snone", text, names);
+  }
+  return nullptr;
 }
 
 /// The collector of the process. Entries of its vtable are called in the object which made it.
 class collector_state {
  public:
-  collector_state() noexcept : backend_{chosen_collector()} {
-    if (exists() && !backend_.load()->begin()) backend_ = nullptr;
+  collector_state() noexcept : kind_{chosen_collector()} {
+    const collector_backend* backend = kind_ != nullptr ? kind_->backend() : nullptr;
+    if (backend != nullptr && backend->begin()) backend_ = backend;
   }
   virtual ~collector_state() = default;
 
@@ -95,7 +84,8 @@ class collector_state {
   }
   /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
   virtual bool counts_instructions() const noexcept {
-    return exists() && backend_ == callgrind_backend();
+    const collector_backend* backend = backend_;
+    return backend != nullptr && backend->counts_instructions;
   }
   virtual std::uint64_t interval_ns() const noexcept {
     const collector_backend* backend = backend_;
@@ -105,8 +95,8 @@ class collector_state {
  private:
   void check(bool answered) noexcept {
     if (answered) return;
-    collector_say("the %s collector does not answer; the program goes on without it",
-                  backend_.exchange(nullptr)->name);
+    backend_ = nullptr;
+    say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
   /// In a forked child the lock may be one that a thread of its parent holds.
@@ -118,29 +108,14 @@ class collector_state {
 
   std::atomic<pid_t> process_{getpid()};
   mutex guard_;
-  std::atomic<const collector_backend*> backend_;
+  const collector_kind* const kind_;
+  std::atomic<const collector_backend*> backend_{nullptr};
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-3-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
-
-/// As find_or_make_hub(): all shared objects of the process find the one collector.
-LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,
-                                                               void* result) noexcept {
-  auto*& page = *static_cast<std::atomic<collector_state*>**>(result);
-  page = static_cast<std::atomic<collector_state*>*>(find_mapping(collector_page_name));
-  if (page != nullptr) return 1;
-  const int fd = memfd_create(collector_page_name, MFD_CLOEXEC);
-  if (fd < 0) return 1;
-  if (ftruncate(fd, sizeof(*page)) == 0) {
-    void* memory = mmap(nullptr, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (memory != MAP_FAILED) page = static_cast<std::atomic<collector_state*>*>(memory);
-  }
-  close(fd);
-  return 1;
-}
 
 /// What this object knows of the collector of the process.
 struct collector_link {
@@ -151,8 +126,9 @@ LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 
 /// The collector of the process, made if there is none yet; null where nothing collects.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
-  std::atomic<collector_state*>* page = nullptr;
-  iterate_objects(find_or_make_collector_page, static_cast<void*>(&page));
+  meeting_point<collector_state>* page = nullptr;
+  meet_at<collector_state>(collector_page_name,
+                           [&](meeting_point<collector_state>* found) { page = found; });
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
   if (state == nullptr) {
     auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
@@ -174,8 +150,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector
 /// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
 /// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
 /// perf, callgrind, builtin, none. Collection is of the whole process.
-/// Errors: none thrown; what cannot be used is said once on stderr, and the program goes on
-/// without. Thread safety: all. Without a collector a call costs one load.
+/// Errors: none thrown; what cannot be used is said once (options::on_message), and the program
+/// goes on without. Thread safety: all. Without a collector a call costs one load.
 class collector {
  public:
   /// Starts collecting; calls nest.

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
-#include "lotus/record.hpp"
+#include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
-#include "lotus/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -71,6 +69,7 @@ class operation_run {
     if (!is_recording()) return;
     annotated_ = recording_mode() == recording::annotated;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    look_at_cpu(now_ticks);
     first_ticks_ = last_ticks_ = now_ticks();
   }
   operation_run(const operation_run&) = delete;
@@ -87,21 +86,34 @@ class operation_run {
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
+    look_at_cpu([now] { return now; });
     if (!tag.empty()) push(last_ticks_, now, tag);
     last_ticks_ = now;
   }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
-    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) ended(running_);
-    if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
+    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
       push(first_ticks_, last_ticks_, whole_);
     }
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
   }
 
  private:
+  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  static constexpr record_tag nothing_yet{event_kind::none, 1};
+
+  /// By an exception of an operation, or before the first.
+  void end_early() noexcept {
+    if (running_.kind() == nothing_yet.kind()) {
+      first_ticks_ = 0;
+    } else {
+      ended(running_);
+    }
+  }
+
   record_tag whole_;
-  record_tag running_;
+  record_tag running_ = nothing_yet;
   std::uint64_t first_ticks_ = 0;
   std::uint64_t last_ticks_ = 0;
   bool annotated_ = false;
@@ -111,7 +123,7 @@ struct transform_name {
   static constexpr std::string_view name() noexcept { return "Transform"; }
 };
 inline record_tag transform_tag() noexcept {
-  return call_site_of<transform_name>::site.tag();
+  return known_tag_of<transform_name>::tag.of(transform_name::name());
 }
 
 /// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
@@ -143,8 +155,8 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 /// A callable and the name under which it is logged. Made by op().
 template <class F>
 struct operation {
-  F call;
-  detail::record_tag tag;
+  F call;                  ///< what runs
+  detail::record_tag tag;  ///< under which it is logged
 };
 
 /// Gives a callable a name: compose(op("Flip", f)).
@@ -177,6 +189,7 @@ auto as_operation(F&& f) {
 template <class... Fs>
 class composed {
  public:
+  /// Takes the operations, to be called in this order.
   explicit composed(operation<Fs>... operations)
       : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
 
@@ -242,6 +255,7 @@ class chain {
     return value;
   }
 
+  /// How many operations there are.
   std::size_t size() const noexcept { return operations_.size(); }
 
  private:

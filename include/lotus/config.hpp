@@ -4,8 +4,12 @@
 
 #include "lotus/version.hpp"
 
-#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
-  #error "lotus supports Linux on x86-64 and aarch64"
+/// 1 where scopes are recorded: Linux on x86-64 and aarch64. Elsewhere lotus/lotus.hpp compiles,
+/// with g++ and clang, and records nothing: start() returns false.
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+  #define LOTUS_SUPPORTED 1
+#else
+  #define LOTUS_SUPPORTED 0
 #endif
 
 // Two versions of the library in one program must not share symbols, hence the inline namespace.
@@ -33,6 +37,35 @@
 // State that each shared object has for itself, and the functions that touch it. Without it the
 // linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
 // keep a plugin from unloading.
-#define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+#if defined(__ELF__)
+  #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+#else
+  #define LOTUS_DETAIL_PER_MODULE
+#endif
+// In a function: `called`, a function without parameters, runs when the object is loaded, before
+// its static constructors, once for each file in which this function is kept. A variable with a
+// constructor would do that in every file that includes the header.
+#if defined(__aarch64__)
+  #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
+#else
+  #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "i"
+#endif
+#define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
+  __asm__ volatile(                                            \
+      ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
+      ".balign 8\n\t"                                          \
+      ".8byte %c0\n\t"                                         \
+      ".popsection"                                            \
+      :                                                        \
+      : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+// g++ runs the constructor of a template's static when the object is loaded unless it is told not
+// to: a scope in an earlier static constructor would find nothing there.
+#if defined(__clang__)
+  #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
+#elif __GNUC__ >= 10
+  #define LOTUS_DETAIL_CONSTINIT __constinit
+#else
+  #define LOTUS_DETAIL_CONSTINIT
+#endif
 
 #endif  // LOTUS_CONFIG_HPP

@@ -1,123 +1,44 @@
-// What the dynamic loader is asked, and how a fork is kept away from that.
+// Several loaders in one process, each of which numbers its batches by itself.
 #ifndef LOTUS_LOADER_HPP
 #define LOTUS_LOADER_HPP
 
-#include <dlfcn.h>
-#include <link.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "lotus/config.hpp"
-#include "lotus/lock.hpp"
+#include "lotus/scope.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What must not be underway on any thread while one forks, as the child would find it so for ever.
-/// One for each shared object; trivially destructible.
-struct at_forks {
-  mutex loader;  ///< held from before a fork until after it
-
-  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
-  void (*before)() noexcept = nullptr;
-  void (*after_in_parent)() noexcept = nullptr;
-  void (*after_in_child)() noexcept = nullptr;
-
-  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
-  unsigned times_registered = 0;      ///< as seen by the fork that is underway
-  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
-  sigset_t signals_before{};          ///< of the thread that forks
-
-  static constexpr pid_t registered = -1;
-};
-LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
-
-/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
-/// the program's own fork handlers must not wait for them.
-LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
-
-LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
-  at_forks& forks = this_module_at_forks;
-  if (this_thread_forks) {
-    ++forks.times_registered;
-    return;
-  }
-  sigset_t all;
-  sigfillset(&all);
-  sigset_t before;
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  forks.loader.lock();
-  forks.signals_before = before;
-  this_thread_forks = true;
-  forks.times_registered = 1;
-  forks.before_was_called = forks.before != nullptr;
-  if (forks.before_was_called) forks.before();
+/// Returns whose the records of this thread were so far.
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+  return join_session(true).enter_loader(loader);
 }
 
-LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
-  at_forks& forks = this_module_at_forks;
-  if (--forks.times_registered > 0) return;
-  if (whole != nullptr) {
-    if (!forks.before_was_called) forks.before();
-    whole();
-  }
-  const sigset_t before = forks.signals_before;
-  this_thread_forks = false;
-  forks.loader.unlock();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
-/// it does it anew: then they may be there twice.
-LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
-  at_forks& forks = this_module_at_forks;
-  const pid_t process = getpid();
-  for (pid_t seen = 0; seen != at_forks::registered;) {
-    seen = forks.registering.load(std::memory_order_acquire);
-    if (seen == process) sched_yield();
-    if (seen == process || seen == at_forks::registered) continue;
-    if (!forks.registering.compare_exchange_strong(seen, process)) continue;
-    pthread_atfork(
-        prepare_fork, [] { resume_after_fork(this_module_at_forks.after_in_parent); },
-        [] { resume_after_fork(this_module_at_forks.after_in_child); });
-    forks.registering.store(at_forks::registered, std::memory_order_release);
-  }
-}
-
-/// When the object is loaded, and so before there are threads in most programs: a fork that is
-/// underway on another thread may not see handlers that come now.
-LOTUS_DETAIL_PER_MODULE inline const bool registered_at_load = (register_at_forks(), true);
-
-/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
-/// chance in a child. `each` runs under that lock, which all objects of the process share.
-LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
-                                                    void* result) noexcept {
-  const signals_blocked quiet;
-  // Again, for scopes of static constructors that run earlier; and it keeps the variable in.
-  if (!registered_at_load) register_at_forks();
-  const bool held = this_thread_forks;
-  if (!held) this_module_at_forks.loader.lock();
-  dl_iterate_phdr(each, result);
-  if (!held) this_module_at_forks.loader.unlock();
-}
-
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
-inline void pin_module_of(const void* code) noexcept {
-  Dl_info info{};
-  void* extra = nullptr;
-  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
-  const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
+  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
 }
 
 }  // namespace detail
+
+/// Batches, stages and operations of this thread that end in the block belong to the loader of this
+/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
+/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
+/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
+class loader_scope {
+ public:
+  /// @param name  empty: the default loader, as without a scope.
+  explicit loader_scope(std::string_view name) noexcept
+      : before_{detail::enter_loader(detail::loader_of(name))} {}
+  loader_scope(const loader_scope&) = delete;
+  loader_scope& operator=(const loader_scope&) = delete;
+  ~loader_scope() { detail::enter_loader(before_); }
+
+ private:
+  std::uint32_t before_;
+};
+
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOADER_HPP

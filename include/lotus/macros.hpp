@@ -5,38 +5,78 @@
 #include <string_view>
 
 #include "lotus/batch.hpp"
-#include "lotus/collector.hpp"
 #include "lotus/config.hpp"
-#include "lotus/map.hpp"
+#include "lotus/counter.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/scope.hpp"
+#include "lotus/stage.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/collector.hpp"
+  #include "lotus/map.hpp"
+#endif
+
+// Makes a name that no other macro of this file has, so that two may stand on one line or in one
+// macro of the user's.
+#if defined(__COUNTER__)
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
+#else
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
+#endif
+
+// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
+// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
+// scope stands in an argument of another macro, as in an assertion of a test.
+#if defined(__clang__)
+  #if __has_warning("-Wc2y-extensions")
+    #pragma clang diagnostic ignored "-Wc2y-extensions"
+  #endif
+#endif
 
 // Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
 // expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
 #if defined(LOTUS_DISABLE)
-  #define LOTUS_DETAIL_SCOPE(type, argument)                                 \
-    [[maybe_unused]] const int LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) = \
+  #define LOTUS_DETAIL_SCOPE(type, argument)                       \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
         true ? 0 : (static_cast<void>(argument), 0)
   #define LOTUS_DETAIL_SITE(name) (name)
+  #define LOTUS_DETAIL_PLACE(name) (name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
+    static_cast<void>(true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0))
   #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
   #define LOTUS_DETAIL_REGION(variable, ...) \
     for (bool variable = true; variable;     \
          variable = true ? false             \
                          : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
 #else
-  #define LOTUS_DETAIL_SCOPE(type, argument)                          \
-    const ::lotus::type LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) { \
-      argument                                                        \
+  #define LOTUS_DETAIL_SCOPE(type, argument)                \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      argument                                              \
     }
   #define LOTUS_DETAIL_SITE(literal)                                            \
-    []() noexcept -> ::lotus::detail::call_site& {                              \
+    []() noexcept {                                                             \
       struct here {                                                             \
         static constexpr ::std::string_view name() noexcept { return literal; } \
       };                                                                        \
-      return ::lotus::detail::call_site_of<here>::site;                         \
+      return ::lotus::detail::place<here, true>{here::name()};                  \
     }()
+  // Whether the name is a literal is seen by how it is written.
+  #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
+  #define LOTUS_DETAIL_PLACE_OF(name, written)                                          \
+    [](::std::string_view given) noexcept {                                             \
+      struct here {};                                                                   \
+      return ::lotus::detail::place<here, ::lotus::detail::is_literal(written)>{given}; \
+    }(name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, second                                         \
+    }
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
   #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
   #define LOTUS_DETAIL_REGION(variable, ...) \
     for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
@@ -59,6 +99,21 @@
 /// In the consumer: the work for batch `i` is given to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
+/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
+/// anything a std::string_view is made from; see lotus::stage.
+#define LOTUS_STAGE(name, i) \
+  LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
+/// Item `item` goes into batch `batch`; see lotus::batch_takes.
+#define LOTUS_BATCH_TAKES(batch, item)                                        \
+  LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
+                            static_cast<::std::uint64_t>(item))
+/// To the end of the block, what this thread records belongs to the loader `name`; see
+/// lotus::loader_scope.
+#define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
+/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
+#define LOTUS_COUNTER(name, n) \
+  LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
+
 /// The profiler that runs this program, if any, collects from here on; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
 /// It stops; once for each LOTUS_RESUME().
@@ -71,7 +126,8 @@
 /// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
 /// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
 /// block takes and gives, so that the compiler moves no work on them out of the block.
-#define LOTUS_MAP_REGION(...) \
-  LOTUS_DETAIL_REGION(LOTUS_DETAIL_CONCAT(lotus_region_, __LINE__), __VA_ARGS__)
+// The analyzer does not see the innermost region put back where many follow one another.
+// NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
+#define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP

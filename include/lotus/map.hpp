@@ -15,12 +15,16 @@
 #include <string_view>
 #include <tuple>
 
-#include "lotus/clock.hpp"
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
 #include "lotus/collector.hpp"
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/recovery/hidden_files.hpp"
 #include "lotus/scope.hpp"
-#include "lotus/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -44,7 +48,7 @@ inline unsigned map_setting(const char* variable, unsigned least, unsigned other
   if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
     return static_cast<unsigned>(value);
   }
-  collector_say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
+  say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
   return otherwise;
 }
 
@@ -109,7 +113,7 @@ class map_region {
   ~map_region() {
     end_pass();
     if (pass_ > 0 && pass_ <= warm_up_) {
-      detail::collector_say(
+      detail::say(
           "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
           "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
           name_);
@@ -192,15 +196,14 @@ class map_region {
   void list() const noexcept {
     const char* path = secure_getenv("LOTUS_MAP_LIST");
     if (path == nullptr || *path == '\0') return;
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+    if (fd < 0) return detail::say("cannot write %s: %s", path, std::strerror(errno));
     char line[sizeof(name_) + 1];
     const std::size_t length = std::strlen(name_);
     std::memcpy(line, name_, length);
     line[length] = '\n';
-    if (write(fd, line, length + 1) < 0) {
-      detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
-    }
+    const int error = detail::write_all(fd, line, length + 1);
+    if (error != 0) detail::say("cannot write %s: %s", path, std::strerror(error));
     close(fd);
   }
 
@@ -233,6 +236,7 @@ class fenced_map_region {
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{values...} {}
 
+  /// As map_region::next().
   LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
     fence();
     const bool more = region_.next();

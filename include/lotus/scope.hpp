@@ -8,50 +8,82 @@
 #include <string_view>
 
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
-#include "lotus/record.hpp"
-#include "lotus/thread.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/record.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/hub.hpp"
+  #include "lotus/record/thread.hpp"
+#else
+  #include "lotus/unsupported.hpp"
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag under which an operation is recorded; empty where there was no memory for the name.
+/// The tag under which an operation is recorded; never empty.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
-  const std::uint32_t id = s->intern(name);
-  return id == 0 ? record_tag{} : record_tag{event_kind::operation, id};
+  return {event_kind::operation, s->intern(name)};
 }
 
-/// A place in the source with a fixed name, and the name's tag once it is known.
-class call_site {
+/// The tag of a name that is always the same, once it is known.
+class known_tag {
  public:
-  explicit constexpr call_site(std::string_view name) noexcept : name_{name} {}
-
-  record_tag tag() noexcept {
+  record_tag of(std::string_view name) noexcept {
     const record_tag known = tag_.load(std::memory_order_relaxed);
-    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag();
+    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag(name);
   }
 
  private:
-  LOTUS_DETAIL_COLD record_tag first_tag() noexcept {
-    const record_tag tag = operation_tag(name_);
-    tag_.store(tag, std::memory_order_relaxed);
+  LOTUS_DETAIL_COLD record_tag first_tag(std::string_view name) noexcept {
+    const record_tag tag = operation_tag(name);
+    // The next time there may be memory for the name.
+    if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
     return tag;
   }
 
-  std::string_view name_;
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// The call site of the type `Here`, which has a static constexpr name(). A member of a hidden
-/// template, since a static in an inline function would keep a plugin from unloading.
+/// A member of a hidden template, since a static in an inline function would keep a plugin from
+/// unloading.
 template <class Here>
-struct LOTUS_DETAIL_PER_MODULE call_site_of {
-  static call_site site;
+struct LOTUS_DETAIL_PER_MODULE known_tag_of {
+  static known_tag tag;
 };
 template <class Here>
-call_site call_site_of<Here>::site{Here::name()};
+LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
+
+/// Whether source text is nothing but string literals.
+constexpr bool is_literal(std::string_view text) noexcept {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (!quoted && text[i] != ' ') {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A place in the source, which has the type `Here` for itself, and the name that it gives.
+/// @tparam Fixed  whether the name is the same every time.
+template <class Here, bool Fixed>
+struct place {
+  std::string_view name;
+
+  LOTUS_DETAIL_ALWAYS_INLINE record_tag tag() const noexcept {
+    if constexpr (Fixed) {
+      return known_tag_of<Here>::tag.of(name);
+    } else {
+      return operation_tag(name);
+    }
+  }
+};
 
 /// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
 /// only ever on the stack, for its end is the end of a block.
@@ -69,18 +101,47 @@ class span {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
     tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
-    if (!tag_.empty()) begin_ticks_ = now_ticks();
+    if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    thread_ = &this_cpu_watch;
+#endif
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
   }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
     if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
+#endif
     const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
       push(begin_ticks_, end_ticks, tag_);
     } else if (mode == recording::annotated) {
       end_annotated(begin_ticks_, end_ticks, tag_);
     }
+  }
+
+  /// Empty where it is not measured.
+  record_tag tag() const noexcept {
+    return tag_;
+  }
+  /// Records an event with the begin of this span, which is measured and follows.
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void precede(record_tag event,
+                                                         std::uint64_t word) const noexcept {
+    if (is_recording()) push(begin_ticks_, word, event);
+  }
+
+  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
+    if (tag_.empty()) return;
+    const record_tag before = tag_;
+    tag_ = make_tag(before);
+    const bool annotated = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(before);
   }
 
  private:
@@ -92,6 +153,11 @@ class span {
     return tag;
   }
 
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void tell_crossed_threads(
+      record_tag tag) noexcept {
+    join_session(true).crossed_threads(tag);
+  }
+
   LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
                                                                       std::uint64_t end_ticks,
                                                                       record_tag tag) noexcept {
@@ -100,6 +166,31 @@ class span {
   }
 
   record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
+};
+
+/// Measures what does not end with a block. Thread safety: one thread at a time.
+class measured_span {
+ public:
+  /// Begins, where this is recording.
+  LOTUS_DETAIL_ALWAYS_INLINE void begin() noexcept {
+    if (!is_recording()) return;
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
+  }
+  bool runs() const noexcept { return begin_ticks_ != 0; }
+
+  /// Ends, and logs what has begun.
+  LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
+    if (!runs()) return;
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
+    if (!tag.empty() && is_recording()) push(begin_ticks_, end_ticks, tag);
+    begin_ticks_ = 0;
+  }
+
+ private:
   std::uint64_t begin_ticks_ = 0;
 };
 
@@ -114,8 +205,9 @@ class scope : detail::span {
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
   /// With a name known when compiled: its id is looked up once.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
-      : span{[&site] { return site.tag(); }} {}
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
+      : span{[&place] { return place.tag(); }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
 

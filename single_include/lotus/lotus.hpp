@@ -27,28 +27,33 @@
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
-// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
-#ifndef LOTUS_BATCH_HPP
-#define LOTUS_BATCH_HPP
+// Operations that pause, and go on on whatever thread.
+#ifndef LOTUS_ASYNC_SCOPE_HPP
+#define LOTUS_ASYNC_SCOPE_HPP
 
 #include <cstdint>
+#include <string_view>
 
 // Compile-time knobs, attributes and the inline namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
-// The one place the version is written; CMake reads these three lines.
+// The one place the version is written; CMake reads these three lines, so no other digits in them.
 #ifndef LOTUS_VERSION_HPP
 #define LOTUS_VERSION_HPP
 
-#define LOTUS_VERSION_MAJOR 0
-#define LOTUS_VERSION_MINOR 1
-#define LOTUS_VERSION_PATCH 0
+#define LOTUS_VERSION_MAJOR 0  ///< changes when users must change their code
+#define LOTUS_VERSION_MINOR 1  ///< as the major one, as long as that is zero
+#define LOTUS_VERSION_PATCH 0  ///< changes when only mistakes were mended
 
 #endif  // LOTUS_VERSION_HPP
 
-#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
-  #error "lotus supports Linux on x86-64 and aarch64"
+/// 1 where scopes are recorded: Linux on x86-64 and aarch64. Elsewhere lotus/lotus.hpp compiles,
+/// with g++ and clang, and records nothing: start() returns false.
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+  #define LOTUS_SUPPORTED 1
+#else
+  #define LOTUS_SUPPORTED 0
 #endif
 
 // Two versions of the library in one program must not share symbols, hence the inline namespace.
@@ -76,72 +81,711 @@
 // State that each shared object has for itself, and the functions that touch it. Without it the
 // linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
 // keep a plugin from unloading.
-#define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+#if defined(__ELF__)
+  #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
+#else
+  #define LOTUS_DETAIL_PER_MODULE
+#endif
+// In a function: `called`, a function without parameters, runs when the object is loaded, before
+// its static constructors, once for each file in which this function is kept. A variable with a
+// constructor would do that in every file that includes the header.
+#if defined(__aarch64__)
+  #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
+#else
+  #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "i"
+#endif
+#define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
+  __asm__ volatile(                                            \
+      ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
+      ".balign 8\n\t"                                          \
+      ".8byte %c0\n\t"                                         \
+      ".popsection"                                            \
+      :                                                        \
+      : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+// g++ runs the constructor of a template's static when the object is loaded unless it is told not
+// to: a scope in an earlier static constructor would find nothing there.
+#if defined(__clang__)
+  #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
+#elif __GNUC__ >= 10
+  #define LOTUS_DETAIL_CONSTINIT __constinit
+#else
+  #define LOTUS_DETAIL_CONSTINIT
+#endif
 
 #endif  // LOTUS_CONFIG_HPP
 
-// How all shared objects of one process find the one session.
-//
-// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
-// the program exports nothing. So the first object to ask puts a hub into a mapping with a name
-// that everyone can see in /proc/self/maps.
-#ifndef LOTUS_PROCESS_HPP
-#define LOTUS_PROCESS_HPP
+// What one finished span or event is: the kinds and the 24-byte record.
+#ifndef LOTUS_RECORD_RECORD_HPP
+#define LOTUS_RECORD_RECORD_HPP
 
-#include <fcntl.h>
-#include <link.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <cstddef>
+#include <type_traits>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a record tells. The numbers stand in ring files: append, never renumber.
+enum class event_kind : std::uint8_t {
+  none = 0,
+  operation = 1,           ///< value: id of the name
+  batch_preprocessed = 2,  ///< value of this and of all that follow: batch number
+  batch_wait = 3,
+  batch_arrived = 4,  ///< out of order
+  batch_consumed = 5,
+  batch_queued = 6,
+  stage = 7,         ///< value: id of the name, and the number of the batch, item or request
+  async_piece = 8,   ///< value: id of the name, and the number of the asynchronous operation
+  counter = 9,       ///< value: id of the name; the second word is the number counted
+  batch_takes = 10,  ///< the second word is the item's number
+  off_cpu = 11,      ///< value: ns waited for a CPU; the second word: ns off the CPU in all
+  loader = 12,  ///< value: id of the name of the loader of the records that follow, 0: the default
+  stage_number = 13,  ///< value: id of the name; the second word is the number of the stage of that
+                      ///< name and begin that follows, and has large_stage_number
+};
+
+/// Ids of names are below 2^24: one and a number of 32 bits make a value.
+inline constexpr unsigned name_id_bits = 24;
+/// Stands for every name that got no memory, and for those beyond the table's limit.
+inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
+/// What a stage has for a number that 32 bits do not hold: a record of kind stage_number precedes.
+inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
+/// What off_cpu has for a value where the kernel does not tell.
+inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
+
+/// Kind and value (a name's id, a number or both) in one word.
+class record_tag {
+ public:
+  static constexpr unsigned value_bits = 56;
+
+  constexpr record_tag() noexcept = default;
+  constexpr record_tag(event_kind kind, std::uint64_t value) noexcept
+      : word_{(static_cast<std::uint64_t>(kind) << value_bits) |
+              (value & ((std::uint64_t{1} << value_bits) - 1))} {}
+  constexpr record_tag(event_kind kind, std::uint32_t name, std::uint32_t number) noexcept
+      : record_tag{kind, (std::uint64_t{name} << 32) | number} {}
+
+  constexpr event_kind kind() const noexcept {
+    return static_cast<event_kind>(word_ >> value_bits);
+  }
+  constexpr std::uint64_t value() const noexcept {
+    return word_ & ((std::uint64_t{1} << value_bits) - 1);
+  }
+  constexpr bool empty() const noexcept { return word_ == 0; }
+
+ private:
+  std::uint64_t word_ = 0;
+};
+
+/// One finished span, or an event. Written once, when the span ends.
+struct record {
+  std::uint64_t begin_ticks;
+  std::uint64_t end_ticks;  ///< of an event: as begin_ticks, or its second word
+  record_tag tag;
+};
+static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,
+              "records are copied into shared memory as they are");
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_RECORD_HPP
+
+// RAII scopes: one record for the time between two braces.
+#ifndef LOTUS_SCOPE_HPP
+#define LOTUS_SCOPE_HPP
 
 #include <atomic>
-#include <cstddef>
-#include <cstring>
-#include <string_view>
 
-// What the dynamic loader is asked, and how a fork is kept away from that.
-#ifndef LOTUS_LOADER_HPP
-#define LOTUS_LOADER_HPP
+// What a program may choose when it starts recording.
+#ifndef LOTUS_OPTIONS_HPP
+#define LOTUS_OPTIONS_HPP
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
+#include <sys/types.h>
 
-// Locks that survive signals and fork, and memory that does not come from malloc.
-#ifndef LOTUS_LOCK_HPP
-#define LOTUS_LOCK_HPP
+#include <string>
 
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+/// What a thread does whose ring is full.
+enum class full_ring {
+  drain,  ///< it writes its records to the log itself: nothing is lost
+  drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
+};
+
+/// What start() takes. Strings are copied.
+struct options {
+  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
+  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
+  std::string log_file = "lotustrace_log";
+  /// What a thread does whose ring is full.
+  full_ring when_full = full_ring::drain;
+  /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
+  std::uint32_t ring_records = 8192;
+  /// The longest that a record lies in its ring before it is text, in milliseconds.
+  std::uint32_t drain_interval_ms = 100;
+  /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
+  /// counted.
+  std::size_t backlog_bytes = std::size_t{256} << 20;
+  /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
+  /// samples are always made with 0666 less the umask.
+  mode_t file_mode = 0666;
+  /// Whether the time that operations spend off the CPU is recorded: a record for each context
+  /// switch that a scope notices. Noticing costs the scope nothing that can be measured.
+  bool cpu_time = true;
+  /// Receives each message as one line without newline, those of collectors too; null: stderr,
+  /// behind "lotus: ". Called on any thread, with the library's locks held and signals blocked:
+  /// must not record, start or stop.
+  void (*on_message)(const char* message) = nullptr;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_OPTIONS_HPP
+
+#if LOTUS_SUPPORTED
+// What the shared objects of one process have of the one session.
+#ifndef LOTUS_RECORD_HUB_HPP
+#define LOTUS_RECORD_HUB_HPP
+
+#if !LOTUS_SUPPORTED
+  #error "lotus records only on Linux, x86-64 and aarch64; elsewhere include lotus/lotus.hpp"
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct cpu_watch;
+struct module_state;
+struct off_cpu_time;
+struct producer;
+
+/// lotus::options without the std::string, which objects may have been built with different ones
+/// of.
+struct start_request {
+  const char* log_file;
+  std::size_t log_file_bytes;
+  full_ring when_full;
+  std::uint32_t ring_records;
+  std::uint32_t drain_interval_ms;
+  std::size_t backlog_bytes;
+  mode_t file_mode;
+  bool cpu_time;
+  void (*on_message)(const char*);
+};
+
+/// What the session does for the objects that share it. The code is that of the object which made
+/// the hub; it is never unloaded.
+struct services {
+  producer* (*this_thread)() noexcept;
+  void (*push_slow)(producer&, const record&) noexcept;
+  void (*push_nested)(producer&, const record&) noexcept;
+  std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
+  /// Counts and says that a batch is not recorded.
+  void (*refuse_batch)(std::uint64_t number) noexcept;
+  bool (*start)(const start_request&) noexcept;
+  void (*stop)() noexcept;
+  void (*flush)() noexcept;
+  std::uint64_t (*dropped)() noexcept;
+  /// The records of this thread belong to this loader from now on: the id of its name, 0 the
+  /// default one. Returns whose they were.
+  std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
+  /// Reads the thread's clocks, and lets the watch begin anew.
+  off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
+  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  std::uint32_t (*take_async_ids)() noexcept;
+  /// The ticks at a moment of CLOCK_MONOTONIC.
+  std::uint64_t (*ticks_at)(std::int64_t monotonic_ns) noexcept;
+  /// Says once that a scope has ended on another thread than it began on.
+  void (*crossed_threads)(record_tag) noexcept;
+  /// A shared object wants to know from now on whether recording is on.
+  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
+  void (*join)(module_state&, bool environment_counts) noexcept;
+  void (*leave)(module_state&) noexcept;
+  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
+  void (*begin_task)(record_tag) noexcept;
+  void (*end_task)() noexcept;
+  /// Gives a message to the program's on_message; false where it has none.
+  bool (*deliver)(const char* line) noexcept;
+};
+
+inline constexpr std::uint32_t async_ids_at_once = 256;
+
+enum class recording : std::uint32_t {
+  off = 0,
+  on = 1,
+  unknown = 2,    ///< this object has not asked yet
+  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
+};
+
+/// What one shared object knows of the session.
+struct module_state {
+  std::atomic<recording> mode{recording::unknown};
+  std::atomic<bool> hardware_clock{true};
+  std::atomic<const services*> hub{nullptr};
+  module_state* next = nullptr;  ///< the session's list
+
+  constexpr module_state() noexcept = default;
+  module_state(const module_state&) = delete;
+  module_state& operator=(const module_state&) = delete;
+};
+
+LOTUS_DETAIL_PER_MODULE inline module_state this_module;
+
+/// The session's services; makes the session at the first call of the process. record/join.hpp.
+LOTUS_DETAIL_PER_MODULE __attribute__((cold)) const services& join_session(
+    bool environment_counts) noexcept;
+
+LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
+  return this_module.mode.load(std::memory_order_relaxed);
+}
+
+/// Whether this object's scopes have to be measured.
+LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
+  const recording mode = recording_mode();
+  if (mode == recording::off) return false;
+  if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
+  join_session(true);
+  return recording_mode() != recording::off;
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline record_tag refuse_batch(
+    std::uint64_t number) noexcept {
+  join_session(true).refuse_batch(number);
+  return {};
+}
+
+/// The tag of a record about a batch; empty, and its number said once, where that is not below
+/// 2^56.
+LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t number) noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(number >> record_tag::value_bits != 0)) return refuse_batch(number);
+  return {kind, number};
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).begin_task(tag);
+}
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).end_task();
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_HUB_HPP
+
+// What a thread has: its ring, its look at whether it was off the CPU, and the rare calls behind
+// them.
+#ifndef LOTUS_RECORD_THREAD_HPP
+#define LOTUS_RECORD_THREAD_HPP
+
+// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+#ifndef LOTUS_BASE_CLOCK_HPP
+#define LOTUS_BASE_CLOCK_HPP
+
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+
+// Descriptors in somebody else's program: out of its way, and used only while they are ours.
+#ifndef LOTUS_BASE_DESCRIPTOR_HPP
+#define LOTUS_BASE_DESCRIPTOR_HPP
+
+#include <sys/stat.h>
 
 #include <cerrno>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Blocks every signal of this thread for its lifetime, and cancellation; errno is at its end what
-/// it was. All slow paths run inside one, so a handler never meets a lock that its own thread
-/// holds, no lock is left held by a thread that was cancelled, and a scope's end changes no errno
-/// that somebody is about to look at. Two system calls.
+/// Moves a fresh descriptor to a number that the program does not count on: where it was started
+/// without 0, 1 or 2, a file of ours would be what it prints to. The number is high where there is
+/// room, and never below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
+inline int out_of_the_way(int fd) noexcept {
+  constexpr int high = 64;
+  if (fd < 0 || fd >= high) return fd;
+  int moved = fcntl(fd, F_DUPFD_CLOEXEC, high);
+  if (moved < 0 && fd > STDERR_FILENO) return fd;
+  if (moved < 0) moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return moved;
+}
+
+/// openat(2), close-on-exec and out of the way.
+inline int open_out_of_the_way(int directory, const char* path, int flags,
+                               mode_t mode = 0) noexcept {
+  return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
+}
+
+/// Which file a descriptor is of.
+struct file_identity {
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  bool is(const struct stat& status) const noexcept {
+    return status.st_dev == device && status.st_ino == inode;
+  }
+};
+
+/// A descriptor that stays open while the program runs, which may close it, as daemons do, and get
+/// the number for a file of its own: ask holds() before each use. A program that itself opens the
+/// same file under this number is not told from us. Copies share it, and it is never closed by
+/// itself. Thread safety: none. Not for anonymous files, which all have one inode.
+class owned_descriptor {
+ public:
+  owned_descriptor() noexcept = default;
+  /// @param fd  open, with this status.
+  owned_descriptor(int fd, const struct stat& status) noexcept
+      : fd_{fd}, file_{status.st_dev, status.st_ino} {}
+  /// @param fd  -1: none
+  explicit owned_descriptor(int fd) noexcept {
+    struct stat status {};
+    if (fd >= 0 && fstat(fd, &status) == 0) *this = {fd, status};
+  }
+
+  /// Just the number; -1: none.
+  int number() const noexcept { return fd_; }
+  const file_identity& file() const noexcept { return file_; }
+
+  /// Whether the file is open and this is still its number. One system call.
+  bool holds() const noexcept {
+    struct stat status {};
+    return holds(status);
+  }
+  bool holds(struct stat& status) const noexcept {
+    return fd_ >= 0 && fstat(fd_, &status) == 0 && file_.is(status);
+  }
+
+  /// Closes it, if it is still ours.
+  void close() noexcept {
+    if (holds()) ::close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
+  file_identity file_;
+};
+
+/// A log that is kept open; it may be moved away meanwhile.
+struct open_log {
+  owned_descriptor file;
+  std::int64_t looked_ns = 0;  ///< when its name was last looked at, CLOCK_MONOTONIC
+};
+
+template <std::size_t Count>
+void close_all(open_log (&logs)[Count]) noexcept {
+  for (open_log& log : logs) log.file.close();
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_DESCRIPTOR_HPP
+
+#if defined(__x86_64__)
+  #include <cpuid.h>
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::int64_t clock_ns(clockid_t id) noexcept {
+  timespec t{};
+  clock_gettime(id, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+}
+
+/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
+/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
+/// The aarch64 counter always does (Arm ARM D11).
+inline bool hardware_ticks_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
+  const int fd = open_out_of_the_way(
+      AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY);
+  if (fd < 0) return true;
+  char sources[256] = {};
+  const ssize_t got = read(fd, sources, sizeof(sources) - 1);
+  close(fd);
+  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
+  return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
+         std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
+#else
+  return true;
+#endif
+}
+
+/// One moment read on three clocks.
+struct clock_anchor {
+  std::uint64_t ticks;
+  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stands while the machine sleeps
+  std::int64_t realtime_ns;
+};
+
+/// Notices that the machine slept: CLOCK_BOOTTIME goes on then, CLOCK_MONOTONIC stands.
+class sleep_watch {
+ public:
+  /// @param boottime_ns, monotonic_ns  read in this order: a thread that is put aside in between
+  /// makes the difference smaller, never greater.
+  /// @return how long the machine slept since the last call, or 0.
+  std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
+    const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
+    if (slept_ns <= 0) return 0;
+    asleep_ns_ += slept_ns;
+    return slept_ns > least_ns ? slept_ns : 0;
+  }
+
+ private:
+  static constexpr std::int64_t least_ns = 1'000'000;
+
+  std::int64_t asleep_ns_ = INT64_MIN / 2;
+};
+
+/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
+struct clock_segment {
+  std::uint64_t start_ticks;
+  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
+  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
+  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
+
+  std::int64_t to_ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = __int128;
+    const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
+    // Unsigned: what a ring file says may be anything.
+    return static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(start_ns) +
+        static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
+  }
+};
+
+/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
+/// share a clock read still meet exactly, whichever drain turned them into text.
+///
+/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
+/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
+/// before, so that starts stay in order. Durations never contain a step.
+///
+/// While the machine sleeps, the counter may go on or stand: no rate is taken across that, and the
+/// line begins anew at the wall clock when it wakes. Durations contain what the counter has
+/// counted.
+///
+/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
+class clock_map {
+ public:
+  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
+
+  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
+  void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
+    segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
+    count_ = 1;
+    anchors_[0] = first;
+    anchor_count_ = 1;
+    held_back_ns_ = 0;
+  }
+
+  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
+  /// @param slept_ns  how long the machine slept since the anchor before.
+  std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
+    const clock_segment last = current();
+    if (now.ticks <= last.start_ticks) return 0;
+    if (slept_ns > 0) return tie_after_sleep(now, slept_ns);
+    const std::int64_t target_ns = now.realtime_ns + held_back_ns_;
+    const std::int64_t here_ns = last.to_ns(now.ticks);
+    const std::int64_t error_ns = target_ns - here_ns;
+    const std::uint64_t rate = rate_between(oldest_anchor(), now);
+    clock_segment next{now.ticks, here_ns, rate, last.jumped_ns};
+    std::int64_t stepped_ns = 0;
+    if (error_ns > step_ns) {
+      next.start_ns += error_ns;
+      next.jumped_ns += error_ns;
+      stepped_ns = error_ns;
+    } else if (error_ns < -step_ns) {
+      held_back_ns_ -= error_ns;
+      stepped_ns = error_ns;
+    } else {
+      next.rate = bent_rate(rate, error_ns, here_ns - last.start_ns);
+    }
+    remember(now);
+    append(next);
+    return stepped_ns;
+  }
+
+  const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
+
+  /// The segment that holds `ticks`; the first one for anything older.
+  const clock_segment& at(std::uint64_t ticks) const noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = count_;
+    while (high - low > 1) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      (segments_[middle].start_ticks <= ticks ? low : high) = middle;
+    }
+    return segments_[low];
+  }
+
+  /// Whether begin() has been here; for maps read from a file.
+  bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
+
+ private:
+  static constexpr std::uint32_t capacity = 512;
+  static constexpr std::uint32_t anchor_capacity = 16;
+
+  /// The line goes on at the wall clock, with the rate of before: so far there is no other.
+  std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
+    const clock_segment last = current();
+    const std::uint64_t rate =
+        anchor_count_ > 1 ? rate_between(oldest_anchor(), newest_anchor()) : last.rate;
+    const std::int64_t here_ns = last.to_ns(now.ticks);
+    const std::int64_t awake_ns = now.elapsed_ns - newest_anchor().elapsed_ns;
+    const bool stood = here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
+    anchor_count_ = 0;
+    remember(now);
+    const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
+    const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
+    // Where the counter went on, the rate was not quite right for so long.
+    const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
+    const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
+    if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
+    const std::int64_t jump_ns = now.realtime_ns + held_back_ns_ - here_ns;
+    append({now.ticks, here_ns + jump_ns, rate, last.jumped_ns + jump_ns});
+    return stepped ? stepped_ns : 0;
+  }
+
+  /// No step of the wall clock ever enters the rate.
+  static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
+    const auto elapsed_ns = static_cast<std::uint64_t>(b.elapsed_ns - a.elapsed_ns);
+    return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
+  }
+
+  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
+  static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
+                                 std::int64_t since_ns) noexcept {
+    const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
+    std::int64_t parts_per_billion = error_ns * 1'000'000'000 / span_ns;
+    if (parts_per_billion > 1'000'000) parts_per_billion = 1'000'000;
+    if (parts_per_billion < -1'000'000) parts_per_billion = -1'000'000;
+    __extension__ using wide = __int128;
+    const auto straight = static_cast<std::int64_t>(rate);
+    return static_cast<std::uint64_t>(
+        straight + static_cast<std::int64_t>(wide{straight} * parts_per_billion / 1'000'000'000));
+  }
+
+  const clock_anchor& oldest_anchor() const noexcept {
+    return anchors_[anchor_count_ <= anchor_capacity ? 0 : anchor_count_ % anchor_capacity];
+  }
+
+  const clock_anchor& newest_anchor() const noexcept {
+    return anchors_[(anchor_count_ - 1) % anchor_capacity];
+  }
+
+  void remember(const clock_anchor& a) noexcept {
+    anchors_[anchor_count_ % anchor_capacity] = a;
+    ++anchor_count_;
+  }
+
+  void append(const clock_segment& s) noexcept {
+    if (count_ == capacity) thin_out();
+    segments_[count_++] = s;
+  }
+
+  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
+  /// part more coarsely. Never across a step, which must stay where it was.
+  void thin_out() noexcept {
+    std::uint32_t kept = 1;
+    for (std::uint32_t i = 1; i < capacity; ++i) {
+      const bool step = segments_[i].jumped_ns != segments_[i - 1].jumped_ns ||
+                        (i + 1 < capacity && segments_[i + 1].jumped_ns != segments_[i].jumped_ns);
+      if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
+    }
+    for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
+    // Nothing but steps: forget the oldest, as the newest matter most.
+    if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
+    count_ = kept;
+  }
+
+  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
+  static void straighten(clock_segment& s, const clock_segment& next) noexcept {
+    if (s.jumped_ns != next.jumped_ns) return;
+    __extension__ using wide = unsigned __int128;
+    const auto rise_ns = static_cast<std::uint64_t>(next.start_ns - s.start_ns);
+    s.rate = static_cast<std::uint64_t>((wide{rise_ns} << 32) / (next.start_ticks - s.start_ticks));
+  }
+
+  clock_segment segments_[capacity];
+  std::uint32_t count_;
+  clock_anchor anchors_[anchor_capacity];
+  std::uint32_t anchor_count_;
+  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_CLOCK_HPP
+
+// Locks that survive signals and fork.
+#ifndef LOTUS_BASE_LOCK_HPP
+#define LOTUS_BASE_LOCK_HPP
+
+#include <pthread.h>
+#include <signal.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Keeps this thread from being cancelled for its lifetime; errno is at its end what it was. All
+/// system calls of a scope stand inside one: its end changes no errno that somebody is about to
+/// look at, and is no place where a thread ends.
+class uncancelled {
+ public:
+  uncancelled() noexcept : errno_{errno} {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+  }
+  ~uncancelled() {
+    pthread_setcancelstate(before_, nullptr);
+    errno = errno_;
+  }
+  uncancelled(const uncancelled&) = delete;
+  uncancelled& operator=(const uncancelled&) = delete;
+
+ private:
+  int errno_;
+  int before_ = 0;
+};
+
+/// Blocks every signal of this thread for its lifetime, too. All slow paths run inside one, so a
+/// handler never meets a lock that its own thread holds. Two system calls.
 class signals_blocked {
  public:
-  signals_blocked() noexcept : errno_{errno} {
+  signals_blocked() noexcept {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before_);
   }
-  ~signals_blocked() {
-    pthread_setcancelstate(cancel_before_, nullptr);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = errno_;
-  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   signals_blocked(const signals_blocked&) = delete;
   signals_blocked& operator=(const signals_blocked&) = delete;
 
  private:
-  int errno_;
-  int cancel_before_ = 0;
+  uncancelled quiet_;
   sigset_t before_;
 };
 
@@ -150,6 +794,7 @@ class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
   /// False where another thread kept it for a second.
   bool lock_within_a_second() noexcept {
     timespec until{};
@@ -173,27 +818,29 @@ class locked {
   mutex& mutex_;
 };
 
-/// What the first caller finds, for all callers. Those who come while it is being found wait for a
-/// second and then go on with `meanwhile`: where finding loads a library, the thread that waits may
-/// be a static constructor, which runs under the dynamic loader's lock, and both would wait for
-/// ever. So do, at once, processes that were forked meanwhile: in them nobody goes on finding.
-/// Trivially destructible. Thread safety: all.
+/// What the first caller finds, for all callers. Nobody waits for ever for somebody who may wait
+/// for him, and these go on with `meanwhile` at once: the finder himself, where what he loads runs
+/// code that asks again, and processes that were forked meanwhile, for in them nobody goes on
+/// finding. Trivially destructible. Thread safety: all.
 template <class T>
 class found_once {
  public:
+  /// Callers that come while it is being found wait, for a second at most: where finding loads a
+  /// library, the thread that waits may be a static constructor, which runs under the dynamic
+  /// loader's lock.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
-    const pid_t finder = finder_.load(std::memory_order_relaxed);
-    if (finder != 0 && finder != getpid()) return meanwhile;
-    if (!mutex_.lock_within_a_second()) return meanwhile;
-    if (!found_.load(std::memory_order_relaxed)) {
-      finder_.store(getpid(), std::memory_order_relaxed);
-      value_ = find();
-      found_.store(true, std::memory_order_release);
-    }
-    mutex_.unlock();
-    return value_;
+    if (is_finder_or_forked() || !mutex_.lock_within_a_second()) return meanwhile;
+    return find_locked(find);
+  }
+
+  /// Callers that come while it is being found do not wait.
+  template <class Find>
+  T get_at_once(Find&& find, T meanwhile) noexcept {
+    if (found_.load(std::memory_order_acquire)) return value_;
+    if (is_finder_or_forked() || !mutex_.try_lock()) return meanwhile;
+    return find_locked(find);
   }
 
   /// What has been found by now, or `meanwhile`. Never waits.
@@ -202,23 +849,1322 @@ class found_once {
   }
 
  private:
+  bool is_finder_or_forked() const noexcept {
+    const pid_t finder = finder_.load(std::memory_order_acquire);
+    if (finder == 0) return false;
+    return finder != getpid() ||
+           pthread_equal(finder_thread_.load(std::memory_order_relaxed), pthread_self()) != 0;
+  }
+
+  template <class Find>
+  T find_locked(Find&& find) noexcept {
+    if (!found_.load(std::memory_order_relaxed)) {
+      finder_thread_.store(pthread_self(), std::memory_order_relaxed);
+      finder_.store(getpid(), std::memory_order_release);
+      value_ = find();
+      found_.store(true, std::memory_order_release);
+    }
+    mutex_.unlock();
+    return value_;
+  }
+
   std::atomic<bool> found_{false};
   std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
+  std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
   T value_{};
 };
 
-/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
-/// malloc may still record. Null when there is none.
-inline void* map_memory(std::size_t bytes) noexcept {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_LOCK_HPP
+
+// What stands in a ring file: everything that is needed to write the lines of a process that died.
+//
+// A ring file is a header, then blocks, each as long as its header says, up to the first of no
+// kind.
+#ifndef LOTUS_RECORD_RING_LAYOUT_HPP
+#define LOTUS_RECORD_RING_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
+inline constexpr std::uint32_t ring_file_layout = 3;
+inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
+inline constexpr std::size_t max_prefix_bytes = 200;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
+              "processes share these");
+
+struct ring_file_header {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t header_bytes;  ///< where the first block begins
+  std::uint32_t pid;
+  std::uint32_t clock_ticks_are_ns;  ///< 1 where the hardware counter was not used
+  char version[16];
+  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
+  std::atomic<std::uint32_t> clock_index;
+  clock_map clocks[2];  ///< clocks[clock_index] is whole at any instant
+};
+
+enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2 };
+
+struct block_header {
+  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
+  std::uint32_t unused;
+  std::uint64_t bytes;  ///< of the block, this header included
+};
+
+/// The logs of a thread: those in Lotus' format, and a hidden one for what that cannot hold.
+enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
+inline constexpr std::size_t log_roles = 3;
+
+/// How far a log file is known to hold whole, committed lines.
+struct log_position {
+  std::uint64_t inode;       ///< 0: not written yet
+  std::uint64_t length;      ///< bytes
+  bool appending;            ///< what lies beyond `length` is an append that was not committed
+  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id
+  std::uint32_t loader = 0;  ///< whose log it is: id of the name, 0: the default one's
+};
+
+/// The main lane takes records; the other one those of a signal handler that interrupted the
+/// storing of a record.
+inline constexpr std::size_t lanes = 2;
+inline constexpr std::size_t interrupt_lane_records = 64;
+
+struct commit_point {
+  std::uint64_t tail[lanes];  ///< records before it stand in the logs
+  std::uint32_t loader;       ///< of the records behind the main lane's tail
+  log_position logs[log_roles];
+};
+
+struct ring_block {
+  block_header header;
+  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
+  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
+  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
+  alignas(64) std::atomic<std::uint32_t> commit_index;
+  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
+  record interrupt_slots[interrupt_lane_records];
+  // Followed by `capacity` records.
+
+  record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
+  record& slot(std::size_t lane, std::uint64_t position) noexcept {
+    return lane == 0 ? slots()[position & (capacity - 1)]
+                     : interrupt_slots[position % interrupt_lane_records];
+  }
+  /// Records of the main lane that are not in the logs.
+  std::uint64_t used() const noexcept {
+    return published[0].load(std::memory_order_relaxed) - committed().tail[0];
+  }
+  bool full() const noexcept { return used() >= capacity; }
+  /// To the main lane, which is not full.
+  void append(const record& r) noexcept {
+    const std::uint64_t at = published[0].load(std::memory_order_relaxed);
+    slot(0, at) = r;
+    published[0].store(at + 1, std::memory_order_release);
+  }
+  const commit_point& committed() const noexcept {
+    return commits[commit_index.load(std::memory_order_acquire)];
+  }
+  void commit(const commit_point& c) noexcept {
+    const std::uint32_t next = 1 - commit_index.load(std::memory_order_relaxed);
+    commits[next] = c;
+    commit_index.store(next, std::memory_order_release);
+  }
+  static constexpr std::size_t bytes_for(std::size_t capacity) noexcept {
+    return sizeof(ring_block) + capacity * sizeof(record);
+  }
+};
+
+/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
+struct names_block {
+  block_header header;
+  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
+
+  char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+struct stored_name {
+  std::uint32_t id;
+  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
+};
+
+constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
+  return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
+}
+
+// Locks on bytes of the file (F_OFD_SETLK), each of them held by at most one; looking takes none.
+inline constexpr off_t owner_lock_byte = 0;     ///< its process lives
+inline constexpr off_t recovery_lock_byte = 1;  ///< somebody recovers it
+
+/// Returns 0 or errno; EAGAIN where somebody else holds it.
+inline int take_file_lock(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
+}
+
+inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  // Where this cannot be known, nobody may touch the file.
+  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
+inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_LOCK_HPP
+#endif  // LOTUS_RECORD_RING_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct backlog_chunk;
+
+// Whether a thread may have been off the CPU since it last looked is one load and a compare. The
+// kernel clears the pointer of its rseq area when it switches the thread out; so while that still
+// points to where we let it point, wall time was CPU time, and no clock need be read.
+
+LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
+
+/// What one thread looks at, in one shared object. The session sets it: store/cpu_clock.hpp.
+struct cpu_watch {
+  const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
+  std::uint64_t undisturbed = 1;              ///< what it holds until then
+  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
+
+/// How long a thread was off the CPU since it was last asked.
+struct off_cpu_time {
+  std::uint64_t off_ns = 0;        ///< 0: not at all, or nobody knows
+  std::uint64_t run_queue_ns = 0;  ///< of it, waiting for a CPU; or run_queue_unknown
+};
+
+/// What has been told of a thread's time off the CPU. For the owning thread.
+struct cpu_account {
+  bool reading = false;  ///< a handler that interrupts the reading keeps off
+  bool begun = false;
+  std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
+  std::int64_t told_run_queue_ns = 0;
+  std::uint32_t futile = 0;  ///< readings in a row that found nothing
+  std::int64_t futile_since_ns = 0;
+  owned_descriptor schedstat;
+};
+
+/// One living thread's way into its ring. Stays where it is until the thread is dead, whatever
+/// becomes of the ring; then another thread takes it over. Never freed.
+struct alignas(64) producer {
+  // For the owning thread; the session changes them only where the owner cannot be storing.
+  record* slots = nullptr;
+  std::uint64_t mask = 0;
+  std::atomic<std::uint64_t>* published = &none_published;
+  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
+  cpu_account cpu;
+
+  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  alignas(64) std::atomic<std::uint64_t> limit{0};
+  std::atomic<std::uint64_t> interrupt_limit{0};
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
+  std::atomic<std::uint64_t> none_published{
+      0};  ///< stands in for a ring's counter before there is one
+
+  // For the session, under `guard`.
+  alignas(64) mutex guard;
+  std::atomic<std::uint32_t> tid{0};  ///< 0: free
+  ring_block* ring = nullptr;
+  bool ring_in_file = false;  ///< what the ring holds survives the process
+  std::uint32_t loader = 0;   ///< that the thread is in: the id of its name, 0 the default one
+  bool attached = false;      ///< the ring is the running session's; else left over from one before
+  /// Kept open between drains, for as many threads as the session likes.
+  open_log logs[log_roles];
+  bool logs_kept_open = false;
+  backlog_chunk* backlog_first = nullptr;
+  backlog_chunk* backlog_last = nullptr;
+  producer* next = nullptr;
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
+
+LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
+/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
+  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
+  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
+  const services& s = join_session(true);
+  this_producer = s.this_thread();
+  if (this_producer != nullptr) s.push_slow(*this_producer, r);
+}
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_rarely(producer& p,
+                                                                  const record& r) noexcept {
+  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  if (p.storing.load(std::memory_order_relaxed) != 0) {
+    s.push_nested(p, r);
+  } else {
+    s.push_slow(p, r);
+  }
+}
+
+/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
+/// lost. The record is complete for every reader, also after a kill, once this returns.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                     record_tag tag) noexcept {
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
+  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
+  // ran before has put everything back as it was.
+  p->storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
+    p->storing.store(0, std::memory_order_relaxed);
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
+  p->published->store(at + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  p->storing.store(0, std::memory_order_relaxed);
+}
+
+/// Reads the clocks, and records what was found as known at `ticks`.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void read_cpu(std::uint64_t ticks) noexcept {
+  const services& s = join_session(true);
+  if (this_producer == nullptr) this_producer = s.this_thread();
+  if (this_producer == nullptr) return;
+  const off_cpu_time found = s.read_cpu(*this_producer, this_cpu_watch);
+  if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
+}
+
+/// Call it where an operation begins, before its clock is read, and where it ends, behind.
+/// @param ticks  std::uint64_t(): the time that what is found belongs before.
+template <class Ticks>
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
+  const cpu_watch& watch = this_cpu_watch;
+  const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
+  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks());
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_THREAD_HPP
+
+#else
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
+// and chains are the same classes there; programs build and run, and nothing is logged.
+#ifndef LOTUS_UNSUPPORTED_HPP
+#define LOTUS_UNSUPPORTED_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class recording : std::uint32_t { off, on, annotated };
+
+constexpr recording recording_mode() noexcept {
+  return recording::off;
+}
+constexpr bool is_recording() noexcept {
+  return false;
+}
+constexpr std::uint64_t now_ticks() noexcept {
+  return 0;
+}
+constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
+constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
+  return {};
+}
+template <class Ticks>
+constexpr void look_at_cpu(Ticks) noexcept {}
+constexpr void read_cpu(std::uint64_t) noexcept {}
+struct cpu_watch {
+  bool per_batch;
+};
+inline constexpr cpu_watch this_cpu_watch{};
+constexpr void begin_annotation(record_tag) noexcept {}
+constexpr void end_annotation(record_tag) noexcept {}
+
+struct services {
+  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
+  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
+  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
+  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr void crossed_threads(record_tag) const noexcept {}
+};
+inline constexpr std::uint32_t async_ids_at_once = 1;
+struct module_state {
+  std::atomic<const services*> hub{nullptr};
+};
+inline module_state this_module;
+inline const services& join_session(bool) noexcept {
+  static constexpr services none{};
+  return none;
+}
+
+}  // namespace detail
+
+/// Nothing is recorded: false, always.
+inline bool start(const options& = {}) noexcept {
+  return false;
+}
+inline bool start(std::string_view) {
+  return false;
+}
+inline void flush() noexcept {}
+inline void stop() noexcept {}
+inline std::uint64_t dropped() noexcept {
+  return 0;
+}
+
+class collector {
+ public:
+  static void resume() noexcept {}
+  static void pause() noexcept {}
+  static void detach() noexcept {}
+};
+
+/// Its block runs once.
+class map_region {
+ public:
+  explicit map_region(std::string_view) noexcept {}
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+
+  bool next() noexcept { return !begun_ && (begun_ = true); }
+
+ private:
+  bool begun_ = false;
+};
+
+template <class... Values>
+class fenced_map_region {
+ public:
+  explicit fenced_map_region(std::string_view name, Values&...) noexcept : region_{name} {}
+  bool next() noexcept { return region_.next(); }
+
+ private:
+  map_region region_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_UNSUPPORTED_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The tag under which an operation is recorded; never empty.
+LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
+  const services* s = this_module.hub.load(std::memory_order_acquire);
+  if (s == nullptr) s = &join_session(true);
+  return {event_kind::operation, s->intern(name)};
+}
+
+/// The tag of a name that is always the same, once it is known.
+class known_tag {
+ public:
+  record_tag of(std::string_view name) noexcept {
+    const record_tag known = tag_.load(std::memory_order_relaxed);
+    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag(name);
+  }
+
+ private:
+  LOTUS_DETAIL_COLD record_tag first_tag(std::string_view name) noexcept {
+    const record_tag tag = operation_tag(name);
+    // The next time there may be memory for the name.
+    if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
+    return tag;
+  }
+
+  std::atomic<record_tag> tag_{record_tag{}};
+};
+
+/// A member of a hidden template, since a static in an inline function would keep a plugin from
+/// unloading.
+template <class Here>
+struct LOTUS_DETAIL_PER_MODULE known_tag_of {
+  static known_tag tag;
+};
+template <class Here>
+LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
+
+/// Whether source text is nothing but string literals.
+constexpr bool is_literal(std::string_view text) noexcept {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (!quoted && text[i] != ' ') {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A place in the source, which has the type `Here` for itself, and the name that it gives.
+/// @tparam Fixed  whether the name is the same every time.
+template <class Here, bool Fixed>
+struct place {
+  std::string_view name;
+
+  LOTUS_DETAIL_ALWAYS_INLINE record_tag tag() const noexcept {
+    if constexpr (Fixed) {
+      return known_tag_of<Here>::tag.of(name);
+    } else {
+      return operation_tag(name);
+    }
+  }
+};
+
+/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
+/// only ever on the stack, for its end is the end of a block.
+class span {
+ public:
+  span(const span&) = delete;
+  span& operator=(const span&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ protected:
+  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    thread_ = &this_cpu_watch;
+#endif
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~span() {
+    if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
+#endif
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
+  }
+
+  /// Empty where it is not measured.
+  record_tag tag() const noexcept {
+    return tag_;
+  }
+  /// Records an event with the begin of this span, which is measured and follows.
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void precede(record_tag event,
+                                                         std::uint64_t word) const noexcept {
+    if (is_recording()) push(begin_ticks_, word, event);
+  }
+
+  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
+    if (tag_.empty()) return;
+    const record_tag before = tag_;
+    tag_ = make_tag(before);
+    const bool annotated = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(before);
+  }
+
+ private:
+  template <class MakeTag>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+    if (!is_recording()) return {};
+    const record_tag tag = make_tag();
+    if (recording_mode() == recording::annotated) begin_annotation(tag);
+    return tag;
+  }
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void tell_crossed_threads(
+      record_tag tag) noexcept {
+    join_session(true).crossed_threads(tag);
+  }
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
+                                                                      std::uint64_t end_ticks,
+                                                                      record_tag tag) noexcept {
+    push(begin_ticks, end_ticks, tag);
+    end_annotation(tag);
+  }
+
+  record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
+};
+
+/// Measures what does not end with a block. Thread safety: one thread at a time.
+class measured_span {
+ public:
+  /// Begins, where this is recording.
+  LOTUS_DETAIL_ALWAYS_INLINE void begin() noexcept {
+    if (!is_recording()) return;
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
+  }
+  bool runs() const noexcept { return begin_ticks_ != 0; }
+
+  /// Ends, and logs what has begun.
+  LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
+    if (!runs()) return;
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
+    if (!tag.empty() && is_recording()) push(begin_ticks_, end_ticks, tag);
+    begin_ticks_ = 0;
+  }
+
+ private:
+  std::uint64_t begin_ticks_ = 0;
+};
+
+}  // namespace detail
+
+/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class scope : detail::span {
+ public:
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
+  /// look-up.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+      : span{[name] { return detail::operation_tag(name); }} {}
+  /// With a name known when compiled: its id is looked up once.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
+      : span{[&place] { return place.tag(); }} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Numbers of this thread that no other asynchronous operation of the process has.
+struct async_ids {
+  std::uint32_t next = 0;
+  std::uint32_t end = 0;
+};
+LOTUS_DETAIL_PER_MODULE inline thread_local async_ids this_async_ids;
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void take_async_ids() noexcept {
+  const std::uint32_t first = join_session(true).take_async_ids();
+  this_async_ids = {first, first + async_ids_at_once};
+}
+
+LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
+  async_ids& ids = this_async_ids;
+  if (LOTUS_DETAIL_UNLIKELY(ids.next == ids.end)) take_async_ids();
+  return ids.next++;
+}
+
+}  // namespace detail
+
+/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
+/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
+/// thread on which it ends; lotus-tool puts them together.
+/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
+class async_scope {
+ public:
+  /// @param name  interned by content: needs to live only for this call.
+  explicit async_scope(std::string_view name) noexcept {
+    if (!detail::is_recording()) return;
+    tag_ = {detail::event_kind::async_piece,
+            static_cast<std::uint32_t>(detail::operation_tag(name).value()),
+            detail::new_async_id()};
+    piece_.begin();
+  }
+  async_scope(const async_scope&) = delete;
+  async_scope& operator=(const async_scope&) = delete;
+  ~async_scope() { piece_.end(tag_); }
+
+  /// The operation waits from here on; nothing where it does already. Before the coroutine is
+  /// handed to whoever will resume it.
+  void suspend() noexcept { piece_.end(tag_); }
+
+  /// It goes on, on this thread; nothing where it runs already.
+  void resume() noexcept {
+    if (!piece_.runs() && !tag_.empty()) piece_.begin();
+  }
+
+ private:
+  detail::record_tag tag_;
+  detail::measured_span piece_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ASYNC_SCOPE_HPP
+
+// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
+#ifndef LOTUS_BATCH_HPP
+#define LOTUS_BATCH_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Before batches and waits begin, and before they end: where threads cannot notice when they are
+/// switched out. So what is found at the end was in the batch, and what at the begin was not.
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
+}
+
+template <event_kind Kind>
+class batch_span : span {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
+      : span{[batch] {
+          look_at_batch();
+          return batch_tag(Kind, batch);
+        }} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() { look_at_batch(); }
+};
+
+template <event_kind Kind>
+LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
+  if (!is_recording()) return;
+  const std::uint64_t now = now_ticks();
+  const record_tag tag = batch_tag(Kind, batch);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
+}
+
+}  // namespace detail
+
+/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
+using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
+
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
+using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
+
+/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
+/// got() nothing is logged, as at the end of the data. Belongs to one thread.
+class wait_for_batch {
+ public:
+  wait_for_batch() noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    wait_.begin();
+  }
+  wait_for_batch(const wait_for_batch&) = delete;
+  wait_for_batch& operator=(const wait_for_batch&) = delete;
+  ~wait_for_batch() = default;
+
+  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
+  void got(std::uint64_t batch) noexcept {
+    if (!wait_.runs()) return;
+    detail::look_at_batch();
+    wait_.end(detail::batch_tag(detail::event_kind::batch_wait, batch));
+  }
+
+ private:
+  detail::measured_span wait_;
+};
+
+/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
+/// "SBatchWait_i" with the 1000-ns marker.
+LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_arrived>(batch);
+}
+
+/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_consumed>(batch);
+}
+
+/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_queued>(batch);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BATCH_HPP
+
+// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+#ifndef LOTUS_COMPOSE_HPP
+#define LOTUS_COMPOSE_HPP
+
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
+/// functions) and without template arguments.
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  const std::string_view text = __PRETTY_FUNCTION__;
+  // A function has no type of its own.
+  if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
+    return "function";
+  }
+  std::size_t name_at = text.find("T = ") + 4;
+  std::size_t name_end = name_at;
+  int parentheses = 0;
+  bool lambda = false;
+  int arguments = 0;  // a '>' in parentheses is none of theirs
+  for (std::size_t at = name_at; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool outside = arguments == 0 && parentheses == 0;
+    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
+    if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
+    if (c == '<' && parentheses == 0) {
+      ++arguments;
+    } else if (c == '>' && parentheses == 0) {
+      --arguments;
+    } else if (c == '(') {
+      ++parentheses;
+    } else if (c == ')') {
+      --parentheses;
+    } else if (!outside) {
+      continue;
+    } else if (c == ';' || c == ']') {
+      break;
+    } else if (c == ':') {
+      name_at = name_end = at + 1;
+      lambda = false;
+    } else {
+      name_end = at + 1;
+    }
+  }
+  if (lambda) return "lambda";
+  return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
+}
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    look_at_cpu(now_ticks);
+    first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    look_at_cpu([now] { return now; });
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
+    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
+  }
+
+ private:
+  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  static constexpr record_tag nothing_yet{event_kind::none, 1};
+
+  /// By an exception of an operation, or before the first.
+  void end_early() noexcept {
+    if (running_.kind() == nothing_yet.kind()) {
+      first_ticks_ = 0;
+    } else {
+      ended(running_);
+    }
+  }
+
+  record_tag whole_;
+  record_tag running_ = nothing_yet;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
+};
+
+struct transform_name {
+  static constexpr std::string_view name() noexcept { return "Transform"; }
+};
+inline record_tag transform_tag() noexcept {
+  return known_tag_of<transform_name>::tag.of(transform_name::name());
+}
+
+/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
+/// that it changed.
+template <class F, class T>
+LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
+  if constexpr (std::is_invocable_v<F&, T&&>) {
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
+      return std::invoke(f, std::forward<T>(value));
+    } else {
+      std::invoke(f, std::forward<T>(value));
+      return std::decay_t<T>{std::forward<T>(value)};
+    }
+  } else {
+    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
+                  "an operation must take what the one before it returns");
+    std::decay_t<T> own{std::forward<T>(value)};
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
+      std::invoke(f, own);
+      return own;
+    } else {
+      return std::invoke(f, own);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// A callable and the name under which it is logged. Made by op().
+template <class F>
+struct operation {
+  F call;                  ///< what runs
+  detail::record_tag tag;  ///< under which it is logged
+};
+
+/// Gives a callable a name: compose(op("Flip", f)).
+/// @param name  interned by content.
+template <class F>
+operation<std::decay_t<F>> op(std::string_view name, F&& f) {
+  return {std::forward<F>(f), detail::operation_tag(name)};
+}
+
+namespace detail {
+
+template <class T>
+struct is_operation : std::false_type {};
+template <class F>
+struct is_operation<operation<F>> : std::true_type {};
+
+template <class F>
+auto as_operation(F&& f) {
+  if constexpr (is_operation<std::decay_t<F>>::value) {
+    return std::decay_t<F>{std::forward<F>(f)};
+  } else {
+    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+  }
+}
+
+}  // namespace detail
+
+/// A fixed list of operations, called one after another; made by compose(). Copies when its
+/// callables copy. Thread safety: that of the callables.
+template <class... Fs>
+class composed {
+ public:
+  /// Takes the operations, to be called in this order.
+  explicit composed(operation<Fs>... operations)
+      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
+
+  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
+  /// Exceptions of an operation pass through, logged up to there.
+  template <class T>
+  auto operator()(T&& value) {
+    detail::operation_run run{whole_};
+    return from<0>(run, std::forward<T>(value));
+  }
+
+ private:
+  template <std::size_t I, class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
+    if constexpr (I == sizeof...(Fs)) {
+      return std::decay_t<T>{std::forward<T>(value)};
+    } else {
+      auto& operation = std::get<I>(operations_);
+      run.running(operation.tag);
+      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
+      run.ended(operation.tag);
+      if constexpr (I + 1 == sizeof...(Fs)) {
+        return result;
+      } else {
+        return from<I + 1>(run, std::move(result));
+      }
+    }
+  }
+
+  std::tuple<operation<Fs>...> operations_;
+  detail::record_tag whole_;
+};
+
+/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless given by op(). A callable takes what the one before returned,
+/// or changes it in place and returns nothing.
+template <class... Fs>
+auto compose(Fs&&... fs) {
+  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
+                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
+}
+
+/// A list of operations on `T` put together at run time. Otherwise as compose().
+template <class T>
+class chain {
+ public:
+  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// @param name  interned by content.
+  template <class F>
+  chain& add(std::string_view name, F&& f) {
+    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
+    return *this;
+  }
+
+  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  T operator()(T value) {
+    detail::operation_run run{whole_};
+    for (auto& operation : operations_) {
+      run.running(operation.tag);
+      value = operation.call(std::move(value));
+      run.ended(operation.tag);
+    }
+    return value;
+  }
+
+  /// How many operations there are.
+  std::size_t size() const noexcept { return operations_.size(); }
+
+ private:
+  template <class F>
+  static std::function<T(T)> wrap(F&& f) {
+    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
+      return detail::apply_operation(call, std::move(value));
+    };
+  }
+
+  std::vector<operation<std::function<T(T)>>> operations_;
+  detail::record_tag whole_ = detail::transform_tag();
+};
+
+/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
+/// lap begins where the one before ended. "STransform" around all is logged at the end of the
+/// block.
+class laps {
+ public:
+  laps() noexcept : run_{detail::transform_tag()} {}
+
+  /// Logs what ran since the lap before, or since construction.
+  /// @param name  interned by content.
+  void operator()(std::string_view name) noexcept {
+    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
+  }
+
+ private:
+  detail::operation_run run_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COMPOSE_HPP
+
+// Numbers over time: the depth of a queue, bytes held.
+#ifndef LOTUS_COUNTER_HPP
+#define LOTUS_COUNTER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexcept {
+  push(now_ticks(), static_cast<std::uint64_t>(value), {event_kind::counter, name.value()});
+}
+
+}  // namespace detail
+
+/// From now on the counter of this name, one for the whole process, has this value. Not in the logs
+/// of Lotus' format: the hidden log beside them has it.
+/// @param name  interned by content: needs to live only for this call.
+/// Errors: none thrown. Thread safety: any thread.
+LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
+}
+/// With a name known when compiled: its id is looked up once.
+template <class Here, bool Fixed>
+LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
+                                        std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(place.tag(), value);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COUNTER_HPP
+
+// Several loaders in one process, each of which numbers its batches by itself.
+#ifndef LOTUS_LOADER_HPP
+#define LOTUS_LOADER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Returns whose the records of this thread were so far.
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+  return join_session(true).enter_loader(loader);
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
+  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
+}
+
+}  // namespace detail
+
+/// Batches, stages and operations of this thread that end in the block belong to the loader of this
+/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
+/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
+/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
+class loader_scope {
+ public:
+  /// @param name  empty: the default loader, as without a scope.
+  explicit loader_scope(std::string_view name) noexcept
+      : before_{detail::enter_loader(detail::loader_of(name))} {}
+  loader_scope(const loader_scope&) = delete;
+  loader_scope& operator=(const loader_scope&) = delete;
+  ~loader_scope() { detail::enter_loader(before_); }
+
+ private:
+  std::uint32_t before_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOADER_HPP
+
+// Every public macro; the only reader of LOTUS_DISABLE.
+#ifndef LOTUS_MACROS_HPP
+#define LOTUS_MACROS_HPP
+
+// Pipelines of stages: which batch, item or request a thread works for.
+#ifndef LOTUS_STAGE_HPP
+#define LOTUS_STAGE_HPP
+
+#include <optional>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A span with a number of 64 bits, most of which are small.
+class numbered_span : span {
+ protected:
+  /// @param make_name  the tag of an operation; called where the span is measured.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
+      : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
+  /// An operation, as long as no number is given.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
+      : span{make_name} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
+    if (LOTUS_DETAIL_LIKELY(number_ < large_stage_number) || tag().empty()) return;
+    precede({event_kind::stage_number, tag().value() >> 32}, number_);
+  }
+
+  void set_number(std::uint64_t number) noexcept {
+    number_ = number;
+    retag([number](record_tag operation) { return stage_tag(operation, number); });
+  }
+  /// Nothing is recorded.
+  void forget() noexcept {
+    retag([](record_tag) { return record_tag{}; });
+  }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
+                                                         std::uint64_t number) noexcept {
+    return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
+            LOTUS_DETAIL_LIKELY(number < large_stage_number) ? static_cast<std::uint32_t>(number)
+                                                             : large_stage_number};
+  }
+
+  std::uint64_t number_ = 0;
+};
+
+/// A stage whose number may be known only when it ends; without one it is an operation.
+class late_stage : numbered_span {
+ public:
+  explicit late_stage(std::string_view name) noexcept
+      : numbered_span{[name] { return operation_tag(name); }} {}
+  ~late_stage() = default;
+
+  template <class Number>
+  void number(const Number& number) noexcept {
+    if constexpr (std::is_integral_v<Number>) {
+      set_number(static_cast<std::uint64_t>(number));
+    } else if (number) {
+      this->number(*number);
+    } else {
+      forget();
+    }
+  }
+};
+
+/// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
+template <class Number, class Function>
+class staged_function {
+ public:
+  staged_function(std::string_view name, Number number, Function function)
+      : name_{name}, number_{std::move(number)}, function_{std::move(function)} {}
+
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) const {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  template <class F, class... Arguments>
+  decltype(auto) call(F& function, Arguments&&... arguments) const {
+    using result = std::invoke_result_t<F&, Arguments...>;
+    late_stage stage{name_};
+    if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
+      stage.number(std::invoke(number_, std::as_const(arguments)...));
+      return std::invoke(function, std::forward<Arguments>(arguments)...);
+    } else {
+      static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
+                    "staged: the projection takes neither the arguments of the function nor its "
+                    "result");
+      decltype(auto) made = std::invoke(function, std::forward<Arguments>(arguments)...);
+      stage.number(std::invoke(number_, std::as_const(made)));
+      return static_cast<result>(std::move(made));
+    }
+  }
+
+  std::string_view name_;
+  Number number_;
+  Function function_;
+};
+
+/// A first argument that is a number.
+struct argument_number {
+  template <class Argument, class... Others>
+  constexpr auto operator()(const Argument& number, const Others&...) const noexcept
+      -> std::enable_if_t<std::is_integral_v<Argument>, Argument> {
+    return number;
+  }
+};
+
+}  // namespace detail
+
+/// Scope: this thread works for batch (or item, or request) `number` in a stage of the pipeline. An
+/// operation, "S<name>", that lotus-tool also takes for a part of that batch's way.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
+/// of 2^32 - 1 or more takes a second record.
+class stage : detail::numbered_span {
+ public:
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
+  /// look-up.
+  LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
+      : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
+  /// With a name known when compiled: its id is looked up once.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
+                                   std::uint64_t number) noexcept
+      : numbered_span{[&place] { return place.tag(); }, number} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
+};
+
+/// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
+/// call is a stage.
+/// @param name      must outlive the result: a literal.
+/// @param number    of the batch, item or request: called with the arguments, or, where it does not
+/// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
+/// there is none, as at the end of a source.
+/// @param function  what it throws passes through; it is logged up to there, where its number was
+/// known before.
+template <class Number, class Function>
+auto staged(std::string_view name, Number number, Function function) {
+  return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
+}
+
+/// The same for a function whose first argument is the number.
+template <class Function>
+auto staged(std::string_view name, Function function) {
+  return staged(name, detail::argument_number{}, std::move(function));
+}
+
+/// This item goes into that batch (a shuffle buffer, collation): then stages may number items.
+/// @param batch, item  below 2^56, else it is dropped and counted.
+LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
+  if (!detail::is_recording()) return;
+  const std::uint64_t large = batch | item;
+  const detail::record_tag tag =
+      LOTUS_DETAIL_LIKELY(large >> detail::record_tag::value_bits == 0)
+          ? detail::record_tag{detail::event_kind::batch_takes, batch}
+          : detail::batch_tag(detail::event_kind::batch_takes, batch > item ? batch : item);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) detail::push(detail::now_ticks(), item, tag);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STAGE_HPP
+
+#if LOTUS_SUPPORTED
+// Resume, pause and detach of a profiler, chosen at run time.
+#ifndef LOTUS_COLLECTOR_HPP
+#define LOTUS_COLLECTOR_HPP
+
+#include <stdlib.h>
+
+#include <new>
+
+// What the dynamic loader is asked, and how a fork is kept away from that.
+#ifndef LOTUS_BASE_FORK_HPP
+#define LOTUS_BASE_FORK_HPP
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -294,17 +2240,15 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
-/// When the object is loaded, and so before there are threads in most programs: a fork that is
-/// underway on another thread may not see handlers that come now.
-LOTUS_DETAIL_PER_MODULE inline const bool registered_at_load = (register_at_forks(), true);
-
 /// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
 /// chance in a child. `each` runs under that lock, which all objects of the process share.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // Again, for scopes of static constructors that run earlier; and it keeps the variable in.
-  if (!registered_at_load) register_at_forks();
+  // When the object is loaded, and so before there are threads in most programs: a fork that is
+  // underway on another thread may not see handlers that come now.
+  LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
+  register_at_forks();  // scopes in static constructors of other objects run earlier
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
@@ -325,899 +2269,377 @@ inline void pin_module_of(const void* code) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_LOADER_HPP
+#endif  // LOTUS_BASE_FORK_HPP
 
-// What a program may choose when it starts recording.
-#ifndef LOTUS_OPTIONS_HPP
-#define LOTUS_OPTIONS_HPP
+// Memory that does not come from malloc.
+#ifndef LOTUS_BASE_MEMORY_HPP
+#define LOTUS_BASE_MEMORY_HPP
 
-#include <string>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-
-/// What a thread does whose ring is full.
-enum class full_ring {
-  drain,  ///< it writes its records to the log itself: nothing is lost
-  drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
-};
-
-struct options {
-  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
-  /// run/lotustrace_log_main_pid_<N> and run/lotustrace_log_worker_pid_<N>.
-  std::string log_file = "lotustrace_log";
-  full_ring when_full = full_ring::drain;
-  /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
-  std::uint32_t ring_records = 8192;
-  /// The longest that a record lies in its ring before it is text, in milliseconds.
-  std::uint32_t drain_interval_ms = 100;
-  /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
-  /// counted.
-  std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// Receives each message as one line without newline; null: stderr, behind "lotus: ". Called with
-  /// the library's locks held and signals blocked: must not record, start or stop.
-  void (*on_message)(const char* message) = nullptr;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_OPTIONS_HPP
-
-// What one finished span or event is: the kinds and the 24-byte record.
-#ifndef LOTUS_RECORD_HPP
-#define LOTUS_RECORD_HPP
-
-#include <type_traits>
+#include <sys/mman.h>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record tells. The numbers stand in ring files: append, never renumber.
-enum class event_kind : std::uint8_t {
-  none = 0,
-  operation = 1,           ///< value: id of the name
-  batch_preprocessed = 2,  ///< value of this and of all that follow: batch number
-  batch_wait = 3,
-  batch_arrived = 4,  ///< out of order
-  batch_consumed = 5,
-  batch_queued = 6,
-};
+/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
+/// malloc may still record. Null when there is none.
+inline void* map_memory(std::size_t bytes) noexcept {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
 
-/// Kind and value (a name's id or a batch number) in one word.
-class record_tag {
+/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
+class growing_memory {
  public:
-  static constexpr unsigned value_bits = 56;
-
-  constexpr record_tag() noexcept = default;
-  constexpr record_tag(event_kind kind, std::uint64_t value) noexcept
-      : word_{(static_cast<std::uint64_t>(kind) << value_bits) |
-              (value & ((std::uint64_t{1} << value_bits) - 1))} {}
-
-  constexpr event_kind kind() const noexcept {
-    return static_cast<event_kind>(word_ >> value_bits);
+  growing_memory() noexcept = default;
+  growing_memory(const growing_memory&) = delete;
+  growing_memory& operator=(const growing_memory&) = delete;
+  ~growing_memory() {
+    if (memory_ != nullptr) munmap(memory_, room_);
   }
-  constexpr std::uint64_t value() const noexcept {
-    return word_ & ((std::uint64_t{1} << value_bits) - 1);
+
+  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
+  void* add(std::size_t bytes) noexcept {
+    if (bytes > room_ - used_) {
+      std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
+      while (room - used_ < bytes) room *= 2;
+      void* grown = room_ == 0 ? map_memory(room) : mremap(memory_, room_, room, MREMAP_MAYMOVE);
+      if (grown == nullptr || grown == MAP_FAILED) return nullptr;
+      memory_ = static_cast<char*>(grown);
+      room_ = room;
+    }
+    char* const added = memory_ + used_;
+    used_ += bytes;
+    return added;
   }
-  constexpr bool empty() const noexcept { return word_ == 0; }
+
+  const char* data() const noexcept { return memory_; }
+  std::size_t bytes() const noexcept { return used_; }
 
  private:
-  std::uint64_t word_ = 0;
+  char* memory_ = nullptr;
+  std::size_t used_ = 0;
+  std::size_t room_ = 0;
 };
-
-/// One finished span; an event has begin == end. Written once, when the span ends.
-struct record {
-  std::uint64_t begin_ticks;
-  std::uint64_t end_ticks;
-  record_tag tag;
-};
-static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,
-              "records are copied into shared memory as they are");
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_HPP
+#endif  // LOTUS_BASE_MEMORY_HPP
+
+// How all shared objects of one process find something that there is once.
+//
+// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
+// the program exports nothing. So the first object to ask puts it into a page at a known address;
+// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
+#ifndef LOTUS_BASE_RENDEZVOUS_HPP
+#define LOTUS_BASE_RENDEZVOUS_HPP
+
+// Writing to descriptors.
+#ifndef LOTUS_BASE_FILE_HPP
+#define LOTUS_BASE_FILE_HPP
+
+#include <errno.h>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-struct producer;
-struct module_state;
-
-/// lotus::options without the std::string, which objects may have been built with different ones
-/// of.
-struct start_request {
-  const char* log_file;
-  std::size_t log_file_bytes;
-  full_ring when_full;
-  std::uint32_t ring_records;
-  std::uint32_t drain_interval_ms;
-  std::size_t backlog_bytes;
-  void (*on_message)(const char*);
-};
-
-/// What the session does for the objects that share it. The code is that of the object which made
-/// the hub; it is never unloaded.
-struct services {
-  producer* (*this_thread)() noexcept;
-  void (*push_slow)(producer&, const record&) noexcept;
-  void (*push_nested)(producer&, const record&) noexcept;
-  std::uint32_t (*intern)(std::string_view) noexcept;
-  bool (*start)(const start_request&) noexcept;
-  void (*stop)() noexcept;
-  void (*flush)() noexcept;
-  std::uint64_t (*dropped)() noexcept;
-  /// A shared object wants to know from now on whether recording is on.
-  /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
-  void (*join)(module_state&, bool environment_counts) noexcept;
-  void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
-  void (*begin_task)(record_tag) noexcept;
-  void (*end_task)() noexcept;
-};
-
-enum class recording : std::uint32_t {
-  off = 0,
-  on = 1,
-  unknown = 2,    ///< this object has not asked yet
-  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
-};
-
-/// What one shared object knows of the session.
-struct module_state {
-  std::atomic<recording> mode{recording::unknown};
-  std::atomic<bool> hardware_clock{true};
-  std::atomic<const services*> hub{nullptr};
-  module_state* next = nullptr;  ///< the session's list
-
-  constexpr module_state() noexcept = default;
-  module_state(const module_state&) = delete;
-  module_state& operator=(const module_state&) = delete;
-  ~module_state() {
-    if (const services* s = hub.load(std::memory_order_acquire)) s->leave(*this);
+/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
+/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
+/// taken back; a signal that was there before is the program's and stays. Three system calls.
+class write_signals_ours {
+ public:
+  write_signals_ours() noexcept {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &both, &before_);
+    sigpending(&pending_);
   }
+  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  write_signals_ours(const write_signals_ours&) = delete;
+  write_signals_ours& operator=(const write_signals_ours&) = delete;
+
+  /// @param error  with which the call has failed. Returns it.
+  int after(int error) const noexcept {
+    const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, raised);
+    const timespec at_once{};
+    while (sigtimedwait(&one, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    return error;
+  }
+
+ private:
+  sigset_t before_;
+  sigset_t pending_;
 };
 
-LOTUS_DETAIL_PER_MODULE inline module_state this_module;
+/// Reads what fits of a file that the kernel makes; empty where it cannot be read.
+template <std::size_t Bytes>
+void read_beginning(const char* path, char (&text)[Bytes]) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
+  if (fd >= 0) close(fd);
+  text[got > 0 ? got : 0] = '\0';
+}
 
-/// Makes the session and returns its services; session.hpp.
-LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+/// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = write(fd, from, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return signals.after(errno);
+    if (n == 0) return EIO;
+    from += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
 
-/// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-2-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
+inline int lengthen(int fd, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
+}
 
-/// The address of the mapping called `name` of this process, or null. Allocates nothing.
-inline void* find_mapping(const char* name) noexcept {
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
+/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
+/// or errno.
+inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FILE_HPP
+
+// What is mapped into this process.
+#ifndef LOTUS_BASE_MAPPINGS_HPP
+#define LOTUS_BASE_MAPPINGS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+template <class Each>
+void for_each_mapping(Each&& each) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  if (fd < 0) return;
   char text[8192];
   std::size_t held = 0;
-  void* found = nullptr;
   ssize_t got = 0;
-  while (found == nullptr && (got = read(fd, text + held, sizeof(text) - 1 - held)) > 0) {
+  bool found = false;
+  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
     held += static_cast<std::size_t>(got);
-    text[held] = '\0';
-    char* line = text;
-    while (char* end = static_cast<char*>(
-               std::memchr(line, '\n', held - static_cast<std::size_t>(line - text)))) {
-      *end = '\0';
-      if (std::strstr(line, name) != nullptr && std::strstr(line, "/memfd:") != nullptr) {
-        found = reinterpret_cast<void*>(strtoull(line, nullptr, 16));
-        break;
-      }
-      line = end + 1;
+    std::size_t at = 0;
+    while (const void* end = std::memchr(text + at, '\n', held - at)) {
+      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      if ((found = each(std::string_view{text + at, length}))) break;
+      at += length + 1;
     }
-    held -= static_cast<std::size_t>(line - text);
-    if (held == sizeof(text) - 1) held = 0;  // one absurdly long line
-    std::memmove(text, line, held);
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    std::memmove(text, text + at, held);
   }
   close(fd);
+}
+
+/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+inline std::string_view mapped_path(std::string_view line) noexcept {
+  const std::size_t slash = line.find('/');
+  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MAPPINGS_HPP
+
+// A page at an address that all shared objects of a process know.
+#ifndef LOTUS_BASE_MEETING_PAGE_HPP
+#define LOTUS_BASE_MEETING_PAGE_HPP
+
+#include <sys/syscall.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
+/// version of the library: who changes it changes `ours`.
+struct meeting_page {
+  struct point {
+    char name[56];
+    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
+  };
+  static constexpr std::size_t bytes = 4096;
+  static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
+
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> used;
+  point points[(bytes - 16) / sizeof(point)];
+
+  /// Null where there is none.
+  void* find(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (name == points[i].name) return points[i].value;
+    }
+    return nullptr;
+  }
+
+  /// Null where there is no room. One at a time.
+  void* add(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_relaxed);
+    if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
+      return nullptr;
+    }
+    std::memcpy(points[count].name, name.data(), name.size());
+    used.store(count + 1, std::memory_order_release);
+    return points[count].value;
+  }
+};
+static_assert(sizeof(meeting_page) <= meeting_page::bytes);
+
+/// Where the page may be, the first that is free: below what kernels with three levels of page
+/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
+inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
+                                                            0x2a4f'4c4f'0000};
+
+/// Whether a word can be read there, without trying.
+inline bool is_readable(const void* address) noexcept {
+  unsigned char resident = 0;
+  if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
+  // Looks at the set before it finds that there is nothing to do with it.
+  constexpr int no_request = -1;
+  return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
+}
+
+/// The page of this process; null where it has none.
+inline meeting_page* find_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
+    if (is_readable(page) && page->magic.load(std::memory_order_acquire) == meeting_page::ours) {
+      return page;
+    }
+  }
+  return nullptr;
+}
+
+/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
+/// One at a time.
+inline meeting_page* make_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    // Private: a forked child has it too, but not its parent's.
+    void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    if (memory == wanted) {
+      auto* page = static_cast<meeting_page*>(memory);
+      page->magic.store(meeting_page::ours, std::memory_order_release);
+      return page;
+    }
+    munmap(memory, meeting_page::bytes);
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MEETING_PAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
+template <class T>
+using meeting_point = std::atomic<T*>;
+
+/// In a mapping with a name, or null.
+inline void* find_named_mapping(std::string_view name) noexcept {
+  void* found = nullptr;
+  for_each_mapping([&](std::string_view line) {
+    const std::string_view path = mapped_path(line);
+    if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
+    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
+    return true;
+  });
   return found;
 }
 
-struct hub_page {
-  std::atomic<const services*> table;
-};
-
-/// The hub of the process, made if there is none. Runs under the loader's lock, which all objects
-/// share, so two threads never make two.
-LOTUS_DETAIL_PER_MODULE inline int find_or_make_hub(dl_phdr_info*, std::size_t,
-                                                    void* result) noexcept {
-  auto* table = static_cast<const services**>(result);
-  if (void* page = find_mapping(hub_name)) {
-    *table = static_cast<hub_page*>(page)->table.load(std::memory_order_acquire);
-    return 1;
-  }
-  *table = make_services();
-  const int fd = memfd_create(hub_name, MFD_CLOEXEC);
-  if (fd < 0) return 1;  // every object keeps a session for itself then
-  if (ftruncate(fd, sizeof(hub_page)) == 0) {
-    // Private: a forked child has the hub too, but not its parent's.
-    void* page = mmap(nullptr, sizeof(hub_page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (page != MAP_FAILED) {
-      static_cast<hub_page*>(page)->table.store(*table, std::memory_order_release);
-    }
+/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
+inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
+  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (lengthen(fd, bytes) == 0) {
+    // Private: a forked child has it too, but not its parent's.
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   }
   close(fd);
-  return 1;
+  if (memory == MAP_FAILED) return nullptr;
+  if (find_named_mapping(name) == memory) return memory;
+  munmap(memory, bytes);
+  return nullptr;
 }
 
-/// The session's services; makes the session at the first call of the process.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline const services& join_session(
-    bool environment_counts) noexcept {
-  module_state& m = this_module;
-  const services* s = m.hub.load(std::memory_order_acquire);
-  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
-  const signals_blocked quiet;
-  if (s == nullptr) iterate_objects(find_or_make_hub, static_cast<void*>(&s));
-  s->join(m, environment_counts);
-  return *s;
+/// The meeting point `name` of this process, or null. Allocates nothing.
+template <class T>
+meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
+  meeting_page* page = find_meeting_page();
+  void* found = page != nullptr ? page->find(name) : nullptr;
+  return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
-  return this_module.mode.load(std::memory_order_relaxed);
+/// Made where there is none; null where that fails.
+template <class T>
+meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
+  static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
+  if (meeting_point<T>* found = find_meeting_point<T>(name)) return found;
+  meeting_page* page = find_meeting_page();
+  if (page == nullptr) page = make_meeting_page();
+  void* made = page != nullptr ? page->add(name) : nullptr;
+  if (made == nullptr) made = make_named_mapping(name, sizeof(meeting_point<T>));
+  return static_cast<meeting_point<T>*>(made);
 }
 
-/// Whether this object's scopes have to be measured.
-LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
-  const recording mode = recording_mode();
-  if (mode == recording::off) return false;
-  if (LOTUS_DETAIL_LIKELY(mode == recording::on)) return true;
-  join_session(true);
-  return recording_mode() != recording::off;
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).begin_task(tag);
-}
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_task();
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_PROCESS_HPP
-
-// RAII scopes: one record for the time between two braces.
-#ifndef LOTUS_SCOPE_HPP
-#define LOTUS_SCOPE_HPP
-
-// This thread's ring, and the two rare calls behind it: none yet, full.
-#ifndef LOTUS_THREAD_HPP
-#define LOTUS_THREAD_HPP
-
-// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
-#ifndef LOTUS_CLOCK_HPP
-#define LOTUS_CLOCK_HPP
-
-#if defined(__x86_64__)
-  #include <cpuid.h>
-#endif
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline std::int64_t clock_ns(clockid_t id) noexcept {
-  timespec t{};
-  clock_gettime(id, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-  std::uint64_t ticks;
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
-}
-
-/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
-/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
-/// The aarch64 counter always does (Arm ARM D11).
-inline bool hardware_ticks_invariant() noexcept {
-#if defined(__x86_64__)
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
-  const int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource",
-                      O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return true;
-  char sources[256] = {};
-  const ssize_t got = read(fd, sources, sizeof(sources) - 1);
-  close(fd);
-  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
-  return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
-         std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
-#else
-  return true;
-#endif
-}
-
-/// One moment read on three clocks.
-struct clock_anchor {
-  std::uint64_t ticks;
-  std::int64_t elapsed_ns;  ///< of a clock that is never stepped and counts when ticks do
-  std::int64_t realtime_ns;
-};
-
-/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
-struct clock_segment {
-  std::uint64_t start_ticks;
-  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
-  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
-  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
-
-  std::int64_t to_ns(std::uint64_t ticks) const noexcept {
-    __extension__ using wide = __int128;
-    const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    return start_ns +
-           static_cast<std::int64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32);
-  }
-};
-
-/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
-/// share a clock read still meet exactly, whichever drain turned them into text.
-///
-/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
-/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
-/// before, so that starts stay in order. Durations never contain a step.
-///
-/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
-class clock_map {
- public:
-  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
-
-  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
-  void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
-    segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
-    count_ = 1;
-    anchors_[0] = first;
-    anchor_count_ = 1;
-    held_back_ns_ = 0;
-  }
-
-  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
-  std::int64_t tie(const clock_anchor& now) noexcept {
-    const clock_segment last = current();
-    if (now.ticks <= last.start_ticks) return 0;
-    const std::int64_t target_ns = now.realtime_ns + held_back_ns_;
-    const std::int64_t here_ns = last.to_ns(now.ticks);
-    const std::int64_t error_ns = target_ns - here_ns;
-    const std::uint64_t rate = rate_between(oldest_anchor(), now);
-    clock_segment next{now.ticks, here_ns, rate, last.jumped_ns};
-    std::int64_t stepped_ns = 0;
-    if (error_ns > step_ns) {
-      next.start_ns += error_ns;
-      next.jumped_ns += error_ns;
-      stepped_ns = error_ns;
-    } else if (error_ns < -step_ns) {
-      held_back_ns_ -= error_ns;
-      stepped_ns = error_ns;
-    } else {
-      next.rate = bent_rate(rate, error_ns, here_ns - last.start_ns);
-    }
-    remember(now);
-    append(next);
-    return stepped_ns;
-  }
-
-  const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
-
-  /// The segment that holds `ticks`; the first one for anything older.
-  const clock_segment& at(std::uint64_t ticks) const noexcept {
-    std::uint32_t low = 0;
-    std::uint32_t high = count_;
-    while (high - low > 1) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      (segments_[middle].start_ticks <= ticks ? low : high) = middle;
-    }
-    return segments_[low];
-  }
-
-  /// Whether begin() has been here; for maps read from a file.
-  bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
-
- private:
-  static constexpr std::uint32_t capacity = 512;
-  static constexpr std::uint32_t anchor_capacity = 16;
-
-  /// No step of the wall clock ever enters the rate.
-  static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
-    __extension__ using wide = unsigned __int128;
-    if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
-    const auto elapsed_ns = static_cast<std::uint64_t>(b.elapsed_ns - a.elapsed_ns);
-    return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
-  }
-
-  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
-  static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
-                                 std::int64_t since_ns) noexcept {
-    const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
-    std::int64_t parts_per_billion = error_ns * 1'000'000'000 / span_ns;
-    if (parts_per_billion > 1'000'000) parts_per_billion = 1'000'000;
-    if (parts_per_billion < -1'000'000) parts_per_billion = -1'000'000;
-    __extension__ using wide = __int128;
-    const auto straight = static_cast<std::int64_t>(rate);
-    return static_cast<std::uint64_t>(
-        straight + static_cast<std::int64_t>(wide{straight} * parts_per_billion / 1'000'000'000));
-  }
-
-  const clock_anchor& oldest_anchor() const noexcept {
-    return anchors_[anchor_count_ <= anchor_capacity ? 0 : anchor_count_ % anchor_capacity];
-  }
-
-  void remember(const clock_anchor& a) noexcept {
-    anchors_[anchor_count_ % anchor_capacity] = a;
-    ++anchor_count_;
-  }
-
-  void append(const clock_segment& s) noexcept {
-    if (count_ == capacity) thin_out();
-    segments_[count_++] = s;
-  }
-
-  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
-  /// part more coarsely. Never across a step, which must stay where it was.
-  void thin_out() noexcept {
-    std::uint32_t kept = 1;
-    for (std::uint32_t i = 1; i < capacity; ++i) {
-      const bool step = segments_[i].jumped_ns != segments_[i - 1].jumped_ns ||
-                        (i + 1 < capacity && segments_[i + 1].jumped_ns != segments_[i].jumped_ns);
-      if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
-    }
-    for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // Nothing but steps: forget the oldest, as the newest matter most.
-    if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
-    count_ = kept;
-  }
-
-  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
-  static void straighten(clock_segment& s, const clock_segment& next) noexcept {
-    if (s.jumped_ns != next.jumped_ns) return;
-    __extension__ using wide = unsigned __int128;
-    const auto rise_ns = static_cast<std::uint64_t>(next.start_ns - s.start_ns);
-    s.rate = static_cast<std::uint64_t>((wide{rise_ns} << 32) / (next.start_ticks - s.start_ticks));
-  }
-
-  clock_segment segments_[capacity];
-  std::uint32_t count_;
-  clock_anchor anchors_[anchor_capacity];
-  std::uint32_t anchor_count_;
-  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_CLOCK_HPP
-
-// What stands in a ring file: everything that is needed to write the lines of a process that died.
-//
-// A ring file is a header, then blocks, each as long as its header says, up to the first of no
-// kind.
-#ifndef LOTUS_LAYOUT_HPP
-#define LOTUS_LAYOUT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
-inline constexpr std::uint32_t ring_file_layout = 1;
-inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
-inline constexpr std::size_t max_prefix_bytes = 200;
-
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
-                  std::atomic<std::uint32_t>::is_always_lock_free,
-              "processes share these");
-
-struct ring_file_header {
-  char magic[8];
-  std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< where the first block begins
-  std::uint32_t pid;
-  std::uint32_t clock_ticks_are_ns;  ///< 1 where the hardware counter was not used
-  char version[16];
-  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
-  std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];  ///< clocks[clock_index] is whole at any instant
-};
-
-enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2 };
-
-struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
-  std::uint32_t unused;
-  std::uint64_t bytes;  ///< of the block, this header included
-};
-
-/// The two logs of a thread.
-enum class log_role : std::uint32_t { main = 0, worker = 1 };
-inline constexpr std::size_t log_roles = 2;
-
-/// How far a log file is known to hold whole, committed lines.
-struct log_position {
-  std::uint64_t inode;   ///< 0: not written yet
-  std::uint64_t length;  ///< bytes
-  bool appending;        ///< what lies beyond `length` is an append that was not committed
-};
-
-/// The main lane takes records; the other one those of a signal handler that interrupted the
-/// storing of a record.
-inline constexpr std::size_t lanes = 2;
-inline constexpr std::size_t interrupt_lane_records = 64;
-
-struct commit_point {
-  std::uint64_t tail[lanes];  ///< records before it stand in the logs
-  log_position logs[log_roles];
-};
-
-struct ring_block {
-  block_header header;
-  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs
-  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
-  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
-  alignas(64) std::atomic<std::uint32_t> commit_index;
-  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
-  record interrupt_slots[interrupt_lane_records];
-  // Followed by `capacity` records.
-
-  record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
-  record& slot(std::size_t lane, std::uint64_t position) noexcept {
-    return lane == 0 ? slots()[position & (capacity - 1)]
-                     : interrupt_slots[position % interrupt_lane_records];
-  }
-  const commit_point& committed() const noexcept {
-    return commits[commit_index.load(std::memory_order_acquire)];
-  }
-  void commit(const commit_point& c) noexcept {
-    const std::uint32_t next = 1 - commit_index.load(std::memory_order_relaxed);
-    commits[next] = c;
-    commit_index.store(next, std::memory_order_release);
-  }
-  static constexpr std::size_t bytes_for(std::size_t capacity) noexcept {
-    return sizeof(ring_block) + capacity * sizeof(record);
-  }
-};
-
-/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
-struct names_block {
-  block_header header;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
-
-  char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
-};
-
-struct stored_name {
-  std::uint32_t id;
-  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
-};
-
-constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
-  return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
-}
-
-/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
-inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
-  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
+/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
+/// objects share, so two threads never make two.
+template <class T, class Use>
+LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
+  struct request {
+    const char* name;
+    Use& use;
+  } asked{name, use};
+  iterate_objects(
+      [](dl_phdr_info*, std::size_t, void* from) {
+        auto& asking = *static_cast<request*>(from);
+        asking.use(find_or_make_meeting_point<T>(asking.name));
+        return 1;
+      },
+      &asked);
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_LAYOUT_HPP
-
-// The log files that a thread keeps open.
-#ifndef LOTUS_OPEN_LOGS_HPP
-#define LOTUS_OPEN_LOGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Descriptors of a thread's two logs, by role; -1 where closed.
-struct open_logs {
-  int fds[log_roles] = {-1, -1};
-
-  void close_all() noexcept {
-    for (int& fd : fds) {
-      if (fd >= 0) close(fd);
-      fd = -1;
-    }
-  }
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_OPEN_LOGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-struct backlog_chunk;
-
-/// One living thread's way into its ring. Stays where it is until the thread is dead, whatever
-/// becomes of the ring; then another thread takes it over. Never freed.
-struct alignas(64) producer {
-  // For the owning thread; the session changes them only where the owner cannot be storing.
-  record* slots = nullptr;
-  std::uint64_t mask = 0;
-  std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
-
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
-  alignas(64) std::atomic<std::uint64_t> limit{0};
-  std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
-  std::atomic<std::uint64_t> none_published{
-      0};  ///< stands in for a ring's counter before there is one
-
-  // For the session, under `guard`.
-  alignas(64) mutex guard;
-  std::atomic<std::uint32_t> tid{0};  ///< 0: free
-  ring_block* ring = nullptr;
-  bool ring_in_file = false;  ///< what the ring holds survives the process
-  bool attached = false;      ///< the ring is the running session's; else left over from one before
-  open_logs logs;  ///< kept open between drains, for as many threads as the session likes
-  bool logs_kept_open = false;
-  backlog_chunk* backlog_first = nullptr;
-  backlog_chunk* backlog_last = nullptr;
-  producer* next = nullptr;
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
-
-LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
-  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-}
-
-/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
-  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
-  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
-  const services& s = join_session(true);
-  this_producer = s.this_thread();
-  if (this_producer != nullptr) s.push_slow(*this_producer, r);
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_rarely(producer& p,
-                                                                  const record& r) noexcept {
-  const services& s = *this_module.hub.load(std::memory_order_acquire);
-  if (p.storing.load(std::memory_order_relaxed) != 0) {
-    s.push_nested(p, r);
-  } else {
-    s.push_slow(p, r);
-  }
-}
-
-/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
-/// lost. The record is complete for every reader, also after a kill, once this returns.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
-LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
-                                     record_tag tag) noexcept {
-  producer* const p = this_producer;
-  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
-  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
-  // ran before has put everything back as it was.
-  p->storing.store(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
-    p->storing.store(0, std::memory_order_relaxed);
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
-  p->published->store(at + 1, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  p->storing.store(0, std::memory_order_relaxed);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_THREAD_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The tag under which an operation is recorded; empty where there was no memory for the name.
-LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
-  const services* s = this_module.hub.load(std::memory_order_acquire);
-  if (s == nullptr) s = &join_session(true);
-  const std::uint32_t id = s->intern(name);
-  return id == 0 ? record_tag{} : record_tag{event_kind::operation, id};
-}
-
-/// A place in the source with a fixed name, and the name's tag once it is known.
-class call_site {
- public:
-  explicit constexpr call_site(std::string_view name) noexcept : name_{name} {}
-
-  record_tag tag() noexcept {
-    const record_tag known = tag_.load(std::memory_order_relaxed);
-    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag();
-  }
-
- private:
-  LOTUS_DETAIL_COLD record_tag first_tag() noexcept {
-    const record_tag tag = operation_tag(name_);
-    tag_.store(tag, std::memory_order_relaxed);
-    return tag;
-  }
-
-  std::string_view name_;
-  std::atomic<record_tag> tag_{record_tag{}};
-};
-
-/// The call site of the type `Here`, which has a static constexpr name(). A member of a hidden
-/// template, since a static in an inline function would keep a plugin from unloading.
-template <class Here>
-struct LOTUS_DETAIL_PER_MODULE call_site_of {
-  static call_site site;
-};
-template <class Here>
-call_site call_site_of<Here>::site{Here::name()};
-
-/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
-/// only ever on the stack, for its end is the end of a block.
-class span {
- public:
-  span(const span&) = delete;
-  span& operator=(const span&) = delete;
-  static void* operator new(std::size_t) = delete;
-  static void* operator new[](std::size_t) = delete;
-
- protected:
-  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
-  template <class MakeTag>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
-    const recording mode = recording_mode();
-    if (mode == recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
-    if (!tag_.empty()) begin_ticks_ = now_ticks();
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~span() {
-    if (tag_.empty()) return;
-    const std::uint64_t end_ticks = now_ticks();
-    const recording mode = recording_mode();
-    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
-      push(begin_ticks_, end_ticks, tag_);
-    } else if (mode == recording::annotated) {
-      end_annotated(begin_ticks_, end_ticks, tag_);
-    }
-  }
-
- private:
-  template <class MakeTag>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
-    if (!is_recording()) return {};
-    const record_tag tag = make_tag();
-    if (recording_mode() == recording::annotated) begin_annotation(tag);
-    return tag;
-  }
-
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
-                                                                      std::uint64_t end_ticks,
-                                                                      record_tag tag) noexcept {
-    push(begin_ticks, end_ticks, tag);
-    end_annotation(tag);
-  }
-
-  record_tag tag_;
-  std::uint64_t begin_ticks_ = 0;
-};
-
-}  // namespace detail
-
-/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
-class scope : detail::span {
- public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
-      : span{[name] { return detail::operation_tag(name); }} {}
-  /// With a name known when compiled: its id is looked up once.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(detail::call_site& site) noexcept
-      : span{[&site] { return site.tag(); }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_SCOPE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-template <event_kind Kind>
-class batch_span : span {
- public:
-  /// @param batch  number of the batch in its epoch; below 2^56.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
-      : span{[batch] {
-          return record_tag{Kind, batch};
-        }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() = default;
-};
-
-template <event_kind Kind>
-LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
-  if (!is_recording()) return;
-  const std::uint64_t now = now_ticks();
-  push(now, now, {Kind, batch});
-}
-
-}  // namespace detail
-
-/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
-using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
-
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
-using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
-
-/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
-/// "SBatchWait_i" with the 1000-ns marker.
-LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_arrived>(batch);
-}
-
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_consumed>(batch);
-}
-
-/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_queued>(batch);
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BATCH_HPP
-
-// Resume, pause and detach of a profiler, chosen at run time.
-#ifndef LOTUS_COLLECTOR_HPP
-#define LOTUS_COLLECTOR_HPP
-
-#include <new>
+#endif  // LOTUS_BASE_RENDEZVOUS_HPP
 
 // What a collector is to the rest of the library: a table of functions.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
-#include <stdarg.h>
-
-#include <cstdio>
+#include <cstdlib>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Says one line on stderr, printf-like.
-__attribute__((format(printf, 1, 2))) inline void collector_say(const char* format, ...) noexcept {
-  char line[1024] = "lotus: ";
-  constexpr std::size_t head = 7;
-  va_list values;
-  va_start(values, format);
-  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
-  va_end(values);
-  if (n < 0) return;
-  const std::size_t length = std::strlen(line);
-  line[length] = '\n';
-  if (write(STDERR_FILENO, line, length + 1) < 0) return;  // nobody is left to be told
-}
 
 /// How long a collector may take to answer: LOTUS_COLLECTOR_TIMEOUT_MS, else 2000.
 inline std::int64_t collector_timeout_ms() noexcept {
@@ -1228,21 +2650,22 @@ inline std::int64_t collector_timeout_ms() noexcept {
 
 /// One kind of collector. All calls come one at a time, never nested, never after detach().
 struct collector_backend {
-  const char* name;
   /// resume() and pause() return only when collection is on or off; without it the caller must
   /// sleep, or late samples of the code before fall into the region.
-  bool acknowledges;
+  bool acknowledges = true;
+  /// It sees every instruction from resume() to pause(), the library's own included.
+  bool counts_instructions = false;
   /// Gets ready, paused. False, after saying why, when it cannot be used.
-  bool (*begin)() noexcept;
+  bool (*begin)() noexcept = nullptr;
   /// False when the collector does not answer any more.
-  bool (*resume)() noexcept;
-  bool (*pause)() noexcept;
+  bool (*resume)() noexcept = nullptr;
+  bool (*pause)() noexcept = nullptr;
   /// For good. May be called at any time after begin().
-  void (*detach)() noexcept;
+  void (*detach)() noexcept = nullptr;
   /// CPU time between two samples, in ns; 0 where there are no samples.
-  std::uint64_t (*interval_ns)() noexcept;
+  std::uint64_t (*interval_ns)() noexcept = nullptr;
   /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
-  void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept;
+  void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 
 }  // namespace detail
@@ -1250,17 +2673,157 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
+// The one table of collectors.
+#ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+#define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+
+#include <cstdio>
+
 // The collector that needs nothing but the kernel.
 #ifndef LOTUS_COLLECTORS_BUILTIN_HPP
 #define LOTUS_COLLECTORS_BUILTIN_HPP
-
-#include <cstdlib>
 
 // perf record and perf stat, through their control channel with acknowledgement.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
 #include <poll.h>
+
+// What the library says: one line, to the program's handler or to stderr.
+#ifndef LOTUS_RECORD_MESSAGE_HPP
+#define LOTUS_RECORD_MESSAGE_HPP
+
+#include <stdarg.h>
+
+// How a shared object finds the one session of its process.
+#ifndef LOTUS_RECORD_JOIN_HPP
+#define LOTUS_RECORD_JOIN_HPP
+
+// Itanium C++ ABI, 3.3.6.3.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What tells one shared object from another, there. Under a name of our own: where a header before
+/// this one has a static object in a function, g++ has declared the other, in a way that differs.
+extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
+
+/// Bump the number whenever services, start_request, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-6-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+
+/// Makes the session, where this object has made none, and returns its services; session.hpp.
+LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
+
+/// The services of the session, if there is one; makes none.
+LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
+  if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
+  const auto* hub = find_meeting_point<const services>(hub_name);
+  return hub == nullptr ? nullptr : hub->load(std::memory_order_acquire);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
+  if (const services* s = this_module.hub.load(std::memory_order_acquire)) s->leave(this_module);
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
+
+/// When the object is unloaded, or the process exits: after the static objects of this object,
+/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
+/// which sanitizers take for the program's own: they would call it when the object is gone.
+LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
+  if (leaves_at_exit.exchange(true)) return;
+  __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
+}
+
+/// Says that other objects will not find the session of this one; record/message.hpp.
+LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
+
+LOTUS_DETAIL_COLD inline const services& join_session(bool environment_counts) noexcept {
+  module_state& m = this_module;
+  const services* s = m.hub.load(std::memory_order_acquire);
+  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
+  const signals_blocked quiet;
+  LOTUS_DETAIL_CALL_AT_LOAD(leave_session_at_exit);
+  bool alone = false;
+  if (s == nullptr) {
+    meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
+      if (hub != nullptr) s = hub->load(std::memory_order_acquire);
+      if (s != nullptr) return;
+      // Where there is no hub, every object keeps a session for itself.
+      alone = hub == nullptr && !has_session();
+      s = make_services();
+      if (hub != nullptr) hub->store(s, std::memory_order_release);
+    });
+  }
+  s->join(m, environment_counts);
+  if (alone) say_alone();
+  return *s;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_JOIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the session's program wants messages to go to. Thread safety: all.
+class message_handler {
+ public:
+  /// @param handler  null: none
+  void use(void (*handler)(const char*)) noexcept {
+    handler_.store(handler, std::memory_order_release);
+  }
+  /// False where there is no handler.
+  bool deliver(const char* line) const noexcept {
+    void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
+    if (handler != nullptr) handler(line);
+    return handler != nullptr;
+  }
+
+ private:
+  std::atomic<void (*)(const char*)> handler_{nullptr};
+};
+
+/// Says one line, printf-like, from any shared object: to the options::on_message that the process
+/// last started with; without one on stderr, behind "lotus: ". Allocates nothing. Thread safety:
+/// all.
+LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
+                                                                              ...) noexcept {
+  constexpr std::size_t head = 7;
+  char line[4096 + 512] = "lotus: ";
+  va_list values;
+  va_start(values, format);
+  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  va_end(values);
+  if (n < 0) return;
+  // Names of files may hold anything, and it stays one line.
+  for (char* c = line + head; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
+  }
+  const signals_blocked quiet;
+  const services* s = services_if_any();
+  if (s != nullptr && s->deliver(line + head)) return;
+  const std::size_t length = std::strlen(line);
+  line[length] = '\n';
+  write_all(STDERR_FILENO, line, length + 1);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
+  say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
+      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
+      "does");
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_MESSAGE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1282,15 +2845,16 @@ class perf_control {
     const std::size_t colon = given.find(':');
     const std::size_t comma = given.find(',');
     if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
-      collector_say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
-                    perf_control_variable);
+      say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
+          perf_control_variable);
       return false;
     }
     const bool fifo = given.substr(0, colon) == "fifo";
+    close_both();
     control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
     answers_ = open_end(fifo, given.substr(comma + 1));
-    if (control_ < 0 || answers_ < 0) {
-      collector_say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
+    if (control_.number() < 0 || answers_.number() < 0) {
+      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
       close_both();
       return false;
     }
@@ -1299,45 +2863,44 @@ class perf_control {
 
   /// Sends a command and waits for the answer; false when none comes in time.
   bool send(std::string_view command) noexcept {
-    if (control_ < 0) return false;
-    if (write(control_, command.data(), command.size()) != static_cast<ssize_t>(command.size())) {
-      return false;
-    }
+    if (control_.number() < 0) return false;
+    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    if (lost && !open_from_environment()) return false;
+    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
     // An answer is "ack\n" and a zero; what counts is the newline.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
       if (left_ns <= 0) return false;
-      pollfd p{answers_, POLLIN, 0};
+      pollfd p{answers_.number(), POLLIN, 0};
       if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
       char text[16];
-      const ssize_t got = read(answers_, text, sizeof(text));
+      const ssize_t got = read(answers_.number(), text, sizeof(text));
       if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
     }
   }
 
   void close_both() noexcept {
-    if (control_ >= 0) close(control_);
-    if (answers_ >= 0) close(answers_);
-    control_ = answers_ = -1;
+    control_.close();
+    answers_.close();
   }
 
  private:
   /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
   /// that is given as a descriptor is opened anew for that.
-  static int open_end(bool fifo, std::string_view text) noexcept {
+  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
                                      static_cast<int>(text.size()), text.data());
     if (text.empty() || length >= static_cast<int>(sizeof(path))) {
       errno = EINVAL;
-      return -1;
+      return {};
     }
-    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
   }
 
-  int control_ = -1;
-  int answers_ = -1;
+  owned_descriptor control_;
+  owned_descriptor answers_;
 };
 
 /// The interval that lotus-tool asked its collector for, from LOTUS_MAP_RATE (Hz); 1 ms without.
@@ -1347,20 +2910,24 @@ inline std::uint64_t asked_interval_ns() noexcept {
   return rate_hz >= 1 && rate_hz <= 1e6 ? static_cast<std::uint64_t>(1e9 / rate_hz) : 1'000'000;
 }
 
+/// Whether perf runs this program, and says how to reach it.
+inline bool perf_is_here() noexcept {
+  return secure_getenv(perf_control_variable) != nullptr;
+}
+
 inline const collector_backend* perf_backend() noexcept {
-  static constexpr collector_backend table{
-      "perf",
-      true,
-      []() noexcept { return perf_control::instance().open_from_environment(); },
-      []() noexcept { return perf_control::instance().send("enable\n"); },
-      []() noexcept { return perf_control::instance().send("disable\n"); },
-      []() noexcept {
-        perf_control::instance().send("disable\n");
-        perf_control::instance().close_both();
-      },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
+    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
+    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
+    b.detach = []() noexcept {
+      perf_control::instance().send("disable\n");
+      perf_control::instance().close_both();
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 
@@ -1374,33 +2941,106 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_SAMPLER_HPP
 #define LOTUS_COLLECTORS_SAMPLER_HPP
 
+#include <linux/futex.h>
+
+// The threads of this process, and which of them are the library's own.
+#ifndef LOTUS_COLLECTORS_PROCESS_THREADS_HPP
+#define LOTUS_COLLECTORS_PROCESS_THREADS_HPP
+
 #include <dirent.h>
-#include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 
-// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
-#ifndef LOTUS_COLLECTORS_PERF_RING_HPP
-#define LOTUS_COLLECTORS_PERF_RING_HPP
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
 
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
+/// Calls `each(pid_t)` for every thread of this process.
+template <class Each>
+void for_each_thread(Each&& each) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
+  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
+  if (tasks == nullptr && fd >= 0) close(fd);
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks)) {
+    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (tid > 0) each(tid);
+  }
+  closedir(tasks);
+}
+
+/// Whether the library has started this thread: it is known by its name.
+inline bool is_own_thread(pid_t tid) noexcept {
+  char path[64];
+  char name[32] = {};
+  std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  if (fd < 0) return false;
+  const ssize_t got = read(fd, name, sizeof(name) - 1);
+  close(fd);
+  return got > 0 &&
+         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+}
+
+/// Calls `each(pid_t)` for every thread of the program but the calling one.
+template <class Each>
+void for_each_other_thread(Each&& each) noexcept {
+  for_each_thread([&](pid_t tid) {
+    if (tid != gettid() && !is_own_thread(tid)) each(tid);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PROCESS_THREADS_HPP
+
+// Writes a file of samples beside the logs.
+#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+
+// What the files are called that lie beside the logs.
+#ifndef LOTUS_RECOVERY_HIDDEN_FILES_HPP
+#define LOTUS_RECOVERY_HIDDEN_FILES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
+inline constexpr char beside_log_start[] = ".lotus_beside_";
+
+// Each name below goes on with a process id and a time, and is so the file of one process.
+
+/// Rings of a process, until all of their records stand in the logs: record/ring_layout.hpp.
+inline constexpr char ring_file_start[] = ".lotus_ring_";
+/// A ring file that is being made.
+inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
+/// What a process tells of itself: store/run_info.hpp.
+inline constexpr char run_info_start[] = ".lotus_info_";
+/// What a sampler saw: recovery/sample_layout.hpp.
+inline constexpr char samples_file_start[] = ".lotus_samples_";
+
+/// Stands before the operation's name in a dump of callgrind that is followed by more of the same
+/// run.
+inline constexpr char callgrind_part_start[] = "lotus part of ";
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_HIDDEN_FILES_HPP
 
 // What stands in a file of samples: written by the built-in collector and by lotus-tool.
 //
 // A file is a header, then records, each as long as its perf_event_header says: those of the
 // kernel as they came (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and ours.
 // Times are nanoseconds of CLOCK_MONOTONIC.
-#ifndef LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
-#define LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
+#ifndef LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
+#define LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
+
+#include <linux/perf_event.h>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char samples_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'S', 'M', 'P'};
 inline constexpr std::uint32_t samples_file_layout = 1;
-/// Such files lie beside the logs. The rest of the name is a process id and a time.
-inline constexpr char samples_file_start[] = ".lotus_samples_";
 
 struct samples_file_header {
   char magic[8];
@@ -1471,489 +3111,10 @@ static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLE_LAYOUT_HPP
+#endif  // LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
-/// what code they map meanwhile, and what they start.
-/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
-/// stands for the same time everywhere.
-inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
-  perf_event_attr a{};
-  a.size = sizeof(a);
-  a.type = PERF_TYPE_SOFTWARE;
-  a.config = PERF_COUNT_SW_CPU_CLOCK;
-  a.sample_period = interval_ns;
-  a.sample_type = samples_type;
-  a.sample_id_all = 1;
-  a.disabled = 1;
-  a.inherit = 1;
-  a.mmap = 1;
-  a.mmap2 = 1;
-  a.task = 1;
-  a.exclude_kernel = 1;
-  a.exclude_hv = 1;
-  a.use_clockid = 1;
-  a.clockid = CLOCK_MONOTONIC;
-  a.watermark = 1;
-  return a;
-}
-
-/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
-inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
-  const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-                          static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
-  return fd < 0 ? -errno : static_cast<int>(fd);
-}
-
-/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
-/// Thread safety: none. A forked child does not have the mapping.
-class perf_ring {
- public:
-  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
-  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
-  int map(int fd, std::size_t pages) noexcept {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    for (; pages >= 1; pages /= 2) {
-      void* memory = mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-      if (memory == MAP_FAILED) continue;
-      control_ = static_cast<perf_event_mmap_page*>(memory);
-      data_ = static_cast<const char*>(memory) + page;
-      bytes_ = pages * page;
-      return 0;
-    }
-    return errno;
-  }
-
-  void unmap() noexcept {
-    if (control_ == nullptr) return;
-    munmap(control_, bytes_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-    control_ = nullptr;
-  }
-
-  std::size_t bytes() const noexcept { return bytes_; }
-
-  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
-  /// or two pieces; together they are whole records.
-  template <class Sink>
-  void drain(Sink&& sink) noexcept {
-    if (control_ == nullptr) return;
-    const std::uint64_t head = __atomic_load_n(&control_->data_head, __ATOMIC_ACQUIRE);
-    std::uint64_t at = control_->data_tail;
-    while (at != head) {
-      const std::size_t offset = at % bytes_;
-      const auto rest = static_cast<std::size_t>(head - at);
-      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
-      sink(data_ + offset, piece);
-      at += piece;
-    }
-    __atomic_store_n(&control_->data_tail, head, __ATOMIC_RELEASE);
-  }
-
- private:
-  perf_event_mmap_page* control_ = nullptr;
-  const char* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_PERF_RING_HPP
-
-// Writes a file of samples beside the logs.
-#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
-#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
-
-// The shared file mapping that keeps rings, names and clock readable after the process died.
-#ifndef LOTUS_RING_FILE_HPP
-#define LOTUS_RING_FILE_HPP
-
-#include <sys/file.h>
-#include <sys/stat.h>
-
-// Names of operations: how they are written into a line, and the table that makes them small ids.
-#ifndef LOTUS_NAMES_HPP
-#define LOTUS_NAMES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
-inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
-
-/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
-/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
-/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
-/// for a batch record. Undone by lotus-tool.
-inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
-  constexpr char hex[] = "0123456789ABCDEF";
-  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
-  const bool like_batch = name.substr(0, 5) == "Batch";
-  char* p = out;
-  *p++ = 'S';
-  for (std::size_t i = 0; i < length; ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
-    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
-        (i == 0 && like_batch)) {
-      *p++ = '%';
-      *p++ = hex[c >> 4];
-      *p++ = hex[c & 15];
-    } else {
-      *p++ = static_cast<char>(c);
-    }
-  }
-  return static_cast<std::size_t>(p - out);
-}
-
-/// A name once seen. Lives as long as the process.
-struct name_entry {
-  std::uint64_t hash;
-  std::uint32_t id;
-  std::uint16_t raw_bytes;
-  std::uint16_t line_bytes;
-  // Followed by the raw name, then by the name as a line begins with it, comma included.
-
-  std::string_view raw() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
-  }
-  std::string_view line_start() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
-  }
-};
-
-/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
-/// valid until the process ends. Ids count from 1; 0 says that there was no memory.
-/// Thread safety: all; also from signal handlers.
-class name_table {
- public:
-  std::uint32_t intern(std::string_view name) noexcept {
-    name = name.substr(0, max_name_bytes);
-    const std::uint64_t hash = hash_of(name);
-    if (const name_entry* found = find(name, hash)) return found->id;
-    const signals_blocked quiet;
-    const locked hold{mutex_};
-    if (const name_entry* found = find(name, hash)) return found->id;
-    return add(name, hash);
-  }
-
-  /// @param id  what intern() returned, not 0.
-  const name_entry& entry(std::uint32_t id) const noexcept {
-    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
-    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
-  }
-
-  std::uint32_t size() const noexcept { return count_.load(); }
-
-  mutex& fork_lock() noexcept { return mutex_; }
-
- private:
-  static constexpr std::size_t page_names = 4096;
-  static constexpr std::size_t max_pages = 4096;
-  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
-
-  struct name_page {
-    std::atomic<const name_entry*> entries[page_names];
-  };
-  struct index {
-    std::size_t slots;  ///< a power of two; the slots follow
-    std::atomic<const name_entry*>* data() noexcept {
-      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
-    }
-  };
-
-  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
-  static std::uint64_t hash_of(std::string_view name) noexcept {
-    std::uint64_t h = 14695981039346656037U;
-    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    return h;
-  }
-
-  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
-    index* in = index_.load(std::memory_order_acquire);
-    if (in == nullptr) return nullptr;
-    for (std::uint64_t i = hash;; ++i) {
-      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
-      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
-    }
-  }
-
-  static void place(index& in, const name_entry& e) noexcept {
-    std::uint64_t i = e.hash;
-    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
-    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
-  }
-
-  /// The index, at most half full after one more name; the outgrown one is left to its readers.
-  index* roomy_index() noexcept {
-    index* in = index_.load(std::memory_order_relaxed);
-    const std::size_t needed = (std::size_t{size()} + 1) * 2;
-    if (in != nullptr && needed <= in->slots) return in;
-    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
-    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
-    if (memory == nullptr) return nullptr;
-    auto* grown = new (memory) index{slots};
-    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
-    index_.store(grown, std::memory_order_release);
-    return grown;
-  }
-
-  void* allocate(std::size_t bytes) noexcept {
-    bytes = (bytes + 7) & ~std::size_t{7};
-    if (arena_left_ < bytes) {
-      void* fresh = map_memory(arena_bytes);
-      if (fresh == nullptr) return nullptr;
-      arena_ = static_cast<char*>(fresh);
-      arena_left_ = arena_bytes;
-    }
-    void* p = arena_;
-    arena_ += bytes;
-    arena_left_ -= bytes;
-    return p;
-  }
-
-  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
-    const std::uint32_t id = size() + 1;
-    if (id > page_names * max_pages) return 0;
-    auto& page_slot = pages_[(id - 1) / page_names];
-    name_page* page = page_slot.load(std::memory_order_relaxed);
-    if (page == nullptr) {
-      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
-      if (page == nullptr) return 0;
-      page_slot.store(page, std::memory_order_release);
-    }
-    index* in = roomy_index();
-    char line[max_line_name_bytes + 1];
-    std::size_t line_bytes = write_line_name(name, line);
-    line[line_bytes++] = ',';
-    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
-    if (in == nullptr || memory == nullptr) return 0;
-    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
-                                      static_cast<std::uint16_t>(line_bytes)};
-    auto* text = reinterpret_cast<char*>(e + 1);
-    if (!name.empty()) std::memcpy(text, name.data(), name.size());
-    std::memcpy(text + name.size(), line, line_bytes);
-    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
-    count_.store(id);
-    place(*in, *e);
-    return id;
-  }
-
-  mutex mutex_;
-  std::atomic<std::uint32_t> count_{0};
-  std::atomic<index*> index_{nullptr};
-  std::atomic<name_page*> pages_[max_pages]{};
-  char* arena_ = nullptr;
-  std::size_t arena_left_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_NAMES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Ring files begin with this; while they are being made, with the other one.
-inline constexpr char ring_file_start[] = ".lotus_ring_";
-inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-
-/// This process's ring file. The lock on it (flock) tells others that the process lives; the kernel
-/// drops it when the process ends or execs. Where no file can be had, blocks are private memory.
-/// Thread safety: none; the session locks. Trivially destructible.
-class ring_file {
- public:
-  /// Makes the file in `directory` (borrowed, must stay open). Returns 0 or errno.
-  int create(int directory, const char* prefix, bool ticks_are_ns,
-             const clock_map& clock) noexcept {
-    directory_ = directory;
-    char unfinished[96];
-    const auto pid = static_cast<unsigned>(getpid());
-    const auto now_ns = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
-    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, now_ns);
-    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
-                  now_ns);
-    fd_ = openat(directory, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) return errno;
-    int error = 0;
-    if (flock(fd_, LOCK_EX) != 0) error = errno;
-    bytes_ = 0;
-    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
-    if (header != nullptr) {
-      header_ = static_cast<ring_file_header*>(header);
-      fill_header(prefix, ticks_are_ns);
-      store_clock(clock);
-      // Only now does the name say that this can be recovered.
-      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
-    }
-    if (error != 0) {
-      unlinkat(directory, unfinished, 0);
-      forget();
-    }
-    return error;
-  }
-
-  bool exists() const noexcept { return header_ != nullptr; }
-
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
-  /// without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
-  }
-
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
-  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
-
-  /// Puts private memory in a ring's place.
-  static void replace(ring_block* ring) noexcept {
-    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-  }
-
-  /// Stores the names that are new since the last call. False when the file cannot grow.
-  bool store_names(const name_table& names) noexcept {
-    if (!exists()) return false;
-    while (names_stored_ < names.size()) {
-      const std::string_view text = names.entry(names_stored_ + 1).line_start();
-      const std::size_t bytes = padded_name_bytes(text.size());
-      if (names_left_ < bytes && !add_names_block()) return false;
-      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
-      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
-      std::memcpy(names_->entries() + used, &head, sizeof(head));
-      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
-      names_->used_bytes.store(used + bytes, std::memory_order_release);
-      names_left_ -= bytes;
-      ++names_stored_;
-    }
-    return true;
-  }
-  std::uint32_t names_stored() const noexcept { return names_stored_; }
-
-  void store_clock(const clock_map& clock) noexcept {
-    if (!exists()) return;
-    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
-    header_->clocks[next] = clock;
-    header_->clock_index.store(next, std::memory_order_release);
-  }
-
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
-  void finish(bool keep) noexcept {
-    if (!exists()) return;
-    if (!keep) unlinkat(directory_, name_, 0);
-    forget();
-  }
-
-  /// In a forked child: lets go of the parent's file and lock.
-  void forget() noexcept {
-    if (fd_ >= 0) close(fd_);
-    if (header_ != nullptr) munmap(header_, header_->header_bytes);
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    *this = ring_file{};
-  }
-
- private:
-  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
-  void* map_more(std::size_t bytes, int& error) noexcept {
-    error = posix_fallocate(fd_, static_cast<off_t>(bytes_), static_cast<off_t>(bytes));
-    if (error != 0) return nullptr;
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
-                        static_cast<off_t>(bytes_));
-    if (memory == MAP_FAILED) {
-      error = errno;
-      return nullptr;
-    }
-    bytes_ += bytes;
-    return memory;
-  }
-
-  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
-    ring_file_header& h = *header_;
-    h.layout = ring_file_layout;
-    h.header_bytes = static_cast<std::uint32_t>(bytes_);
-    h.pid = static_cast<std::uint32_t>(getpid());
-    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
-    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
-    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
-    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
-  }
-
-  bool add_names_block() noexcept {
-    int error = 0;
-    void* memory = map_more(names_block_bytes, error);
-    if (memory == nullptr) return false;
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    names_ = static_cast<names_block*>(memory);
-    names_->header.bytes = names_block_bytes;
-    names_->header.kind.store(block_kind::names, std::memory_order_release);
-    names_left_ = names_block_bytes - sizeof(names_block);
-    return true;
-  }
-
-  int directory_ = -1;
-  int fd_ = -1;
-  char name_[64] = {};
-  ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
-  names_block* names_ = nullptr;
-  std::size_t names_left_ = 0;
-  std::uint32_t names_stored_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RING_FILE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
-template <class Each>
-void for_each_mapping(Each&& each) noexcept {
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  char text[8192];
-  std::size_t held = 0;
-  ssize_t got = 0;
-  bool found = false;
-  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
-    held += static_cast<std::size_t>(got);
-    std::size_t at = 0;
-    while (const void* end = std::memchr(text + at, '\n', held - at)) {
-      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
-      if ((found = each(std::string_view{text + at, length}))) break;
-      at += length + 1;
-    }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
-    std::memmove(text, text + at, held);
-  }
-  close(fd);
-}
-
-/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
-inline std::string_view mapped_path(std::string_view line) noexcept {
-  const std::size_t slash = line.find('/');
-  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
-}
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
 /// said once. Thread safety: none; the sampler locks. Trivially destructible.
@@ -1969,9 +3130,10 @@ class sample_file {
     std::snprintf(path, sizeof(path), "%s%s%u_%llx", directory_, samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
-    fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) {
-      collector_say("cannot write samples to %s: %s", path, std::strerror(errno));
+    file_ =
+        owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
+    if (file_.number() < 0) {
+      say("cannot write samples to %s: %s", path, std::strerror(errno));
       return;
     }
     samples_file_header h{};
@@ -1985,17 +3147,12 @@ class sample_file {
   }
 
   void append(const void* data, std::size_t bytes) noexcept {
-    const char* from = static_cast<const char*>(data);
-    while (fd_ >= 0 && bytes > 0) {
-      const ssize_t n = write(fd_, from, bytes);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        collector_say("cannot write samples: %s; the rest is lost", std::strerror(errno));
-        return forget();
-      }
-      from += n;
-      bytes -= static_cast<std::size_t>(n);
-    }
+    if (file_.number() < 0) return;
+    // EBADF where the program has closed it, and the number may be that of a file of its own.
+    const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
+    if (error == 0) return;
+    say("cannot write samples: %s; the rest is lost", std::strerror(error));
+    forget();
   }
 
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
@@ -2009,7 +3166,7 @@ class sample_file {
 
   /// Notes all code that is mapped from files now.
   void modules() noexcept {
-    if (fd_ < 0) return;
+    if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
       // "5566-7788 r-xp 00001000 08:01 1234   /path"
       module_record m{};
@@ -2050,7 +3207,7 @@ class sample_file {
 
   /// Closes the file, the clock read once more.
   void finish() noexcept {
-    if (fd_ >= 0) clock();
+    if (file_.number() >= 0) clock();
     forget();
   }
 
@@ -2062,15 +3219,12 @@ class sample_file {
   }
 
   /// Closes the file.
-  void forget() noexcept {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
+  void forget() noexcept { file_.close(); }
 
  private:
   template <class Record>
   void append_with_text(own_record type, Record& r, std::string_view text) noexcept {
-    if (fd_ < 0) return;
+    if (file_.number() < 0) return;
     char bytes[sizeof(Record) + 4096 + 8] = {};
     text = text.substr(0, 4096);
     const std::size_t size = (sizeof(Record) + text.size() + 8) & ~std::size_t{7};
@@ -2112,7 +3266,7 @@ class sample_file {
     directory_[length] = '\0';
   }
 
-  int fd_ = -1;
+  owned_descriptor file_;
   bool tried_ = false;
   char directory_[4096] = {};  ///< its '/' included; empty: the current one
 };
@@ -2122,119 +3276,219 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_SAMPLE_FILE_HPP
 
+// The sampling events of all threads of this process, and the rings that their samples come in.
+#ifndef LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#define LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
+#ifndef LOTUS_RECOVERY_PERF_RING_HPP
+#define LOTUS_RECOVERY_PERF_RING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
+/// what code they map meanwhile, and what they start.
+/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
+/// stands for the same time everywhere.
+inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
+  perf_event_attr a{};
+  a.size = sizeof(a);
+  a.type = PERF_TYPE_SOFTWARE;
+  a.config = PERF_COUNT_SW_CPU_CLOCK;
+  a.sample_period = interval_ns;
+  a.sample_type = samples_type;
+  a.sample_id_all = 1;
+  a.disabled = 1;
+  a.inherit = 1;
+  a.mmap = 1;
+  a.mmap2 = 1;
+  a.task = 1;
+  a.exclude_kernel = 1;
+  a.exclude_hv = 1;
+  a.use_clockid = 1;
+  a.clockid = CLOCK_MONOTONIC;
+  a.watermark = 1;
+  return a;
+}
+
+/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
+inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
+  const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+                          static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+  const int moved = out_of_the_way(static_cast<int>(fd));
+  return moved < 0 ? -errno : moved;
+}
+
+/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
+/// Thread safety: none. A forked child does not have the mapping.
+class perf_ring {
+ public:
+  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
+  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
+  int map(int fd, std::size_t pages) noexcept {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    for (; pages >= 1; pages /= 2) {
+      void* memory = mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (memory == MAP_FAILED) continue;
+      control_ = static_cast<perf_event_mmap_page*>(memory);
+      data_ = static_cast<const char*>(memory) + page;
+      bytes_ = pages * page;
+      return 0;
+    }
+    return errno;
+  }
+
+  void unmap() noexcept {
+    if (control_ == nullptr) return;
+    munmap(control_, bytes_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    control_ = nullptr;
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
+  /// or two pieces; together they are whole records.
+  template <class Sink>
+  void drain(Sink&& sink) noexcept {
+    if (control_ == nullptr) return;
+    const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
+    std::uint64_t at = control_->data_tail;  // which only this side changes
+    while (at != head) {
+      const std::size_t offset = at % bytes_;
+      const auto rest = static_cast<std::size_t>(head - at);
+      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
+      sink(data_ + offset, piece);
+      at += piece;
+    }
+    counter(control_->data_tail).store(head, std::memory_order_release);
+  }
+
+ private:
+  /// One of the counters that are shared with the kernel.
+  static std::atomic<__u64>& counter(__u64& shared) noexcept {
+    static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
+                  std::atomic<__u64>::is_always_lock_free);
+    return reinterpret_cast<std::atomic<__u64>&>(shared);
+  }
+
+  perf_event_mmap_page* control_ = nullptr;
+  const char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_PERF_RING_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// What to do where the kernel forbids sampling.
 inline void say_sampling_forbidden(int error) noexcept {
-  collector_say(
-      "the kernel does not let this process sample itself (perf_event_open: %s): set "
+  say("the kernel does not let this process sample itself (perf_event_open: %s): set "
       "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
       "perf_event_open in the seccomp profile. Otherwise use the callgrind collector, which needs "
       "no permission",
       std::strerror(error));
 }
 
-/// Samples the threads of this process. One per process, never destroyed.
-///
 /// Every thread has an event for each processor, which the threads and processes it starts later
 /// inherit; all events of a processor share one ring. Events keep their phase while they are off,
 /// so no two regions are sampled alike.
-class sampler {
+/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() ends it.
+class sampling_events {
  public:
-  static sampler& instance() noexcept {
-    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
-    static std::atomic<sampler*> the_sampler{nullptr};
-    sampler* known = the_sampler.load(std::memory_order_acquire);
-    if (known != nullptr) return *known;
-    auto* fresh = new (map_memory(sizeof(sampler))) sampler;
-    return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
-  }
+  static constexpr std::size_t most = 1024;
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
-  bool begin(std::uint64_t interval_ns) noexcept {
+  bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
-    begun_in_ = getpid();
-    wake_ = eventfd(0, EFD_CLOEXEC);
-    pthread_t thread{};
-    // Made before the events, so that it is not sampled.
-    if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
-      pthread_detach(thread);
-      while (__atomic_load_n(&drain_tid_, __ATOMIC_ACQUIRE) == 0) sched_yield();
-    }
-    if (const int error = open_own_events(); error != 0) {
+    if (const int error = open_own(); error != 0) {
       say_sampling_forbidden(error);
       return false;
     }
     open_other_threads();
     if (unsampled_ > 0) {
-      collector_say("%zu threads or processors cannot be sampled: %s", unsampled_,
-                    unsampled_error_ == EMFILE ? "too few descriptors; raise ulimit -n"
-                    : unsampled_error_ == EPERM
-                        ? "too little locked memory; raise kernel.perf_event_mlock_kb"
-                        : std::strerror(unsampled_error_));
+      say("%zu threads or processors cannot be sampled: %s", unsampled_,
+          unsampled_error_ == EMFILE  ? "too few descriptors; raise ulimit -n"
+          : unsampled_error_ == EPERM ? "too little locked memory; raise kernel.perf_event_mlock_kb"
+                                      : std::strerror(unsampled_error_));
     }
-    static std::atomic<bool> handles_forks{false};
-    if (!handles_forks.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
-    const std::uint64_t some = 1;
-    // Should that fail, the rings are drained at the end only.
-    return write(wake_, &some, sizeof(some)) != 0;
+    return true;
   }
 
-  /// In a forked child, begins anew.
-  bool resume() noexcept {
-    forget_parent();
-    if (begun_in_ == 0 && !begin(interval_ns_)) return false;
-    note_modules();
-    return switch_events(PERF_EVENT_IOC_ENABLE);
-  }
-  bool pause() noexcept {
-    forget_parent();
-    return switch_events(PERF_EVENT_IOC_DISABLE);
+  bool are_open() const noexcept { return events_ > 0; }
+
+  void enable() const noexcept { request_all(PERF_EVENT_IOC_ENABLE); }
+  void disable() const noexcept { request_all(PERF_EVENT_IOC_DISABLE); }
+
+  /// Hands the samples that came since the last call to `sink(const char*, std::size_t)`.
+  template <class Sink>
+  void drain(Sink&& sink) noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
   }
 
-  /// Notes a region, and writes its samples: the program may end without a word.
-  void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
-    forget_parent();
-    const locked hold{guard_};
-    drain();
-    file_.region(name, begin_ns, end_ns);
+  /// Fills in what to wait for (room for `most`); returns how many there are.
+  std::size_t to_wait_for(pollfd* waits) const noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
+    }
+    return rings_;
   }
+  /// Notes which threads are gone. poll() returns at once for the event of one that is; its ring
+  /// may be that of others too.
+  void note_gone(const pollfd* waits, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
+    }
+  }
+  bool some_gone() const noexcept { return some_gone_; }
 
-  /// Writes what there is. After it nothing is sampled any more.
-  void finish() noexcept {
-    forget_parent();
-    const locked hold{guard_};
-    if (events_ == 0) return;
-    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
-    drain();
-    file_.modules();
-    note_own_threads();
-    file_.finish();
-    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
+  void close() noexcept {
+    close_descriptors();
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
   }
-
-  std::uint64_t interval_ns() const noexcept { return interval_ns_; }
+  /// In a forked child, which has the descriptors but not the rings.
+  void close_descriptors() const noexcept {
+    for (std::size_t i = 0; i < events_; ++i) {
+      if (is_ours(i)) ::close(fds_[i]);
+    }
+  }
 
  private:
-  static constexpr std::size_t most_events = 1024;
   static constexpr std::size_t ring_pages = 32;
 
-  explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
+  void request_all(unsigned long request) const noexcept {
+    for (std::size_t i = 0; i < events_; ++i) {
+      if (is_ours(i)) ioctl(fds_[i], request, 0);
+    }
+  }
 
-  bool switch_events(unsigned long request) noexcept {
-    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], request, 0);
-    return true;
+  /// All anonymous files have one inode; of events, the kernel tells the number.
+  static std::uint64_t event_id(int fd) noexcept {
+    std::uint64_t id = 0;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+  }
+  /// Whether the program has not closed the event meanwhile.
+  bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
+
+  void add(int fd) noexcept {
+    ids_[events_] = event_id(fd);
+    fds_[events_++] = fd;
   }
 
   /// Of the thread that begins, one for each processor, also those that it may not use: threads it
   /// starts may.
-  int open_own_events() noexcept {
+  int open_own() noexcept {
     const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
-    for (int cpu = 0; cpu < processors && rings_ < most_events; ++cpu) {
+    for (int cpu = 0; cpu < processors && rings_ < most; ++cpu) {
       error = open_with_ring(attribute(), 0, cpu);
       if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
       if (rings_ == 0) return error;
@@ -2250,7 +3504,7 @@ class sampler {
     rlimit descriptors{};
     getrlimit(RLIMIT_NOFILE, &descriptors);
     const bool few =
-        (threads + 1) * rings_ <= most_events && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
+        (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
       const int error = few ? open_into_rings(tid) : open_alone(tid);
       if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
@@ -2262,65 +3516,16 @@ class sampler {
       const int fd = open_event(attribute(), tid, cpus_[i]);
       if (fd < 0) return -fd;
       ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds_[i]);
-      fds_[events_++] = fd;
+      add(fd);
     }
     return 0;
   }
 
   int open_alone(pid_t tid) noexcept {
-    if (events_ == most_events) return EMFILE;
+    if (events_ == most) return EMFILE;
     perf_event_attr attr = attribute();
     attr.inherit = 0;
     return open_with_ring(attr, tid, -1);
-  }
-
-  void note_unsampled(int error) noexcept {
-    ++unsampled_;
-    unsampled_error_ = error;
-  }
-
-  template <class Each>
-  static void for_each_other_thread(Each&& each) noexcept {
-    for_each_thread([&](pid_t tid) {
-      if (tid != gettid() && !is_own_thread(tid)) each(tid);
-    });
-  }
-
-  /// The session's drain thread may have been started later, and so be sampled.
-  void note_own_threads() noexcept {
-    for_each_thread([&](pid_t tid) {
-      if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
-    });
-  }
-
-  /// By its name.
-  static bool is_own_thread(pid_t tid) noexcept {
-    char path[64];
-    char name[32] = {};
-    std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    const ssize_t got = read(fd, name, sizeof(name) - 1);
-    close(fd);
-    return got > 0 &&
-           (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
-  }
-
-  template <class Each>
-  static void for_each_thread(Each&& each) noexcept {
-    DIR* tasks = opendir("/proc/self/task");
-    if (tasks == nullptr) return;
-    while (const dirent* entry = readdir(tasks)) {
-      const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-      if (tid > 0) each(tid);
-    }
-    closedir(tasks);
-  }
-
-  perf_event_attr attribute() const noexcept {
-    perf_event_attr attr = sampling_event(interval_ns_);
-    attr.wakeup_watermark = static_cast<std::uint32_t>(ring_pages * 1024);
-    return attr;
   }
 
   /// Events with a ring of their own come first. Returns 0 or errno.
@@ -2329,21 +3534,128 @@ class sampler {
     if (fd < 0) return -fd;
     const int error = ring_[rings_].map(fd, ring_pages);
     if (error != 0) {
-      close(fd);
+      ::close(fd);
       return error;
     }
     cpus_[rings_++] = cpu;
-    fds_[events_++] = fd;
+    add(fd);
     return 0;
   }
 
-  void drain() noexcept {
-    for (std::size_t i = 0; i < rings_; ++i) {
-      ring_[i].drain([&](const char* data, std::size_t bytes) {
-        file_.begin(interval_ns_);
-        file_.append(data, bytes);
-      });
+  perf_event_attr attribute() const noexcept {
+    perf_event_attr attr = sampling_event(interval_ns_);
+    attr.wakeup_watermark = static_cast<std::uint32_t>(ring_pages * 1024);
+    return attr;
+  }
+
+  void note_unsampled(int error) noexcept {
+    ++unsampled_;
+    unsampled_error_ = error;
+  }
+
+  std::uint64_t interval_ns_ = 0;
+  std::size_t events_ = 0;
+  std::size_t rings_ = 0;
+  int fds_[most] = {};            ///< of events
+  std::uint64_t ids_[most] = {};  ///< of events
+  int cpus_[most] = {};           ///< of rings
+  bool gone_[most] = {};          ///< of rings; this and the next for the drain thread only
+  bool some_gone_ = false;
+  perf_ring ring_[most];
+  std::size_t unsampled_ = 0;
+  int unsampled_error_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Samples the threads of this process. One per process, never destroyed.
+class sampler {
+ public:
+  static sampler& instance() noexcept {
+    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
+    static std::atomic<sampler*> the_sampler{nullptr};
+    sampler* known = the_sampler.load(std::memory_order_acquire);
+    if (known != nullptr) return *known;
+    auto* fresh = new (map_memory(sizeof(sampler))) sampler;
+    return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
+  }
+
+  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  bool begin(std::uint64_t interval_ns) noexcept {
+    interval_ns_ = interval_ns;
+    begun_in_ = getpid();
+    pthread_t thread{};
+    // Made before the events, so that it is not sampled.
+    if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
+      pthread_detach(thread);
+      while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
     }
+    if (!events_.open(interval_ns)) return false;
+    static std::atomic<bool> handles_forks{false};
+    if (!handles_forks.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    events_are_open_.store(1, std::memory_order_release);
+    syscall(SYS_futex, &events_are_open_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    return true;
+  }
+
+  /// In a forked child, begins anew.
+  bool resume() noexcept {
+    forget_parent();
+    if (begun_in_ == 0 && !begin(interval_ns_)) return false;
+    note_modules();
+    events_.enable();
+    return true;
+  }
+  bool pause() noexcept {
+    forget_parent();
+    events_.disable();
+    return true;
+  }
+
+  /// Notes a region, and writes its samples: the program may end without a word.
+  void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+    forget_parent();
+    const locked hold{guard_};
+    drain();
+    file_.region(name, begin_ns, end_ns);
+  }
+
+  /// Writes what there is. After it nothing is sampled any more.
+  void finish() noexcept {
+    forget_parent();
+    const locked hold{guard_};
+    if (!events_.are_open()) return;
+    events_.disable();
+    drain();
+    file_.modules();
+    note_own_threads();
+    file_.finish();
+    events_.close();
+  }
+
+  std::uint64_t interval_ns() const noexcept { return interval_ns_; }
+
+ private:
+  explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
+
+  /// The session's drain thread may have been started later, and so be sampled.
+  void note_own_threads() noexcept {
+    for_each_thread([&](pid_t tid) {
+      if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
+    });
+  }
+
+  void drain() noexcept {
+    events_.drain([&](const char* data, std::size_t bytes) {
+      file_.begin(interval_ns_);
+      file_.append(data, bytes);
+    });
   }
 
   /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
@@ -2369,33 +3681,28 @@ class sampler {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    __atomic_store_n(&s.drain_tid_, gettid(), __ATOMIC_RELEASE);
-    std::uint64_t ready = 0;
-    if (read(s.wake_, &ready, sizeof(ready)) < 0) return nullptr;
+    s.drain_thread_runs_.store(true, std::memory_order_release);
+    while (s.events_are_open_.load(std::memory_order_acquire) == 0) {
+      syscall(SYS_futex, &s.events_are_open_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
     s.drain_for_ever();
     return nullptr;
   }
 
   void drain_for_ever() noexcept {
-    auto* waits = static_cast<pollfd*>(map_memory(most_events * sizeof(pollfd)));
+    auto* waits = static_cast<pollfd*>(map_memory(sampling_events::most * sizeof(pollfd)));
     if (waits == nullptr) return;
     for (;;) {
       std::size_t count = 0;
       {
         const locked hold{guard_};
-        for (; count < rings_; ++count) {
-          waits[count] = {gone_[count] ? -1 : fds_[count], POLLIN, 0};
-        }
+        count = events_.to_wait_for(waits);
       }
       if (count == 0) return;
-      poll(waits, static_cast<nfds_t>(count), some_gone_ ? 20 : 500);
+      poll(waits, static_cast<nfds_t>(count), events_.some_gone() ? 20 : 500);
       const locked hold{guard_};
       drain();
-      // poll() returns at once for the event of a thread that is gone; its ring may be that of
-      // others too.
-      for (std::size_t i = 0; i < count; ++i) {
-        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
-      }
+      events_.note_gone(waits, count);
     }
   }
 
@@ -2403,8 +3710,7 @@ class sampler {
   /// is sampled on with its parent's thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
-    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
-    close(wake_);
+    events_.close_descriptors();
     file_.forget_parent();
     const sample_file own = file_;
     new (this) sampler{interval_ns_};
@@ -2416,20 +3722,12 @@ class sampler {
 
   std::uint64_t interval_ns_;
   pid_t begun_in_ = 0;
-  int wake_ = -1;
-  pid_t drain_tid_ = 0;
-  std::size_t events_ = 0;
-  std::size_t rings_ = 0;
-  int fds_[most_events] = {};    ///< of events
-  int cpus_[most_events] = {};   ///< of rings
-  bool gone_[most_events] = {};  ///< of rings; this and the next for the drain thread only
-  bool some_gone_ = false;
-  perf_ring ring_[most_events];
-  std::size_t unsampled_ = 0;
-  int unsampled_error_ = 0;
+  std::atomic<bool> drain_thread_runs_{false};
+  std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< of rings and file
+  mutex guard_;  ///< of events and file
+  sampling_events events_;
   sample_file file_;
 };
 
@@ -2442,22 +3740,22 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline const collector_backend* builtin_backend() noexcept {
-  static constexpr collector_backend table{
-      "builtin",
-      true,
-      []() noexcept {
-        // Also when the program ends without detaching.
-        return sampler::instance().begin(asked_interval_ns()) &&
-               std::atexit([] { sampler::instance().finish(); }) == 0;
-      },
-      []() noexcept { return sampler::instance().resume(); },
-      []() noexcept { return sampler::instance().pause(); },
-      []() noexcept { sampler::instance().finish(); },
-      []() noexcept { return sampler::instance().interval_ns(); },
-      [](const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
-        sampler::instance().region(name, begin_ns, end_ns);
-      },
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.begin = []() noexcept {
+      // Also when the program ends without detaching.
+      return sampler::instance().begin(asked_interval_ns()) &&
+             std::atexit([] { sampler::instance().finish(); }) == 0;
+    };
+    b.resume = []() noexcept { return sampler::instance().resume(); };
+    b.pause = []() noexcept { return sampler::instance().pause(); };
+    b.detach = []() noexcept { sampler::instance().finish(); };
+    b.interval_ns = []() noexcept { return sampler::instance().interval_ns(); };
+    b.region = [](const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+      sampler::instance().region(name, begin_ns, end_ns);
+    };
+    return b;
+  }();
   return &table;
 }
 
@@ -2512,33 +3810,27 @@ inline bool under_valgrind() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// Before the operation's name in a dump that is followed by more of the same run.
-inline constexpr char callgrind_part_start[] = "lotus part of ";
-
 /// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
-  static constexpr collector_backend table{
-      "callgrind",
-      true,
-      []() noexcept {
-        if (under_valgrind()) return true;
-        collector_say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
-        return false;
-      },
-      []() noexcept {
-        ask_valgrind(valgrind_request::start_instrumentation);
-        return true;
-      },
-      []() noexcept {
-        ask_valgrind(valgrind_request::stop_instrumentation);
-        return true;
-      },
-      []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); },
-      []() noexcept { return std::uint64_t{0}; },
-      [](const char* name, std::uint64_t, std::uint64_t) noexcept {
-        ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
-      },
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.counts_instructions = true;
+    b.begin = []() noexcept {
+      if (under_valgrind()) return true;
+      say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
+      return false;
+    };
+    b.resume = []() noexcept {
+      return ask_valgrind(valgrind_request::start_instrumentation), true;
+    };
+    b.pause = []() noexcept { return ask_valgrind(valgrind_request::stop_instrumentation), true; };
+    b.detach = []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); };
+    b.interval_ns = []() noexcept { return std::uint64_t{0}; };
+    b.region = [](const char* name, std::uint64_t, std::uint64_t) noexcept {
+      ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
+    };
+    return b;
+  }();
   return &table;
 }
 
@@ -2553,18 +3845,18 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_COLLECTORS_ITT_HPP
 
 // Calls into a vendor's library that may never return.
-#ifndef LOTUS_COLLECTORS_PATIENT_CALLER_HPP
-#define LOTUS_COLLECTORS_PATIENT_CALLER_HPP
+#ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
+#define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
 /// time; made anew in a forked child, which has no threads but the one that forked.
-class patient_caller {
+class deadline_caller {
  public:
-  static patient_caller& instance() noexcept {
-    static patient_caller caller;
+  static deadline_caller& instance() noexcept {
+    static deadline_caller caller;
     return caller;
   }
 
@@ -2615,7 +3907,7 @@ class patient_caller {
   }
 
   static void* serve(void* self) noexcept {
-    auto& caller = *static_cast<patient_caller*>(self);
+    auto& caller = *static_cast<deadline_caller*>(self);
     pthread_mutex_lock(&caller.guard_);
     for (;;) {
       while (caller.what_ == nullptr) pthread_cond_wait(&caller.asked_, &caller.guard_);
@@ -2636,14 +3928,14 @@ class patient_caller {
 };
 
 /// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
-inline bool call_patiently(void (*what)()) noexcept {
-  return patient_caller::instance().call(what);
+inline bool call_with_deadline(void (*what)()) noexcept {
+  return deadline_caller::instance().call(what);
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_PATIENT_CALLER_HPP
+#endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -2717,12 +4009,12 @@ class itt_library {
   static itt_library* load() noexcept {
     const char* path = secure_getenv(itt_library_variable);
     if (path == nullptr || *path == '\0') {
-      collector_say("the itt collector needs %s; run the program with vtune", itt_library_variable);
+      say("the itt collector needs %s; run the program with vtune", itt_library_variable);
       return nullptr;
     }
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      collector_say("cannot load VTune's collector: %s", dlerror());
+      say("cannot load VTune's collector: %s", dlerror());
       return nullptr;
     }
     static itt_library self;
@@ -2737,7 +4029,7 @@ class itt_library {
       }
     }
     if (self.resume == nullptr || self.pause == nullptr) {
-      collector_say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
       return nullptr;
     }
     return &self;
@@ -2783,23 +4075,28 @@ class itt_library {
   };
 };
 
+/// Whether VTune runs this program.
+inline bool itt_is_here() noexcept {
+  return secure_getenv(itt_library_variable) != nullptr;
+}
+
 inline const collector_backend* itt_backend() noexcept {
-  static constexpr collector_backend table{
-      "itt",
-      false,
-      []() noexcept { return itt_library::get() != nullptr; },
-      []() noexcept { return call_patiently([] { itt_library::get()->resume(); }); },
-      []() noexcept { return call_patiently([] { itt_library::get()->pause(); }); },
-      []() noexcept {
-        call_patiently([] {
-          itt_library& itt = *itt_library::get();
-          itt.pause();
-          if (itt.detach != nullptr) itt.detach();
-        });
-      },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = false;
+    b.begin = []() noexcept { return itt_library::get() != nullptr; };
+    b.resume = []() noexcept { return call_with_deadline([] { itt_library::get()->resume(); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { itt_library::get()->pause(); }); };
+    b.detach = []() noexcept {
+      call_with_deadline([] {
+        itt_library& itt = *itt_library::get();
+        itt.pause();
+        if (itt.detach != nullptr) itt.detach();
+      });
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 
@@ -2865,17 +4162,17 @@ inline bool uprof_is_here() noexcept {
 
 template <bool Strict>
 const collector_backend* uprof_backend_of() noexcept {
-  static constexpr collector_backend table{
-      "uprof",
-      Strict,
-      []() noexcept { return true; },
-      []() noexcept { return call_patiently([] { uprof_in_use().resume(1); }); },
-      []() noexcept { return call_patiently([] { uprof_in_use().pause(1); }); },
-      // uProf cannot detach; it ends with the program.
-      []() noexcept { call_patiently([] { uprof_in_use().pause(1); }); },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = Strict;
+    b.begin = []() noexcept { return true; };
+    b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
+    // uProf cannot detach; it ends with the program.
+    b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 
@@ -2884,8 +4181,7 @@ inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr || !find_uprof(library, uprof_in_use())) {
-      collector_say(
-          "LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
+      say("LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
           "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
       return nullptr;
     }
@@ -2912,34 +4208,63 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+struct collector_kind {
+  const char* name;  ///< as LOTUS_COLLECTOR names it
+  /// Whether LOTUS_COLLECTOR=auto takes it: this program runs under it.
+  bool (*found_by_auto)() noexcept;
+  /// Null, after saying why, where it cannot be used.
+  const collector_backend* (*backend)() noexcept;
+};
+
+/// In the order in which auto looks.
+LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
+    {"callgrind", under_valgrind, callgrind_backend},
+    {"perf", perf_is_here, perf_backend},
+    {"itt", itt_is_here, itt_backend},
+    {"uprof", uprof_is_here, uprof_backend},
+    {"builtin", []() noexcept { return false; }, builtin_backend},
+};
+
+/// Writes "callgrind, perf, ..., ", cut where there is no room.
+inline void put_collector_names(char* out, std::size_t room) noexcept {
+  std::size_t used = 0;
+  for (const collector_kind& kind : collector_kinds) {
+    const int n = std::snprintf(out + used, room - used, "%s, ", kind.name);
+    if (n < 0 || static_cast<std::size_t>(n) >= room - used) return;
+    used += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
 /// The collector that the environment asks for; null for none.
-inline const collector_backend* chosen_collector() noexcept {
+inline const collector_kind* chosen_collector() noexcept {
   const char* text = secure_getenv("LOTUS_COLLECTOR");
   const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
   if (name == "none") return nullptr;
-  if (name == "itt") return itt_backend();
-  if (name == "uprof") return uprof_backend();
-  if (name == "perf") return perf_backend();
-  if (name == "callgrind") return callgrind_backend();
-  if (name == "builtin") return builtin_backend();
-  if (name != "auto") {
-    collector_say(
-        "LOTUS_COLLECTOR=%s is not known; it is one of auto, itt, uprof, perf, callgrind, builtin, "
-        "none",
-        text);
-    return nullptr;
+  for (const collector_kind& kind : collector_kinds) {
+    if (name == "auto" ? kind.found_by_auto() : name == kind.name) return &kind;
   }
-  if (under_valgrind()) return callgrind_backend();
-  if (secure_getenv(perf_control_variable) != nullptr) return perf_backend();
-  if (secure_getenv(itt_library_variable) != nullptr) return itt_backend();
-  return uprof_is_here() ? uprof_backend() : nullptr;
+  if (name != "auto") {
+    char names[128] = {};
+    put_collector_names(names, sizeof(names));
+    say("LOTUS_COLLECTOR=%s is not known; it is one of auto, %snone", text, names);
+  }
+  return nullptr;
 }
 
 /// The collector of the process. Entries of its vtable are called in the object which made it.
 class collector_state {
  public:
-  collector_state() noexcept : backend_{chosen_collector()} {
-    if (exists() && !backend_.load()->begin()) backend_ = nullptr;
+  collector_state() noexcept : kind_{chosen_collector()} {
+    const collector_backend* backend = kind_ != nullptr ? kind_->backend() : nullptr;
+    if (backend != nullptr && backend->begin()) backend_ = backend;
   }
   virtual ~collector_state() = default;
 
@@ -2979,7 +4304,8 @@ class collector_state {
   }
   /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
   virtual bool counts_instructions() const noexcept {
-    return exists() && backend_ == callgrind_backend();
+    const collector_backend* backend = backend_;
+    return backend != nullptr && backend->counts_instructions;
   }
   virtual std::uint64_t interval_ns() const noexcept {
     const collector_backend* backend = backend_;
@@ -2989,8 +4315,8 @@ class collector_state {
  private:
   void check(bool answered) noexcept {
     if (answered) return;
-    collector_say("the %s collector does not answer; the program goes on without it",
-                  backend_.exchange(nullptr)->name);
+    backend_ = nullptr;
+    say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
   /// In a forked child the lock may be one that a thread of its parent holds.
@@ -3002,29 +4328,14 @@ class collector_state {
 
   std::atomic<pid_t> process_{getpid()};
   mutex guard_;
-  std::atomic<const collector_backend*> backend_;
+  const collector_kind* const kind_;
+  std::atomic<const collector_backend*> backend_{nullptr};
   int depth_ = 0;
 };
 
 /// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-3-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
-
-/// As find_or_make_hub(): all shared objects of the process find the one collector.
-LOTUS_DETAIL_PER_MODULE inline int find_or_make_collector_page(dl_phdr_info*, std::size_t,
-                                                               void* result) noexcept {
-  auto*& page = *static_cast<std::atomic<collector_state*>**>(result);
-  page = static_cast<std::atomic<collector_state*>*>(find_mapping(collector_page_name));
-  if (page != nullptr) return 1;
-  const int fd = memfd_create(collector_page_name, MFD_CLOEXEC);
-  if (fd < 0) return 1;
-  if (ftruncate(fd, sizeof(*page)) == 0) {
-    void* memory = mmap(nullptr, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (memory != MAP_FAILED) page = static_cast<std::atomic<collector_state*>*>(memory);
-  }
-  close(fd);
-  return 1;
-}
 
 /// What this object knows of the collector of the process.
 struct collector_link {
@@ -3035,8 +4346,9 @@ LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
 
 /// The collector of the process, made if there is none yet; null where nothing collects.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
-  std::atomic<collector_state*>* page = nullptr;
-  iterate_objects(find_or_make_collector_page, static_cast<void*>(&page));
+  meeting_point<collector_state>* page = nullptr;
+  meet_at<collector_state>(collector_page_name,
+                           [&](meeting_point<collector_state>* found) { page = found; });
   collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
   if (state == nullptr) {
     auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
@@ -3058,8 +4370,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector
 /// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
 /// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
 /// perf, callgrind, builtin, none. Collection is of the whole process.
-/// Errors: none thrown; what cannot be used is said once on stderr, and the program goes on
-/// without. Thread safety: all. Without a collector a call costs one load.
+/// Errors: none thrown; what cannot be used is said once (options::on_message), and the program
+/// goes on without. Thread safety: all. Without a collector a call costs one load.
 class collector {
  public:
   /// Starts collecting; calls nest.
@@ -3082,279 +4394,6 @@ class collector {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTOR_HPP
-
-// Chains of transforms, timed with shared clock reads: k operations take k + 1.
-#ifndef LOTUS_COMPOSE_HPP
-#define LOTUS_COMPOSE_HPP
-
-#include <functional>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
-/// functions) and without template arguments.
-template <class T>
-constexpr std::string_view type_name() noexcept {
-  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
-  const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type of its own.
-  if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
-    return "function";
-  }
-  std::size_t name_at = text.find("T = ") + 4;
-  std::size_t name_end = name_at;
-  int parentheses = 0;
-  bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses is none of theirs
-  for (std::size_t at = name_at; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool outside = arguments == 0 && parentheses == 0;
-    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
-    if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
-    if (c == '<' && parentheses == 0) {
-      ++arguments;
-    } else if (c == '>' && parentheses == 0) {
-      --arguments;
-    } else if (c == '(') {
-      ++parentheses;
-    } else if (c == ')') {
-      --parentheses;
-    } else if (!outside) {
-      continue;
-    } else if (c == ';' || c == ']') {
-      break;
-    } else if (c == ':') {
-      name_at = name_end = at + 1;
-      lambda = false;
-    } else {
-      name_end = at + 1;
-    }
-  }
-  if (lambda) return "lambda";
-  return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
-}
-
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
-class operation_run {
- public:
-  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (!is_recording()) return;
-    annotated_ = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    first_ticks_ = last_ticks_ = now_ticks();
-  }
-  operation_run(const operation_run&) = delete;
-  operation_run& operator=(const operation_run&) = delete;
-
-  /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
-    running_ = tag;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
-    running_ = {};
-    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
-    const std::uint64_t now = now_ticks();
-    if (!tag.empty()) push(last_ticks_, now, tag);
-    last_ticks_ = now;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
-    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) ended(running_);
-    if (last_ticks_ != first_ticks_ && !whole_.empty() && is_recording()) {
-      push(first_ticks_, last_ticks_, whole_);
-    }
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
-  }
-
- private:
-  record_tag whole_;
-  record_tag running_;
-  std::uint64_t first_ticks_ = 0;
-  std::uint64_t last_ticks_ = 0;
-  bool annotated_ = false;
-};
-
-struct transform_name {
-  static constexpr std::string_view name() noexcept { return "Transform"; }
-};
-inline record_tag transform_tag() noexcept {
-  return call_site_of<transform_name>::site.tag();
-}
-
-/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
-/// that it changed.
-template <class F, class T>
-LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
-  if constexpr (std::is_invocable_v<F&, T&&>) {
-    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
-      return std::invoke(f, std::forward<T>(value));
-    } else {
-      std::invoke(f, std::forward<T>(value));
-      return std::decay_t<T>{std::forward<T>(value)};
-    }
-  } else {
-    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
-                  "an operation must take what the one before it returns");
-    std::decay_t<T> own{std::forward<T>(value)};
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
-      std::invoke(f, own);
-      return own;
-    } else {
-      return std::invoke(f, own);
-    }
-  }
-}
-
-}  // namespace detail
-
-/// A callable and the name under which it is logged. Made by op().
-template <class F>
-struct operation {
-  F call;
-  detail::record_tag tag;
-};
-
-/// Gives a callable a name: compose(op("Flip", f)).
-/// @param name  interned by content.
-template <class F>
-operation<std::decay_t<F>> op(std::string_view name, F&& f) {
-  return {std::forward<F>(f), detail::operation_tag(name)};
-}
-
-namespace detail {
-
-template <class T>
-struct is_operation : std::false_type {};
-template <class F>
-struct is_operation<operation<F>> : std::true_type {};
-
-template <class F>
-auto as_operation(F&& f) {
-  if constexpr (is_operation<std::decay_t<F>>::value) {
-    return std::decay_t<F>{std::forward<F>(f)};
-  } else {
-    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
-  }
-}
-
-}  // namespace detail
-
-/// A fixed list of operations, called one after another; made by compose(). Copies when its
-/// callables copy. Thread safety: that of the callables.
-template <class... Fs>
-class composed {
- public:
-  explicit composed(operation<Fs>... operations)
-      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
-
-  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
-  /// Exceptions of an operation pass through, logged up to there.
-  template <class T>
-  auto operator()(T&& value) {
-    detail::operation_run run{whole_};
-    return from<0>(run, std::forward<T>(value));
-  }
-
- private:
-  template <std::size_t I, class T>
-  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
-    if constexpr (I == sizeof...(Fs)) {
-      return std::decay_t<T>{std::forward<T>(value)};
-    } else {
-      auto& operation = std::get<I>(operations_);
-      run.running(operation.tag);
-      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
-      run.ended(operation.tag);
-      if constexpr (I + 1 == sizeof...(Fs)) {
-        return result;
-      } else {
-        return from<I + 1>(run, std::move(result));
-      }
-    }
-  }
-
-  std::tuple<operation<Fs>...> operations_;
-  detail::record_tag whole_;
-};
-
-/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless given by op(). A callable takes what the one before returned,
-/// or changes it in place and returns nothing.
-template <class... Fs>
-auto compose(Fs&&... fs) {
-  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
-                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
-}
-
-/// A list of operations on `T` put together at run time. Otherwise as compose().
-template <class T>
-class chain {
- public:
-  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
-  /// @param name  interned by content.
-  template <class F>
-  chain& add(std::string_view name, F&& f) {
-    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
-    return *this;
-  }
-
-  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
-  T operator()(T value) {
-    detail::operation_run run{whole_};
-    for (auto& operation : operations_) {
-      run.running(operation.tag);
-      value = operation.call(std::move(value));
-      run.ended(operation.tag);
-    }
-    return value;
-  }
-
-  std::size_t size() const noexcept { return operations_.size(); }
-
- private:
-  template <class F>
-  static std::function<T(T)> wrap(F&& f) {
-    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
-      return detail::apply_operation(call, std::move(value));
-    };
-  }
-
-  std::vector<operation<std::function<T(T)>>> operations_;
-  detail::record_tag whole_ = detail::transform_tag();
-};
-
-/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
-/// lap begins where the one before ended. "STransform" around all is logged at the end of the
-/// block.
-class laps {
- public:
-  laps() noexcept : run_{detail::transform_tag()} {}
-
-  /// Logs what ran since the lap before, or since construction.
-  /// @param name  interned by content.
-  void operator()(std::string_view name) noexcept {
-    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
-  }
-
- private:
-  detail::operation_run run_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COMPOSE_HPP
-
-// Every public macro; the only reader of LOTUS_DISABLE.
-#ifndef LOTUS_MACROS_HPP
-#define LOTUS_MACROS_HPP
 
 // LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
 #ifndef LOTUS_MAP_HPP
@@ -3382,7 +4421,7 @@ inline unsigned map_setting(const char* variable, unsigned least, unsigned other
   if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
     return static_cast<unsigned>(value);
   }
-  collector_say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
+  say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
   return otherwise;
 }
 
@@ -3447,7 +4486,7 @@ class map_region {
   ~map_region() {
     end_pass();
     if (pass_ > 0 && pass_ <= warm_up_) {
-      detail::collector_say(
+      detail::say(
           "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
           "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
           name_);
@@ -3530,15 +4569,14 @@ class map_region {
   void list() const noexcept {
     const char* path = secure_getenv("LOTUS_MAP_LIST");
     if (path == nullptr || *path == '\0') return;
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
+    const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+    if (fd < 0) return detail::say("cannot write %s: %s", path, std::strerror(errno));
     char line[sizeof(name_) + 1];
     const std::size_t length = std::strlen(name_);
     std::memcpy(line, name_, length);
     line[length] = '\n';
-    if (write(fd, line, length + 1) < 0) {
-      detail::collector_say("cannot write %s: %s", path, std::strerror(errno));
-    }
+    const int error = detail::write_all(fd, line, length + 1);
+    if (error != 0) detail::say("cannot write %s: %s", path, std::strerror(error));
     close(fd);
   }
 
@@ -3571,6 +4609,7 @@ class fenced_map_region {
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{values...} {}
 
+  /// As map_region::next().
   LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
     fence();
     const bool more = region_.next();
@@ -3592,33 +4631,70 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MAP_HPP
 
+#endif
+
+// Makes a name that no other macro of this file has, so that two may stand on one line or in one
+// macro of the user's.
+#if defined(__COUNTER__)
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
+#else
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
+#endif
+
+// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
+// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
+// scope stands in an argument of another macro, as in an assertion of a test.
+#if defined(__clang__)
+  #if __has_warning("-Wc2y-extensions")
+    #pragma clang diagnostic ignored "-Wc2y-extensions"
+  #endif
+#endif
+
 // Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
 // expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
 #if defined(LOTUS_DISABLE)
-  #define LOTUS_DETAIL_SCOPE(type, argument)                                 \
-    [[maybe_unused]] const int LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) = \
+  #define LOTUS_DETAIL_SCOPE(type, argument)                       \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
         true ? 0 : (static_cast<void>(argument), 0)
   #define LOTUS_DETAIL_SITE(name) (name)
+  #define LOTUS_DETAIL_PLACE(name) (name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
+    static_cast<void>(true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0))
   #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
   #define LOTUS_DETAIL_REGION(variable, ...) \
     for (bool variable = true; variable;     \
          variable = true ? false             \
                          : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
 #else
-  #define LOTUS_DETAIL_SCOPE(type, argument)                          \
-    const ::lotus::type LOTUS_DETAIL_CONCAT(lotus_scope_, __LINE__) { \
-      argument                                                        \
+  #define LOTUS_DETAIL_SCOPE(type, argument)                \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      argument                                              \
     }
   #define LOTUS_DETAIL_SITE(literal)                                            \
-    []() noexcept -> ::lotus::detail::call_site& {                              \
+    []() noexcept {                                                             \
       struct here {                                                             \
         static constexpr ::std::string_view name() noexcept { return literal; } \
       };                                                                        \
-      return ::lotus::detail::call_site_of<here>::site;                         \
+      return ::lotus::detail::place<here, true>{here::name()};                  \
     }()
+  // Whether the name is a literal is seen by how it is written.
+  #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
+  #define LOTUS_DETAIL_PLACE_OF(name, written)                                          \
+    [](::std::string_view given) noexcept {                                             \
+      struct here {};                                                                   \
+      return ::lotus::detail::place<here, ::lotus::detail::is_literal(written)>{given}; \
+    }(name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, second                                         \
+    }
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
   #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
   #define LOTUS_DETAIL_REGION(variable, ...) \
     for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
@@ -3641,6 +4717,21 @@ LOTUS_DETAIL_NAMESPACE_END
 /// In the consumer: the work for batch `i` is given to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
+/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
+/// anything a std::string_view is made from; see lotus::stage.
+#define LOTUS_STAGE(name, i) \
+  LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
+/// Item `item` goes into batch `batch`; see lotus::batch_takes.
+#define LOTUS_BATCH_TAKES(batch, item)                                        \
+  LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
+                            static_cast<::std::uint64_t>(item))
+/// To the end of the block, what this thread records belongs to the loader `name`; see
+/// lotus::loader_scope.
+#define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
+/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
+#define LOTUS_COUNTER(name, n) \
+  LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
+
 /// The profiler that runs this program, if any, collects from here on; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
 /// It stops; once for each LOTUS_RESUME().
@@ -3653,18 +4744,48 @@ LOTUS_DETAIL_NAMESPACE_END
 /// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
 /// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
 /// block takes and gives, so that the compiler moves no work on them out of the block.
-#define LOTUS_MAP_REGION(...) \
-  LOTUS_DETAIL_REGION(LOTUS_DETAIL_CONCAT(lotus_region_, __LINE__), __VA_ARGS__)
+// The analyzer does not see the innermost region put back where many follow one another.
+// NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
+#define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP
 
+// Spans that somebody else has measured: callbacks, events of a device.
+#ifndef LOTUS_RECORD_SPAN_HPP
+#define LOTUS_RECORD_SPAN_HPP
+
+#include <chrono>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+/// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
+/// and more the longer ago: clocks drift.
+/// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
+/// lotus-tool as one that cannot be; an async_scope may overlap anything.
+/// @param name  interned by content: needs to live only for this call.
+/// Errors: none thrown. Thread safety: any thread.
+inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
+                        std::chrono::steady_clock::time_point end) noexcept {
+  if (!detail::is_recording()) return;
+  const auto ticks_at = [](std::chrono::steady_clock::time_point at) {
+    const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch());
+    return detail::join_session(true).ticks_at(since.count());
+  };
+  detail::push(ticks_at(begin), ticks_at(end), detail::operation_tag(name));
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_SPAN_HPP
+
+#if LOTUS_SUPPORTED
 // The one session of a process: start and stop, the environment, shared objects, fork.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
 // Scopes as tasks on a profiler's timeline: LOTUS_ANNOTATE=itt, under Intel VTune.
-#ifndef LOTUS_ANNOTATE_HPP
-#define LOTUS_ANNOTATE_HPP
+#ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
+#define LOTUS_COLLECTORS_ANNOTATE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -3673,14 +4794,15 @@ namespace detail {
 LOTUS_DETAIL_PER_MODULE inline found_once<const itt_domain*> annotation_domain;
 
 /// Finds out whether the environment asks for it and VTune is there. The first call loads VTune's
-/// library: not to be made under a lock. Errors: said once on stderr. Thread safety: all.
+/// library: not to be made under a lock. Calls that come meanwhile do not wait: tasks begin when it
+/// is there. Errors: said once. Thread safety: all.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
-  annotation_domain.get(
+  annotation_domain.get_at_once(
       []() noexcept -> const itt_domain* {
         const char* text = secure_getenv("LOTUS_ANNOTATE");
         if (text == nullptr || *text == '\0') return nullptr;
         if (std::string_view{text} != "itt") {
-          collector_say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
+          say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
           return nullptr;
         }
         const itt_library* itt = itt_library::get();
@@ -3698,15 +4820,21 @@ LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
 }
 
 /// Begins a task of this thread. Only where annotation_wanted().
-/// @param name  copied; VTune finds its handle by content.
-LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name) noexcept {
-  char text[256];
-  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
-  if (length > 0) std::memcpy(text, name.data(), length);
-  text[length] = '\0';
+/// @param name    copied.
+/// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
+LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name,
+                                               std::atomic<void*>& handle) noexcept {
   const itt_library& itt = *itt_library::get();
-  itt.task_begin(annotation_domain.known(nullptr), itt_id{}, itt_id{},
-                 itt.string_handle_create(text));
+  auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
+  if (known == nullptr) {
+    char text[256];
+    const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
+    if (length > 0) std::memcpy(text, name.data(), length);
+    text[length] = '\0';
+    known = itt.string_handle_create(text);
+    handle.store(known, std::memory_order_release);
+  }
+  itt.task_begin(annotation_domain.known(nullptr), itt_id{}, itt_id{}, known);
 }
 
 /// Ends the task of this thread that began last.
@@ -3717,96 +4845,125 @@ LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_ANNOTATE_HPP
+#endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
-// The directory of a run: found or made, and what lies in it.
-#ifndef LOTUS_DIRECTORY_HPP
-#define LOTUS_DIRECTORY_HPP
+// The one table of what a record of each kind is.
+#ifndef LOTUS_RECORD_RECORD_KINDS_HPP
+#define LOTUS_RECORD_RECORD_KINDS_HPP
+
+#include <array>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
-struct log_location {
-  char directory[4096];
-  char prefix[max_prefix_bytes + 1];
+/// What a record's value says.
+enum class record_value : std::uint8_t {
+  name,             ///< the id of a name: the line begins with that
+  name_and_number,  ///< likewise; the number stands in the line beside
+  batch,            ///< a batch's number: it follows the line's prefix
+  none,             ///< nothing that is known; the prefix is all
+};
 
-  /// Returns 0 or errno.
-  int parse(std::string_view log_file) noexcept {
-    const std::size_t slash = log_file.rfind('/');
-    const std::string_view folder = slash == std::string_view::npos ? "."
-                                    : slash == 0                    ? "/"
-                                                                    : log_file.substr(0, slash);
-    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
-    if (name.empty()) name = "lotustrace_log";
-    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
-    std::memcpy(directory, folder.data(), folder.size());
-    directory[folder.size()] = '\0';
-    std::memcpy(prefix, name.data(), name.size());
-    prefix[name.size()] = '\0';
-    return 0;
-  }
+/// What stands as the duration in a record's line.
+enum class written_duration : std::uint8_t {
+  measured,
+  measured_unlike_placeholder,  ///< one ns more where it happens to be just placeholder_ns
+  placeholder,                  ///< placeholder_ns, for events
+  none,                         ///< nothing: its only line is one beside
+};
 
-  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
-  int open_directory() noexcept {
-    for (char* p = directory + 1; *p != '\0'; ++p) {
-      if (*p != '/') continue;
-      *p = '\0';
-      const int made = mkdir(directory, 0777);
-      const int error = errno;
-      *p = '/';
-      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
-    }
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
-    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return -errno;
-    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-      const int error = errno;
-      close(fd);
-      return -error;
-    }
-    return fd;
+/// The duration that marks a line as no real span.
+inline constexpr std::int64_t placeholder_ns = 1000;
+
+struct record_kind {
+  event_kind kind;
+  log_role role;  ///< of the log that its lines go to
+  record_value value;
+  written_duration duration;
+  std::string_view prefix;  ///< how its lines begin; empty where they begin with a name
+  /// How its line in the log beside begins; empty where it has none there.
+  std::string_view beside = {};
+
+  /// What a span of this kind is called on a profiler's timeline; empty where that is its name.
+  constexpr std::string_view task() const noexcept {
+    return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
 };
 
-/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
-/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
-template <class Each>
-void for_each_entry(int directory, Each&& each) noexcept {
-  const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
-  constexpr std::size_t length_at = 16;
-  constexpr std::size_t name_at = 19;
-  alignas(8) char entries[2048];
-  long bytes = 0;
-  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-    for (const char* at = entries; at < entries + bytes;) {
-      each(at + name_at);
-      std::uint16_t length = 0;
-      std::memcpy(&length, at + length_at, sizeof(length));
-      at += length;
-    }
+/// The table: a row for each kind. One that has none here is an error, whatever the build's
+/// warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+constexpr record_kind row_of(event_kind kind) noexcept {
+  using value = record_value;
+  using lasts = written_duration;
+  constexpr log_role main = log_role::main;
+  constexpr log_role worker = log_role::worker;
+  constexpr log_role beside = log_role::beside;
+  switch (kind) {
+    case event_kind::operation:
+      return {kind, worker, value::name, lasts::measured, ""};
+    case event_kind::batch_preprocessed:
+      return {kind, worker, value::batch, lasts::measured, "SBatchPreprocessed_"};
+    case event_kind::batch_wait:
+      return {kind, main, value::batch, lasts::measured_unlike_placeholder, "SBatchWait_"};
+    case event_kind::batch_arrived:
+      return {kind, main, value::batch, lasts::placeholder, "SBatchWait_"};
+    case event_kind::batch_consumed:
+      return {kind, main, value::batch, lasts::placeholder, "SBatchConsumed_"};
+    case event_kind::batch_queued:
+      return {kind, main, value::batch, lasts::placeholder, "SBatchQueued_"};
+    case event_kind::stage:
+      return {kind, worker, value::name_and_number, lasts::measured, "", "stage,"};
+    case event_kind::async_piece:
+      return {kind, worker, value::name_and_number, lasts::measured, "", "piece,"};
+    case event_kind::counter:
+      return {kind, beside, value::name, lasts::none, "", "counter,"};
+    case event_kind::batch_takes:
+      return {kind, beside, value::batch, lasts::none, "", "takes,,"};
+    case event_kind::off_cpu:
+      return {kind, beside, value::none, lasts::none, "", "off_cpu,,"};
+    case event_kind::loader:
+      return {kind, beside, value::none, lasts::none, ""};  // tells where lines go, and has none
+    case event_kind::stage_number:
+      return {kind, beside, value::name, lasts::none, "", "number,"};
+    case event_kind::none:
+      break;
   }
-  close(fd);
+  // A record of a damaged ring file, or of a later version.
+  return {event_kind::none, worker, value::none, lasts::measured, "Skind_lost,"};
+}
+#pragma GCC diagnostic pop
+
+/// The rows by number, those of numbers that are no kind too.
+LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
+  std::array<record_kind, 256> rows{};
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = row_of(static_cast<event_kind>(i));
+  return rows;
+}();
+
+LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(record_tag tag) noexcept {
+  return record_kinds[static_cast<std::uint8_t>(tag.kind())];
 }
 
-/// Whether `name` is a log of the runs with this prefix.
-inline bool is_log_name(const char* name, const char* prefix) noexcept {
-  const std::size_t n = std::strlen(prefix);
-  if (std::strncmp(name, prefix, n) != 0) return false;
-  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
-         std::strncmp(name + n, "_worker_pid_", 12) == 0;
+constexpr bool has_name(const record_kind& kind) noexcept {
+  return kind.value == record_value::name || kind.value == record_value::name_and_number;
+}
+
+/// The id of the name of a record that has one.
+constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
+  const bool both = kind.value == record_value::name_and_number;
+  return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_DIRECTORY_HPP
+#endif  // LOTUS_RECORD_RECORD_KINDS_HPP
 
 // The shared objects of the process that record: each learns whether recording is on.
-#ifndef LOTUS_MODULES_HPP
-#define LOTUS_MODULES_HPP
+#ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
+#define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -3853,252 +5010,308 @@ class module_list {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_MODULES_HPP
+#endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
+
+// The directory of a run: found or made, and what lies in it.
+#ifndef LOTUS_RECOVERY_DIRECTORY_HPP
+#define LOTUS_RECOVERY_DIRECTORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+struct log_location {
+  char directory[4096];
+  char prefix[max_prefix_bytes + 1];
+
+  /// Returns 0 or errno.
+  int parse(std::string_view log_file) noexcept {
+    const std::size_t slash = log_file.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "."
+                                    : slash == 0                    ? "/"
+                                                                    : log_file.substr(0, slash);
+    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (name.empty()) name = "lotustrace_log";
+    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
+    std::memcpy(directory, folder.data(), folder.size());
+    directory[folder.size()] = '\0';
+    std::memcpy(prefix, name.data(), name.size());
+    prefix[name.size()] = '\0';
+    return 0;
+  }
+
+  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  int open_directory() noexcept {
+    for (char* p = directory + 1; *p != '\0'; ++p) {
+      if (*p != '/') continue;
+      *p = '\0';
+      const int made = mkdir(directory, 0777);
+      const int error = errno;
+      *p = '/';
+      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+    }
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
+    const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return -errno;
+    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+      const int error = errno;
+      close(fd);
+      return -error;
+    }
+    return fd;
+  }
+};
+
+/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
+template <class Each>
+void for_each_entry(int directory, Each&& each) noexcept {
+  const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return;
+  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  constexpr std::size_t length_at = 16;
+  constexpr std::size_t name_at = 19;
+  alignas(8) char entries[2048];
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (const char* at = entries; at < entries + bytes;) {
+      each(at + name_at);
+      std::uint16_t length = 0;
+      std::memcpy(&length, at + length_at, sizeof(length));
+      at += length;
+    }
+  }
+  close(fd);
+}
+
+/// Whether `name` is a log of the runs with this prefix.
+inline bool is_log_name(const char* name, const char* prefix) noexcept {
+  const std::size_t n = std::strlen(prefix);
+  if (std::strncmp(name, prefix, n) != 0) return false;
+  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
+         std::strncmp(name + n, "_worker_pid_", 12) == 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DIRECTORY_HPP
 
 // Takes the records of all threads and sees that they reach the logs.
-#ifndef LOTUS_RECORDER_HPP
-#define LOTUS_RECORDER_HPP
+#ifndef LOTUS_STORE_RECORDER_HPP
+#define LOTUS_STORE_RECORDER_HPP
 
-// The thread that drains in the background. A convenience: nothing depends on it.
-#ifndef LOTUS_DRAIN_THREAD_HPP
-#define LOTUS_DRAIN_THREAD_HPP
-
-#include <linux/futex.h>
+// Names of operations: how they are written into a line, and the table that makes them small ids.
+#ifndef LOTUS_RECORD_NAMES_HPP
+#define LOTUS_RECORD_NAMES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
-/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
-class drain_thread {
- public:
-  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
-  /// until wake() is called again.
-  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
-      : round_{round}, context_{context} {}
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
-  /// none.
-  void wake() noexcept {
-    wakes_.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_t thread{};
-    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
-    pthread_attr_destroy(&detached);
-  }
-
-  /// Whether there is a thread; not in a child that was just forked.
-  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
-
-  /// In a forked child, where the thread is not.
-  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
-
- private:
-  static void* run(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "lotus-drain");
-    auto& thread = *static_cast<drain_thread*>(self);
-    for (;;) {
-      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
-      const std::uint32_t pause_ms = thread.round_(thread.context_);
-      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
-      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
-              nullptr, 0);
+/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
+/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
+/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
+/// for a batch record. Undone by lotus-tool.
+inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
+  constexpr char hex[] = "0123456789ABCDEF";
+  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
+  const bool like_batch = name.substr(0, 5) == "Batch";
+  char* p = out;
+  *p++ = 'S';
+  for (std::size_t i = 0; i < length; ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
+        (i == 0 && like_batch)) {
+      *p++ = '%';
+      *p++ = hex[c >> 4];
+      *p++ = hex[c & 15];
+    } else {
+      *p++ = static_cast<char>(c);
     }
   }
-
-  std::uint32_t (*round_)(void*) noexcept;
-  void* context_;
-  std::atomic<std::uint32_t> wakes_{0};
-  std::atomic<bool> runs_{false};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_DRAIN_THREAD_HPP
-
-// What the library says: one line, to the program's handler or to stderr.
-#ifndef LOTUS_MESSAGE_HPP
-#define LOTUS_MESSAGE_HPP
-
-// Lines to append-only log files.
-#ifndef LOTUS_WRITER_HPP
-#define LOTUS_WRITER_HPP
-
-#include <errno.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Writes "<prefix>_<main|worker>_pid_<tid>" to `out` (prefix + 40 bytes).
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         std::uint32_t tid) noexcept {
-  std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
-                tid);
+  return static_cast<std::size_t>(p - out);
 }
 
-/// Appends all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
-inline int write_all(int fd, const char* data, std::size_t bytes) noexcept {
-  while (bytes > 0) {
-    const ssize_t n = write(fd, data, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    if (n == 0) return EIO;
-    data += n;
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return 0;
-}
+/// A name once seen. Lives as long as the process.
+struct name_entry {
+  std::uint64_t hash;
+  std::uint32_t id;
+  std::uint16_t raw_bytes;
+  std::uint16_t line_bytes;
+  mutable std::atomic<void*> task_handle;  ///< a profiler's, of this name; its collector's affair
+  // Followed by the raw name, then by the name as a line begins with it, comma included.
 
-/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
-/// leaves bytes that are known to be half an append, and only those.
-class log_appender {
+  std::string_view raw() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
+  }
+  std::string_view line_start() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
+  }
+};
+
+/// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
+inline constexpr std::string_view unnamed_name = "(unnamed)";
+inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
+
+/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
+/// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
+/// Thread safety: all; also from signal handlers.
+class name_table {
  public:
-  /// @param directory  descriptor of the logs' directory, borrowed.
-  /// @param logs       borrowed; opened where closed, left open.
-  log_appender(int directory, const char* prefix, ring_block& ring, open_logs& logs) noexcept
-      : directory_{directory}, prefix_{prefix}, ring_{ring}, fds_{logs.fds} {}
-  log_appender(const log_appender&) = delete;
-  log_appender& operator=(const log_appender&) = delete;
+  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< names
 
-  /// Marks the log as about to grow. Returns 0 or errno.
-  int begin(log_role role) noexcept {
-    int& fd = fds_[static_cast<std::size_t>(role)];
-    struct stat status {};
-    if (fd >= 0) {
-      const bool there = fstat(fd, &status) == 0;
-      const std::uint64_t inode = ring_.committed().logs[static_cast<std::size_t>(role)].inode;
-      if (!there || (inode != 0 && inode != status.st_ino)) {
-        fd = -1;  // the program has closed it, and the number is nobody's or another file's
-      } else if (status.st_nlink == 0) {
-        close(fd);  // deleted while it was open: a new one is made
-        fd = -1;
-      }
+  /// @param most_names  at most `limit`.
+  explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
+    put(unnamed_, 0, unnamed_id, unnamed_name, unnamed_line_start);
+  }
+
+  std::uint32_t intern(std::string_view name) noexcept {
+    name = name.substr(0, max_name_bytes);
+    const std::uint64_t hash = hash_of(name);
+    if (const name_entry* found = find(name, hash)) return found->id;
+    if (size() >= most_names_) return unnamed_id;
+    const signals_blocked quiet;
+    const locked hold{mutex_};
+    if (const name_entry* found = find(name, hash)) return found->id;
+    return add(name, hash);
+  }
+
+  /// @param id  what intern() returned.
+  const name_entry& entry(std::uint32_t id) const noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
+      return *reinterpret_cast<const name_entry*>(unnamed_);
     }
-    if (fd < 0) {
-      fd = open_log(role, O_CREAT);
-      if (fd < 0 || fstat(fd, &status) != 0) return errno;
-    }
-    commit_point c = ring_.committed();
-    c.logs[static_cast<std::size_t>(role)] = {static_cast<std::uint64_t>(status.st_ino),
-                                              static_cast<std::uint64_t>(status.st_size), true};
-    ring_.commit(c);
-    return 0;
+    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
+    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
   }
 
-  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
-  /// errno.
-  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
-    const int error = write_all(fds_[static_cast<std::size_t>(role)], lines, bytes);
-    if (error != 0) {
-      undo(role);
-      return error;
-    }
-    appended_[static_cast<std::size_t>(role)] = bytes;
-    return 0;
-  }
+  std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Takes back what was appended since the last commit.
-  void undo(log_role role) noexcept {
-    const auto i = static_cast<std::size_t>(role);
-    commit_point c = ring_.committed();
-    appended_[i] = 0;
-    if (!c.logs[i].appending) return;
-    if (fds_[i] >= 0 && ftruncate(fds_[i], static_cast<off_t>(c.logs[i].length)) != 0) return;
-    c.logs[i].appending = false;
-    ring_.commit(c);
-  }
-
-  /// Says that the records before `tail` of `lane` stand in the logs.
-  void commit(std::size_t lane, std::uint64_t tail) noexcept {
-    commit_point c = ring_.committed();
-    c.tail[lane] = tail;
-    commit_lines(c);
-  }
-
-  /// Says that what was appended, of records of another ring, is whole.
-  void commit_lines() noexcept { commit_lines(ring_.committed()); }
-
-  /// Cuts off what a death left of an append. Call it before anything else is appended.
-  void undo_torn() noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      const log_position at = ring_.committed().logs[i];
-      if (!at.appending) continue;
-      if (fds_[i] < 0) fds_[i] = open_log(static_cast<log_role>(i), 0);
-      struct stat status {};
-      if (fds_[i] >= 0 && fstat(fds_[i], &status) == 0 && status.st_ino == at.inode &&
-          static_cast<std::uint64_t>(status.st_size) > at.length) {
-        undo(static_cast<log_role>(i));
-      }
-    }
-  }
+  mutex& fork_lock() noexcept { return mutex_; }
 
  private:
-  void commit_lines(commit_point c) noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      c.logs[i].length += appended_[i];
-      c.logs[i].appending = false;
-      appended_[i] = 0;
+  static constexpr std::size_t page_names = 4096;
+  static constexpr std::size_t max_pages = limit / page_names + 1;
+  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
+
+  struct name_page {
+    std::atomic<const name_entry*> entries[page_names];
+  };
+  struct index {
+    std::size_t slots;  ///< a power of two; the slots follow
+    std::atomic<const name_entry*>* data() noexcept {
+      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
     }
-    ring_.commit(c);
+  };
+
+  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  static std::uint64_t hash_of(std::string_view name) noexcept {
+    std::uint64_t h = 14695981039346656037U;
+    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    return h;
   }
 
-  int open_log(log_role role, int flags) const noexcept {
-    char name[max_prefix_bytes + 48];
-    put_log_name(name, sizeof(name), prefix_, role, ring_.tid.load(std::memory_order_relaxed));
-    return openat(directory_, name, O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
+    index* in = index_.load(std::memory_order_acquire);
+    if (in == nullptr) return nullptr;
+    for (std::uint64_t i = hash;; ++i) {
+      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
+      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
+    }
   }
 
-  int directory_;
-  const char* prefix_;
-  ring_block& ring_;
-  int (&fds_)[log_roles];
-  std::size_t appended_[log_roles] = {};
+  static void place(index& in, const name_entry& e) noexcept {
+    std::uint64_t i = e.hash;
+    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
+    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
+  }
+
+  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  index* roomy_index() noexcept {
+    index* in = index_.load(std::memory_order_relaxed);
+    const std::size_t needed = (std::size_t{size()} + 1) * 2;
+    if (in != nullptr && needed <= in->slots) return in;
+    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
+    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
+    if (memory == nullptr) return nullptr;
+    auto* grown = new (memory) index{slots};
+    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
+    index_.store(grown, std::memory_order_release);
+    return grown;
+  }
+
+  void* allocate(std::size_t bytes) noexcept {
+    bytes = (bytes + 7) & ~std::size_t{7};
+    if (arena_left_ < bytes) {
+      void* fresh = map_memory(arena_bytes);
+      if (fresh == nullptr) return nullptr;
+      arena_ = static_cast<char*>(fresh);
+      arena_left_ = arena_bytes;
+    }
+    void* p = arena_;
+    arena_ += bytes;
+    arena_left_ -= bytes;
+    return p;
+  }
+
+  /// Makes an entry in `memory`, which has room for it and both texts.
+  static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
+                               std::string_view name, std::string_view line) noexcept {
+    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
+                                      static_cast<std::uint16_t>(line.size()), nullptr};
+    auto* text = reinterpret_cast<char*>(e + 1);
+    if (!name.empty()) std::memcpy(text, name.data(), name.size());
+    std::memcpy(text + name.size(), line.data(), line.size());
+    return e;
+  }
+
+  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
+    if (size() >= most_names_) return unnamed_id;
+    const std::uint32_t id = size() + 1;
+    auto& page_slot = pages_[(id - 1) / page_names];
+    name_page* page = page_slot.load(std::memory_order_relaxed);
+    if (page == nullptr) {
+      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
+      if (page == nullptr) return unnamed_id;
+      page_slot.store(page, std::memory_order_release);
+    }
+    index* in = roomy_index();
+    char line[max_line_name_bytes + 1];
+    std::size_t line_bytes = write_line_name(name, line);
+    line[line_bytes++] = ',';
+    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
+    if (in == nullptr || memory == nullptr) return unnamed_id;
+    const name_entry* e = put(memory, hash, id, name, {line, line_bytes});
+    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
+    count_.store(id);
+    place(*in, *e);
+    return id;
+  }
+
+  const std::uint32_t most_names_;
+  /// Made beforehand, as it is for when there is no memory.
+  alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
+                                    unnamed_line_start.size()];
+  mutex mutex_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<index*> index_{nullptr};
+  std::atomic<name_page*> pages_[max_pages]{};
+  char* arena_ = nullptr;
+  std::size_t arena_left_ = 0;
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_WRITER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-class messenger {
- public:
-  void use(void (*handler)(const char*)) noexcept { handler_ = handler; }
-
-  /// Says one line, printf-like. Allocates nothing.
-  __attribute__((format(printf, 2, 3))) void say(const char* format, ...) const noexcept {
-    constexpr std::size_t head = 7;
-    char line[4096 + 512] = "lotus: ";
-    va_list values;
-    va_start(values, format);
-    const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
-    va_end(values);
-    if (n < 0) return;
-    if (handler_ != nullptr) return handler_(line + head);
-    const std::size_t length = std::strlen(line);
-    line[length] = '\n';
-    write_all(STDERR_FILENO, line, length + 1);
-  }
-
- private:
-  void (*handler_)(const char*) = nullptr;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_MESSAGE_HPP
+#endif  // LOTUS_RECORD_NAMES_HPP
 
 // The producers of all threads: found, added, and taken from threads that are dead.
-#ifndef LOTUS_PRODUCERS_HPP
-#define LOTUS_PRODUCERS_HPP
+#ifndef LOTUS_RECORD_PRODUCERS_HPP
+#define LOTUS_RECORD_PRODUCERS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4196,23 +5409,395 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_PRODUCERS_HPP
+#endif  // LOTUS_RECORD_PRODUCERS_HPP
 
-// The running session's clock: when the map from ticks to time is tied again.
-#ifndef LOTUS_SESSION_CLOCK_HPP
-#define LOTUS_SESSION_CLOCK_HPP
+// CPU time of threads, read only where a context switch has been noticed.
+//
+// Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
+// 2.35). When a thread was switched out, or a signal was delivered, and it goes on outside of the
+// sequence that the area points to, the kernel clears the pointer. We let it point to a sequence
+// that no thread is ever in.
+#ifndef LOTUS_STORE_CPU_CLOCK_HPP
+#define LOTUS_STORE_CPU_CLOCK_HPP
 
-// Records to Lotus lines.
-#ifndef LOTUS_LINE_HPP
-#define LOTUS_LINE_HPP
+#include <ctime>
+
+#if defined(__GLIBC__) && __has_include(<sys/rseq.h>)
+  #include <sys/rseq.h>
+  #define LOTUS_DETAIL_HAS_RSEQ 1
+#else
+  #define LOTUS_DETAIL_HAS_RSEQ 0
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::int64_t placeholder_ns =
-    1000;  ///< the duration of events, and of no real wait
-/// Room that one line needs: its name, two numbers with the bytes that writing them touches.
-inline constexpr std::size_t max_line_bytes = max_line_name_bytes + 1 + 24 + 1 + 24 + 1;
+/// The pointer of this thread's rseq area; null where it has none.
+inline std::uint64_t* sequence_pointer() noexcept {
+#if LOTUS_DETAIL_HAS_RSEQ
+  if (__rseq_size == 0) return nullptr;
+  char* thread = nullptr;
+  #if defined(__x86_64__)
+  __asm__("mov %%fs:0, %0" : "=r"(thread));
+  #else
+  __asm__("mrs %0, tpidr_el0" : "=r"(thread));
+  #endif
+  return reinterpret_cast<std::uint64_t*>(thread + __rseq_offset + offsetof(struct rseq, rseq_cs));
+#else
+  return nullptr;
+#endif
+}
+
+/// When threads read their clocks. Information files have it as a word.
+enum class cpu_watching : std::uint32_t { off, batches, switches };
+
+/// Lies in memory that is never freed: every thread's area points here. Thread safety: all; an
+/// account is its thread's.
+class cpu_clock {
+ public:
+  /// @param wanted  whether threads are to be watched from now on.
+  void begin(bool wanted) noexcept {
+    const bool sequences = sequence_pointer() != nullptr;
+    if (sequences) make_sequence();
+    const cpu_watching mode = !wanted     ? cpu_watching::off
+                              : sequences ? cpu_watching::switches
+                                          : cpu_watching::batches;
+    change_mode(mode);
+  }
+
+  cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
+
+  /// The time off the CPU since the last call of this thread; none at its first.
+  off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
+    if (account.reading) return {};
+    const uncancelled quiet;
+    account.reading = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const cpu_watching mode = this->mode();
+    begin_watch(watch, mode);
+    const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
+    if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
+      // What is known for some threads only, the tool could not tell from what is known for all.
+      change_mode(cpu_watching::batches);
+      begin_watch(watch, cpu_watching::batches);
+    }
+    if (found.off_ns != 0) account.futile = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    account.reading = false;
+    return found;
+  }
+
+  /// The account of a thread that is dead, or of the forked child's parent, becomes another's.
+  void give_up(cpu_account& account) noexcept {
+    if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
+    account.schedstat.close();
+    account = {};
+  }
+
+  /// In a forked child, whose clocks have begun anew; its first look reads them.
+  static void disturb() noexcept {
+    if (std::uint64_t* const pointer = sequence_pointer()) {
+      __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
+    }
+  }
+
+ private:
+  void change_mode(cpu_watching mode) noexcept {
+    mode_.store(mode, std::memory_order_release);
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // threads that do not watch look once more
+  }
+
+  /// As the kernel reads it: struct rseq_cs of linux/rseq.h.
+  struct alignas(32) sequence {
+    std::uint32_t version;
+    std::uint32_t flags;
+    std::uint64_t start_ip;
+    std::uint64_t post_commit_offset;
+    std::uint64_t abort_ip;
+  };
+
+  /// What is less is no switch, but how far the two clocks are read apart.
+  static constexpr std::int64_t least_off_ns = 500;
+  /// So many readings in vain within that time: somebody else uses the area.
+  static constexpr std::uint32_t most_futile = 1000;
+  static constexpr std::int64_t futile_ns = 100'000'000;
+  static constexpr std::uint32_t most_open_files = 32;
+
+  /// A sequence of one byte in data, so no thread is ever in it.
+  void make_sequence() noexcept {
+#if LOTUS_DETAIL_HAS_RSEQ
+    if (sequence_.start_ip != 0) return;  // the kernel may be reading it
+    signature_[0] = RSEQ_SIG;
+    sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
+                 reinterpret_cast<std::uintptr_t>(&signature_[1])};
+#endif
+  }
+
+  void begin_watch(cpu_watch& watch, cpu_watching mode) const noexcept {
+    std::uint64_t* const pointer = sequence_pointer();
+    if (mode == cpu_watching::switches && pointer != nullptr) {
+      const auto armed = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&sequence_));
+      __atomic_store_n(pointer, armed, __ATOMIC_RELAXED);
+      watch = {pointer, armed, false};
+    } else {
+      watch = {&runs_, __atomic_load_n(&runs_, __ATOMIC_ACQUIRE), mode == cpu_watching::batches};
+    }
+  }
+
+  /// CPU time is read second: a switch in between is found the next time.
+  off_cpu_time find(cpu_account& account) noexcept {
+    const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const std::int64_t new_off_ns = off_ns - account.told_off_ns;
+    if (account.begun && new_off_ns < least_off_ns) return {};
+    const std::int64_t queue_ns = run_queue_ns(account);
+    const std::int64_t new_queue_ns = queue_ns - account.told_run_queue_ns;
+    const bool first = !account.begun;
+    account.begun = true;
+    account.told_off_ns = off_ns;
+    if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
+    if (first) return {};
+    const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
+    if (queue_ns < 0) return {found_ns, run_queue_unknown};
+    const auto queued_ns = static_cast<std::uint64_t>(new_queue_ns > 0 ? new_queue_ns : 0);
+    return {found_ns, queued_ns < found_ns ? queued_ns : found_ns};
+  }
+
+  static bool is_futile(cpu_account& account) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (account.futile++ == 0) account.futile_since_ns = now_ns;
+    if (account.futile < most_futile) return false;
+    account.futile = 0;
+    return now_ns - account.futile_since_ns < futile_ns;
+  }
+
+  /// How long this thread has waited for a CPU so far; -1 where the kernel does not tell.
+  std::int64_t run_queue_ns(cpu_account& account) noexcept {
+    if (!account.schedstat.holds()) open_schedstat(account);
+    char text[96];
+    int fd = account.schedstat.number();
+    const bool kept = fd >= 0;
+    if (!kept) fd = open_schedstat_file();
+    const ssize_t bytes = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+    if (!kept && fd >= 0) close(fd);
+    if (bytes <= 0) return -1;
+    text[bytes] = '\0';
+    char* behind_cpu_time = nullptr;
+    static_cast<void>(strtoll(text, &behind_cpu_time, 10));
+    return strtoll(behind_cpu_time, nullptr, 10);
+  }
+
+  static int open_schedstat_file() noexcept {
+    return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
+  }
+
+  /// Stays open, unless too many are.
+  void open_schedstat(cpu_account& account) noexcept {
+    if (account.schedstat.number() >= 0) {  // the program has closed it
+      open_files_.fetch_sub(1, std::memory_order_relaxed);
+      account.schedstat = {};
+    }
+    if (open_files_.fetch_add(1, std::memory_order_relaxed) < most_open_files) {
+      account.schedstat = owned_descriptor{open_schedstat_file()};
+      if (account.schedstat.number() >= 0) return;
+    }
+    open_files_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  sequence sequence_{};
+  std::uint32_t signature_[2] = {};
+  char never_run_ = 0;
+  std::uint64_t runs_ = 0;
+  std::atomic<cpu_watching> mode_{cpu_watching::off};
+  std::atomic<std::uint32_t> open_files_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_CPU_CLOCK_HPP
+
+// The thread that drains in the background. A convenience: nothing depends on it.
+#ifndef LOTUS_STORE_DRAIN_THREAD_HPP
+#define LOTUS_STORE_DRAIN_THREAD_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The pauses between the rounds of a recording. Thread safety: all.
+class drain_pace {
+ public:
+  void begin(std::uint32_t interval_ms) noexcept {
+    most_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
+    early_ms_.store(5, std::memory_order_relaxed);
+  }
+
+  /// 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
+  /// @param more_to_do  besides draining: then the pause is never longer than 100 ms.
+  std::uint32_t next_ms(bool more_to_do) noexcept {
+    const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t most_ms =
+        more_to_do && chosen_ms > early_until_ms ? early_until_ms : chosen_ms;
+    if (early_ms < early_until_ms) early_ms_.store(early_ms * 4, std::memory_order_relaxed);
+    return early_ms < early_until_ms && early_ms < most_ms ? early_ms : most_ms;
+  }
+
+ private:
+  static constexpr std::uint32_t early_until_ms = 100;
+
+  std::atomic<std::uint32_t> most_ms_{0};
+  std::atomic<std::uint32_t> early_ms_{0};
+};
+
+/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
+/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
+class drain_thread {
+ public:
+  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
+  /// until wake() is called again.
+  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
+      : round_{round}, context_{context} {}
+
+  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
+  /// none.
+  void wake() noexcept {
+    wakes_.fetch_add(1, std::memory_order_release);
+    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
+    pthread_attr_destroy(&detached);
+  }
+
+  /// Whether there is a thread; not in a child that was just forked.
+  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
+
+  /// In a forked child, where the thread is not.
+  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+
+ private:
+  static void* run(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "lotus-drain");
+    auto& thread = *static_cast<drain_thread*>(self);
+    for (;;) {
+      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint32_t pause_ms = thread.round_(thread.context_);
+      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
+      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
+              nullptr, 0);
+    }
+  }
+
+  std::uint32_t (*round_)(void*) noexcept;
+  void* context_;
+  std::atomic<std::uint32_t> wakes_{0};
+  std::atomic<bool> runs_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_DRAIN_THREAD_HPP
+
+// Records that no log will have, or only under another name: counted, and said once.
+#ifndef LOTUS_STORE_LOSSES_HPP
+#define LOTUS_STORE_LOSSES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
+/// the session's control lock.
+class losses {
+ public:
+  /// A recording begins.
+  /// @param dropped  by this process so far.
+  void begin(std::uint64_t dropped) noexcept {
+    dropped_at_start_ = dropped;
+    said_unnamed_.store(false, std::memory_order_relaxed);
+    said_batch_.store(false, std::memory_order_relaxed);
+    said_crossed_.store(false, std::memory_order_relaxed);
+  }
+  /// In a forked child, which has lost nothing yet.
+  void forget() noexcept {
+    dropped_.store(0, std::memory_order_relaxed);
+    dropped_at_start_ = 0;
+  }
+
+  void count(std::uint64_t records) noexcept {
+    dropped_.fetch_add(records, std::memory_order_relaxed);
+  }
+  std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+  /// How many this recording has lost, of `dropped` by the process.
+  std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
+    return dropped - dropped_at_start_;
+  }
+  /// @param recoverable  records that wait in the ring file.
+  void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
+    const auto lost = static_cast<unsigned long long>(of_recording(dropped));
+    if (lost > 0) say("%llu records were dropped", lost);
+    if (recoverable > 0) {
+      say("%llu records are not in the logs yet; `lotus-tool recover` puts them there",
+          static_cast<unsigned long long>(recoverable));
+    }
+  }
+
+  /// There is no room for another name.
+  /// @param names  that there are.
+  void unnamed(std::uint32_t names) noexcept {
+    if (said_unnamed_.exchange(true)) return;
+    say("no %s for a name after the first %u: such operations are recorded as %s",
+        names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
+  }
+
+  /// A record of a batch whose number has no room in it.
+  void refused_batch(std::uint64_t number) noexcept {
+    count(1);
+    if (said_batch_.exchange(true)) return;
+    say("batch number %llu (%lld) is not below 2^%u: records of such batches are dropped",
+        static_cast<unsigned long long>(number), static_cast<long long>(number),
+        record_tag::value_bits);
+  }
+
+  /// A scope has ended on another thread than it began on.
+  void crossed_threads(std::string_view name) noexcept {
+    if (said_crossed_.exchange(true)) return;
+    say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
+        "lotus::async_scope for what changes threads",
+        static_cast<int>(name.size()), name.data());
+  }
+
+ private:
+  std::atomic<std::uint64_t> dropped_{0};
+  std::uint64_t dropped_at_start_ = 0;
+  std::atomic<bool> said_unnamed_{false};
+  std::atomic<bool> said_batch_{false};
+  std::atomic<bool> said_crossed_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LOSSES_HPP
+
+// The running session's clock: when the map from ticks to time is tied again.
+#ifndef LOTUS_STORE_SESSION_CLOCK_HPP
+#define LOTUS_STORE_SESSION_CLOCK_HPP
+
+// Records to Lotus lines.
+#ifndef LOTUS_RECOVERY_LINE_HPP
+#define LOTUS_RECOVERY_LINE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
+/// what a line beside begins with.
+inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
 /// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
 /// every record to be converted ended in or before the newest segment.
@@ -4233,15 +5818,21 @@ class tick_converter {
   span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
     if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
       const std::int64_t start_ns = newest_.to_ns(begin_ticks);
-      return {start_ns, newest_.to_ns(end_ticks) - start_ns};
+      return {start_ns, difference(newest_.to_ns(end_ticks), start_ns)};
     }
     const clock_segment b = segment(begin_ticks);
     const clock_segment e = segment(end_ticks);
     const std::int64_t start_ns = b.to_ns(begin_ticks);
-    return {start_ns, (e.to_ns(end_ticks) - e.jumped_ns) - (start_ns - b.jumped_ns)};
+    return {start_ns, difference(difference(e.to_ns(end_ticks), e.jumped_ns),
+                                 difference(start_ns, b.jumped_ns))};
   }
 
  private:
+  /// Of a ring file that may say anything, too.
+  static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
+
   clock_segment segment(std::uint64_t ticks) const noexcept {
     if (ticks >= newest_.start_ticks) return newest_;
     if (guard_ != nullptr) guard_->lock();
@@ -4320,28 +5911,21 @@ LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
 /// Formats records as lines. One for each drain.
 class line_formatter {
  public:
-  static constexpr log_role role_of(event_kind kind) noexcept {
-    return kind == event_kind::operation || kind == event_kind::batch_preprocessed
-               ? log_role::worker
-               : log_role::main;
-  }
-
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
   /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  how the line begins, comma included, for an operation; else unused.
+  /// @param name  how the line begins, comma included, where the record has a name; else empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
     tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
-    if (r.tag.kind() == event_kind::operation) {
-      copy_short(out, name.data(), name.size());
-      out += name.size();
-    } else {
-      const std::string_view prefix = batch_prefix(r.tag.kind());
-      std::memcpy(out, prefix.data(), prefix.size());
-      out = put_number(out + prefix.size(), r.tag.value());
+    const std::string_view start = has_name(kind) ? name : kind.prefix;
+    copy_short(out, start.data(), start.size());
+    out += start.size();
+    if (kind.value == record_value::batch) {
+      out = put_number(out, r.tag.value());
       *out++ = ',';
-      s.duration_ns = batch_duration_ns(r.tag.kind(), s.duration_ns);
+      s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
     }
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
@@ -4350,25 +5934,69 @@ class line_formatter {
     return out;
   }
 
- private:
-  static constexpr std::string_view batch_prefix(event_kind kind) noexcept {
-    switch (kind) {
-      case event_kind::batch_preprocessed:
-        return "SBatchPreprocessed_";
-      case event_kind::batch_consumed:
-        return "SBatchConsumed_";
-      case event_kind::batch_queued:
-        return "SBatchQueued_";
+  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
+  /// kinds that have one. `out` and `name` as for format().
+  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto put_text = [&out](std::string_view text) {
+      if (!text.empty()) std::memcpy(out, text.data(), text.size());
+      out += text.size();
+    };
+    const bool measured = kind.duration == written_duration::measured;
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
+    put_text(kind.beside);
+    put_text(name);
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    switch (kind.kind) {
+      case event_kind::counter:
+        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
+        out = put_number(
+            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::stage_number:
+        out = put_number(out, r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::batch_takes:
+        out = put_number(out, r.tag.value());
+        *out++ = ',';
+        out = put_number(out, r.end_ticks);
+        break;
+      case event_kind::off_cpu:
+        out = put_number(out, r.end_ticks);
+        *out++ = ',';
+        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
+        break;
       default:
-        return "SBatchWait_";
+        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+        *out++ = ',';
+        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
+        if (kind.kind != event_kind::stage || number != large_stage_number) {
+          out = put_number(out, number);
+        }
+        break;
     }
+    *out++ = '\n';
+    return out;
   }
 
+ private:
   /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
-  static constexpr std::int64_t batch_duration_ns(event_kind kind, std::int64_t measured) noexcept {
-    if (kind == event_kind::batch_preprocessed) return measured;
-    if (kind != event_kind::batch_wait) return placeholder_ns;
-    return measured == placeholder_ns ? placeholder_ns + 1 : measured;
+  static constexpr std::int64_t batch_duration_ns(written_duration duration,
+                                                  std::int64_t measured_ns) noexcept {
+    switch (duration) {
+      case written_duration::measured:
+        return measured_ns;
+      case written_duration::measured_unlike_placeholder:
+        return measured_ns == placeholder_ns ? placeholder_ns + 1 : measured_ns;
+      case written_duration::placeholder:
+      case written_duration::none:
+        break;
+    }
+    return placeholder_ns;
   }
 
   /// The seconds of one record are nearly always those of the one before.
@@ -4401,7 +6029,7 @@ class line_formatter {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_LINE_HPP
+#endif  // LOTUS_RECOVERY_LINE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4418,11 +6046,12 @@ class session_clock {
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
-    while (elapsed_ns() - first.elapsed_ns < 1'000'000) {
+    while (clock_ns(CLOCK_MONOTONIC) - first.elapsed_ns < 1'000'000) {
     }
     map_.begin(first, read_anchor());
+    slept_ns();
     ties_.store(0, std::memory_order_relaxed);
-    last_tie_ns_.store(first.elapsed_ns, std::memory_order_relaxed);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
   /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
@@ -4432,25 +6061,43 @@ class session_clock {
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    const auto early = [&](std::int64_t now_ns) {
-      return now_ns - last_tie_ns_.load(std::memory_order_relaxed) < due_ns;
+    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
+    const auto early = [&] {
+      const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
+      return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
     };
-    if (early(elapsed_ns())) return 0;
+    if (early()) return 0;
     const locked hold{lock_};
-    const clock_anchor now = read_anchor();
-    if (early(now.elapsed_ns)) return 0;
-    const std::int64_t stepped_ns = map_.tie(now);
-    last_tie_ns_.store(now.elapsed_ns, std::memory_order_relaxed);
+    if (early()) return 0;
+    const std::int64_t slept = slept_ns();
+    const std::int64_t stepped_ns = map_.tie(read_anchor(), slept);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
     ties_.fetch_add(1, std::memory_order_relaxed);
     stored(map_);
     return stepped_ns;
   }
 
-  /// Calls `use(map)` with nobody changing it.
+  /// Returns `use(map)`, called with nobody changing it.
   template <class Use>
-  void with_map(Use&& use) noexcept {
+  auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
-    use(map_);
+    return use(map_);
+  }
+
+  std::uint64_t ticks() const noexcept {
+    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
+  std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+    const locked hold{lock_};
+    const clock_anchor now = read_anchor();
+    const auto rate = static_cast<std::int64_t>(map_.current().rate);
+    if (rate == 0) return now.ticks;
+    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
+    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
@@ -4458,13 +6105,10 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  std::uint64_t ticks() const noexcept {
-    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-  }
-
-  /// While a machine sleeps its counter goes on, as CLOCK_BOOTTIME does; CLOCK_MONOTONIC stands.
-  std::int64_t elapsed_ns() const noexcept {
-    return clock_ns(hardware_ ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
+  /// Since the last call; caller holds lock_.
+  std::int64_t slept_ns() noexcept {
+    const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
+    return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
   }
 
   /// The three clocks at one moment: the tightest of a few readings.
@@ -4475,11 +6119,11 @@ class session_clock {
       const std::uint64_t before = ticks();
       const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
       const std::uint64_t between = ticks();
-      const std::int64_t elapsed = elapsed_ns();
+      const std::int64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC);
       const std::uint64_t after = ticks();
       if (after - before >= tightest) continue;
       tightest = after - before;
-      best = {before + (between - before) / 2, elapsed, realtime_ns};
+      best = {before + (between - before) / 2, elapsed_ns, realtime_ns};
     }
     return best;
   }
@@ -4487,6 +6131,7 @@ class session_clock {
   const bool hardware_;
   mutex lock_;
   clock_map map_{};
+  sleep_watch sleep_;
   std::atomic<std::int64_t> last_tie_ns_{0};
   std::atomic<std::uint32_t> ties_{0};
 };
@@ -4494,26 +6139,674 @@ class session_clock {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_SESSION_CLOCK_HPP
+#endif  // LOTUS_STORE_SESSION_CLOCK_HPP
 
 // Where a run's records go: rings, ring file and logs of one directory.
-#ifndef LOTUS_STORAGE_HPP
-#define LOTUS_STORAGE_HPP
-
-// Records in memory while the disk does not take them.
-#ifndef LOTUS_BACKLOG_HPP
-#define LOTUS_BACKLOG_HPP
+#ifndef LOTUS_STORE_STORAGE_HPP
+#define LOTUS_STORE_STORAGE_HPP
 
 // One ring's complete records, as lines, to a sink.
-#ifndef LOTUS_DRAIN_HPP
-#define LOTUS_DRAIN_HPP
+#ifndef LOTUS_RECOVERY_DRAIN_HPP
+#define LOTUS_RECOVERY_DRAIN_HPP
+
+// Lines to append-only log files.
+#ifndef LOTUS_RECOVERY_LOG_APPENDER_HPP
+#define LOTUS_RECOVERY_LOG_APPENDER_HPP
+
+// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
+#ifndef LOTUS_RECOVERY_LOADER_FOLDER_HPP
+#define LOTUS_RECOVERY_LOADER_FOLDER_HPP
+
+// The one way in which files of a run are opened: whoever can write to its directory may have put
+// anything there.
+#ifndef LOTUS_RECOVERY_SAFE_OPEN_HPP
+#define LOTUS_RECOVERY_SAFE_OPEN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// Why a file is refused, beside errno's numbers and far from them.
+inline constexpr int not_regular = 10'001;
+inline constexpr int has_other_names = 10'002;
+inline constexpr int of_another_user = 10'003;
+inline constexpr int not_a_folder = 10'004;
+
+/// True where the file is not what it should be, and not the disk to blame.
+inline bool is_refusal(int error) noexcept {
+  return error == ELOOP || error >= not_regular;
+}
+
+inline const char* file_error_text(int error) noexcept {
+  switch (error) {
+    case ELOOP:
+      return "is a symbolic link";
+    case not_regular:
+      return "is no regular file";
+    case has_other_names:
+      return "is a hard link to a file that has other names";
+    case of_another_user:
+      return "belongs to another user";
+    case not_a_folder:
+      return "is no folder";
+    default:
+      return std::strerror(error);
+  }
+}
+
+/// Opens the regular file `name` in `directory` (borrowed), through no link, without waiting for
+/// the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons above.
+inline int open_regular(int directory, const char* name, int flags, struct stat& status,
+                        mode_t mode = 0) noexcept {
+  const int fd =
+      open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe that nobody reads
+  int error = fstat(fd, &status) != 0 ? errno : 0;
+  if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
+  if (error == 0) return fd;
+  close(fd);
+  return -error;
+}
+
+/// Whose files this process may change in a directory.
+class file_owners {
+ public:
+  /// Those of the caller; root's also those of the directory's owner.
+  static file_owners of_caller(int directory) noexcept {
+    file_owners owners;
+    owners.caller_ = owners.other_ = geteuid();
+    struct stat status {};
+    if (owners.caller_ == 0 && fstat(directory, &status) == 0) owners.other_ = status.st_uid;
+    return owners;
+  }
+  static file_owners only(uid_t owner) noexcept {
+    file_owners owners;
+    owners.caller_ = owners.other_ = owner;
+    return owners;
+  }
+
+  bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
+
+  /// The owner that the file system gives to new files counts as the caller: a network's may know
+  /// only one, or nobody for root. Looks by making a file.
+  void ask_file_system(int directory) noexcept {
+    char name[96];
+    std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
+                  static_cast<unsigned>(getpid()),
+                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    struct stat status {};
+    const int fd = open_regular(directory, name, O_WRONLY | O_CREAT | O_EXCL, status, 0600);
+    if (fd < 0) return;
+    caller_ = status.st_uid;
+    unlinkat(directory, name, 0);
+    close(fd);
+  }
+
+ private:
+  uid_t caller_ = 0;
+  uid_t other_ = 0;
+};
+
+/// Opens a file to change it: it has this one name, and an owner who is allowed.
+inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
+                    struct stat& status) noexcept {
+  const int fd = open_regular(directory, name, flags, status);
+  if (fd < 0) return fd;
+  const int error = status.st_nlink > 1            ? has_other_names
+                    : !owners.allow(status.st_uid) ? of_another_user
+                                                   : 0;
+  if (error == 0) return fd;
+  close(fd);
+  return -error;
+}
+
+/// Whether a file is there that open_own() refuses for its owner.
+inline bool belongs_to_another(int directory, const char* name,
+                               const file_owners& owners) noexcept {
+  struct stat status {};
+  return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         !owners.allow(status.st_uid);
+}
+
+/// Opens a file to append to it, made where there is none.
+/// @param made  set to whether it was.
+inline int open_to_append(int directory, const char* name, const file_owners& owners, mode_t mode,
+                          struct stat& status, bool& made) noexcept {
+  int fd = -EEXIST;
+  for (int attempt = 0; fd == -EEXIST && attempt < 3; ++attempt) {
+    made = false;
+    fd = open_own(directory, name, O_WRONLY | O_APPEND, owners, status);
+    if (fd != -ENOENT) break;
+    made = true;
+    fd = open_regular(directory, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, status, mode);
+  }
+  return fd;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SAFE_OPEN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Names of loaders by their ids, as a line begins with them: "S<name>,".
+struct loader_names {
+  const void* table;
+  std::string_view (*line_start)(const void* table, std::uint32_t id);
+};
+
+/// Where logs are, and how they are made.
+struct log_folder {
+  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
+  const char* prefix;
+  file_owners owners;
+  mode_t mode;       ///< of new logs, less the umask
+  const char* info;  ///< name of the information file of the process whose logs these are
+  loader_names loaders;
+  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
+  const struct stat* like = nullptr;
+
+  /// To the owner of `like`, which there is.
+  /// @param status  of `fd`, which has just been made here.
+  void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
+    const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
+    // As good as it goes: only root may give a file away.
+    if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
+    if (fchmod(fd, new_mode) != 0) errno = 0;
+  }
+};
+
+inline constexpr std::size_t max_folder_name_bytes = 200;
+
+/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
+/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
+/// run's directory.
+inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
+  char* const begin = out;
+  const std::string_view name = line_start.substr(1, line_start.size() - 2);
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t bytes = name[i] == '%' ? 3 : 1;
+    const bool escaped = name[i] == '/' || (name[i] == '.' && i == 0);
+    const std::string_view text = name[i] == '/' ? "%2F" : escaped ? "%2E" : name.substr(i, bytes);
+    if (static_cast<std::size_t>(out - begin) + text.size() > max_folder_name_bytes) break;
+    for (const char c : text) *out++ = c;
+    i += bytes;
+  }
+  *out = '\0';
+}
+
+/// Opens the folders of loaders, made where missing, and closes them.
+class loader_folders {
+ public:
+  explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
+  loader_folders(const loader_folders&) = delete;
+  loader_folders& operator=(const loader_folders&) = delete;
+  ~loader_folders() { close_last(); }
+
+  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
+  /// own stays open until another one's is asked for.
+  int of(std::uint32_t loader) noexcept {
+    if (loader == 0 || run_.directory < 0) return run_.directory;
+    if (fd_ < 0 || loader != opened_) {
+      close_last();
+      fd_ = open_folder(loader);
+      opened_ = loader;
+    }
+    return fd_;
+  }
+
+  /// The name of the folder that was opened last, or could not be.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  void close_last() noexcept {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+  int open_folder(std::uint32_t loader) noexcept {
+    put_loader_folder_name(name_, run_.loaders.line_start(run_.loaders.table, loader));
+    // Who may read its files may look for them.
+    const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
+    const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
+    if (!made && errno != EEXIST) return -errno;
+    const int fd = open_out_of_the_way(run_.directory, name_,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    struct stat status {};
+    int error = fstat(fd, &status) != 0 ? errno : 0;
+    if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
+    if (error != 0) {
+      close(fd);
+      return -error;
+    }
+    if (made && run_.like != nullptr) {
+      run_.give_away(fd, status, mode_of(run_.like->st_mode & 0666U));
+    }
+    return fd;
+  }
+
+  /// Instead of a folder.
+  int what_is_there() const noexcept {
+    struct stat status {};
+    const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISLNK(status.st_mode);
+    return link ? ELOOP : not_a_folder;
+  }
+
+  const log_folder& run_;
+  char name_[max_folder_name_bytes + 1] = {};
+  std::uint32_t opened_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LOADER_FOLDER_HPP
+
+// Whose a log is, where several processes write to one directory.
+//
+// Logs are named by thread ids, which recur in every container. A process that may write the log of
+// a thread says so in its information file before it makes the log, and whose ids its own are.
+#ifndef LOTUS_RECOVERY_LOG_CLAIMS_HPP
+#define LOTUS_RECOVERY_LOG_CLAIMS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// No thread's id is above it: PID_MAX_LIMIT of Linux.
+inline constexpr std::uint32_t largest_thread_id = 4'194'304;
+
+/// A number for the log of a thread whose id has been taken; different every time.
+inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
+  std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
+                        (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
+  mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
+  // Below 2^31, for readers that take it for a signed number.
+  return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
+}
+
+/// How much of information files is looked at for one log: beside what thousands of processes write
+/// of themselves, a small part of what others may put there. A file counts as a page at least.
+class claim_budget {
+ public:
+  bool spent() const noexcept { return bytes_ == 0; }
+  void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
+
+ private:
+  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
+};
+
+/// Lines of an information file, as store/run_info.hpp writes them.
+class claim_file {
+ public:
+  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
+  claim_file(int directory, const char* name) noexcept {
+    struct stat status {};
+    fd_ = open_regular(directory, name, O_RDONLY, status);
+  }
+  claim_file(const claim_file&) = delete;
+  claim_file& operator=(const claim_file&) = delete;
+  ~claim_file() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
+  template <class Each>
+  void for_each_line(claim_budget& budget, Each&& each) noexcept {
+    char text[least_page_bytes];
+    std::size_t held = 0;
+    std::size_t total = 0;
+    while (fd_ >= 0 && !budget.spent()) {
+      const ssize_t got = read(fd_, text + held, sizeof(text) - held);
+      if (got < 0 && errno == EINTR) continue;
+      if (got > 0) {
+        budget.take(static_cast<std::size_t>(got));
+        total += static_cast<std::size_t>(got);
+        held += static_cast<std::size_t>(got);
+      }
+      std::size_t from = 0;
+      bool wanted = got > 0;
+      while (const void* end = wanted ? std::memchr(text + from, '\n', held - from) : nullptr) {
+        const auto behind = static_cast<std::size_t>(static_cast<const char*>(end) - text);
+        wanted = each(std::string_view{text + from, behind - from});
+        from = behind + 1;
+      }
+      if (!wanted) break;
+      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
+      std::memmove(text, text + from, held - from);
+      held -= from;
+    }
+    if (total < least_page_bytes) budget.take(least_page_bytes - total);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Takes "<key> " off the front of a line. False where it has another key.
+inline bool take_key(std::string_view& line, std::string_view key) noexcept {
+  if (line.substr(0, key.size()) != key) return false;
+  line.remove_prefix(key.size());
+  return true;
+}
+
+/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
+/// number. Where there is more to read than the budget allows, it may.
+/// @param info  the information file of the process that asks; where it says nothing, all others
+/// are strangers.
+inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
+  char own[96] = {};
+  claim_budget budget;
+  claim_file{directory, info}.for_each_line(budget, [&](std::string_view line) {
+    const bool found = take_key(line, "namespace ") && line.size() < sizeof(own);
+    if (found) std::memcpy(own, line.data(), line.size());
+    return !found;
+  });
+  char digits[16];
+  std::snprintf(digits, sizeof(digits), "%u ", number);
+  bool taken = false;
+  for_each_entry(directory, [&](const char* name) {
+    constexpr std::size_t start = sizeof(run_info_start) - 1;
+    if (taken || std::strncmp(name, run_info_start, start) != 0) return;
+    if (std::strcmp(name, info) == 0) return;
+    bool stranger = true;
+    bool claims = false;
+    claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
+      if (take_key(line, "namespace ")) {
+        stranger = own[0] == '\0' || line != own;
+      } else if (take_key(line, "thread ") || take_key(line, "log ")) {
+        claims = claims || take_key(line, digits);
+      }
+      return stranger && !claims;
+    });
+    taken = (stranger && claims) || budget.spent();
+  });
+  return taken;
+}
+
+/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
+inline void tell_log_number(int directory, const char* info, const file_owners& owners,
+                            std::uint32_t number, std::uint32_t tid) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
+  if (fd < 0) return;
+  char text[64];
+  const int bytes = std::snprintf(text, sizeof(text), "log %u %u\n", number, tid);
+  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
+  close(fd);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LOG_CLAIMS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The most that is appended to a log at once, in bytes.
+inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
+
+/// The longest name of a log, and its end.
+inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 48;
+
+/// Writes "<prefix>_<main|worker>_pid_<number>", or the name of the log beside, to `out`
+/// (log_name_bytes).
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         std::uint32_t number) noexcept {
+  if (role == log_role::beside) {
+    std::snprintf(out, bytes, "%s%s_pid_%u", beside_log_start, prefix, number);
+  } else {
+    std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
+                  number);
+  }
+}
+
+/// The number of a ring's logs.
+inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
+  return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
+}
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param logs       borrowed; opened where closed, left open.
+  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
+  /// @param ring_at    where the ring begins there.
+  log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
+               int ring_file = -1, std::uint64_t ring_at = 0) noexcept
+      : folder_{folder},
+        loaders_{folder},
+        ring_{ring},
+        logs_{logs},
+        ring_file_{ring_file},
+        ring_at_{ring_at} {}
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
+  /// @param loader  whose log: the id of its name, 0 the default one.
+  int begin(log_role role, std::uint32_t loader) noexcept {
+    open_log& log = logs_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    bool open = log.file.holds(status);
+    const bool another = position(role).loader != loader;
+    if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
+      undo(role);    // of an earlier append, where that has failed
+      open = false;  // deleted or moved while it was open: a new one is made
+    }
+    commit_point c = ring_.committed();
+    log_position& at = c.logs[static_cast<std::size_t>(role)];
+    if (another) at = {0, 0, false, at.number, loader};
+    if (!open) {
+      log.file.close();
+      const int opened = open_log_file(role, at, status);
+      if (opened < 0) return -opened;
+      log = {{opened, status}, clock_ns(CLOCK_MONOTONIC_COARSE)};
+    }
+    at = {static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
+          true, at.number, loader};
+    return commit_to_file(c);
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    const owned_descriptor& log = logs_[i].file;
+    if (log.holds() && ftruncate(log.number(), static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    commit_to_file(c);
+  }
+
+  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
+  /// main lane are. Returns 0 or errno.
+  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
+    commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    c.loader = loader;
+    return commit_lines(c);
+  }
+
+  /// Says that what was appended, of records of another ring, is whole.
+  int commit_lines() noexcept { return commit_lines(ring_.committed()); }
+
+  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
+  /// follows, it is somebody else's. Call it before anything else is appended.
+  void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      struct stat status {};
+      const int fd = open_torn(static_cast<log_role>(i), at, status);
+      if (fd < 0) continue;
+      logs_[i].file.close();
+      logs_[i] = {{fd, status}, 0};
+      const auto bytes = static_cast<std::uint64_t>(status.st_size);
+      if (bytes > at.length && bytes - at.length <= max_append_bytes) {
+        undo(static_cast<log_role>(i));
+      }
+      logs_[i].file.close();  // it may have been moved
+    }
+  }
+
+  /// The log that was opened last, or could not be; or its loader's folder.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  int commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+    }
+    const int error = commit_to_file(c);
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      // Lines whose commit is lost would come twice.
+      if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
+      appended_[i] = 0;
+    }
+    return error;
+  }
+
+  /// In the file the index changes last, too: what it points at is whole at any instant.
+  int commit_to_file(const commit_point& c) noexcept {
+    if (ring_file_ >= 0) {
+      const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
+      int error = write_at(&c, sizeof(c), offsetof(ring_block, commits) + next * sizeof(c));
+      if (error == 0) error = write_at(&next, sizeof(next), offsetof(ring_block, commit_index));
+      if (error != 0) return error;
+    }
+    ring_.commit(c);
+    return 0;
+  }
+
+  int write_at(const void* data, std::size_t bytes, std::size_t offset) const noexcept {
+    ssize_t n = 0;
+    do {
+      n = pwrite(ring_file_, data, bytes, static_cast<off_t>(ring_at_ + offset));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return errno;
+    return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
+  }
+
+  const log_position& position(log_role role) const noexcept {
+    return ring_.committed().logs[static_cast<std::size_t>(role)];
+  }
+
+  void put_name(log_role role, std::uint32_t number) noexcept {
+    put_log_name(name_, sizeof(name_), folder_.prefix, role, number);
+  }
+
+  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
+  bool was_moved(log_role role, const struct stat& status) noexcept {
+    constexpr std::int64_t between_ns = 500'000'000;
+    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - looked_ns < between_ns) return false;
+    looked_ns = now_ns;
+    const log_position& at = position(role);
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return true;  // and opening it anew tells why
+    put_name(role, log_number(ring_, at));
+    struct stat named {};
+    if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+    return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
+  }
+
+  /// Opens the log that an append was begun in, under its name or one that it was moved to.
+  int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return folder;
+    put_name(role, log_number(ring_, at));
+    const auto open_if_it = [&](const char* name) {
+      const int fd = open_own(folder, name, O_WRONLY | O_APPEND, folder_.owners, status);
+      if (fd < 0 || status.st_ino == at.inode) return fd;
+      close(fd);
+      return -ENOENT;
+    };
+    int fd = open_if_it(name_);
+    if (fd != -ENOENT) return fd;
+    const std::size_t bytes = std::strlen(name_);
+    for_each_entry(folder, [&](const char* name) {
+      if (fd >= 0 || std::strncmp(name, name_, bytes) != 0 || name[bytes] != '.') return;
+      fd = open_if_it(name);
+    });
+    return fd;
+  }
+
+  /// @param at  its number may change, where that is another's.
+  int open_log_file(log_role role, log_position& at, struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) {
+      std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
+      return folder;
+    }
+    // All logs of a thread have one number, if that can be.
+    for (const log_position& other : ring_.committed().logs) {
+      if (at.number == 0) at.number = other.number;
+    }
+    constexpr int most_numbers = 16;
+    for (int attempt = 0; attempt < most_numbers; ++attempt) {
+      const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
+      const std::uint32_t named = at.number != 0 ? at.number : tid;
+      put_name(role, named);
+      bool made = false;
+      const int fd = open_to_append(folder, name_, folder_.owners, folder_.mode, status, made);
+      if (fd < 0) return fd;
+      if (made && folder_.like != nullptr) {
+        folder_.give_away(fd, status, folder_.like->st_mode & 0666U);
+      }
+      const bool known =
+          at.inode == status.st_ino && at.length == static_cast<std::uint64_t>(status.st_size);
+      if (made || known || !log_number_is_anothers(folder_.directory, folder_.info, named)) {
+        return fd;
+      }
+      close(fd);
+      at.number = number_of_no_thread(tid);
+      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
+    }
+    return -EEXIST;
+  }
+
+  const log_folder& folder_;
+  loader_folders loaders_;
+  ring_block& ring_;
+  open_log (&logs_)[log_roles];
+  int ring_file_;
+  std::uint64_t ring_at_;
+  std::size_t appended_[log_roles] = {};
+  char name_[log_name_bytes] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LOG_APPENDER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Room for the text of one append.
 struct drain_buffer {
-  static constexpr std::size_t capacity = std::size_t{128} << 10;
+  static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
@@ -4535,42 +6828,117 @@ struct lane_heads {
   }
 };
 
+/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
+/// same capacity.
+inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
+  commit_point c = from.committed();
+  // Where its logs end only one ring may keep.
+  for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  to.commit(c);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
+      to.slot(lane, at) = from.slot(lane, at);
+    }
+    to.published[lane].store(heads.head[lane], std::memory_order_relaxed);
+  }
+}
+
+/// Takes the records before `heads` for done with.
+inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+  commit_point c = ring.committed();
+  for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
+    const record_tag tag = ring.slot(0, at).tag;
+    if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) c.tail[lane] = heads.head[lane];
+  ring.commit(c);
+}
+
+/// Adds the lines of records to a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// included.
+template <class Names>
+class line_filler {
+ public:
+  line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
+      : formatter_{clock}, names_{names}, buffer_{buffer} {}
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto role = static_cast<std::size_t>(kind.role);
+    if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
+    const std::string_view name =
+        has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
+    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
+      if (!add_beside(r, name)) return false;
+      if (kind.role == log_role::beside) return true;
+    }
+    char* const out = buffer_.text[role] + buffer_.bytes[role];
+    buffer_.bytes[role] =
+        static_cast<std::size_t>(formatter_.format(r, name, out) - buffer_.text[role]);
+    return true;
+  }
+
+ private:
+  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
+    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
+    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
+    buffer_.bytes[beside] =
+        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+    return true;
+  }
+
+  line_formatter formatter_;
+  const Names& names_;
+  drain_buffer& buffer_;
+};
+
+/// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+template <class Sink>
+int append_lines(Sink& sink, std::uint32_t loader, const drain_buffer& buffer) noexcept {
+  for (std::size_t i = 0; i < log_roles; ++i) {
+    if (buffer.bytes[i] == 0) continue;
+    const auto role = static_cast<log_role>(i);
+    int error = sink.begin(role, loader);
+    if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
+    if (error == 0) continue;
+    for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+    return error;
+  }
+  return 0;
+}
+
 /// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
 /// goes: what was appended is never given again.
 /// @param heads   read before `clock` was made.
-/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
-/// included.
-/// @param sink    begin(role), append(role, text, bytes) -> errno, undo(role), commit(lane, tail).
-/// @return 0, or the errno of the sink; then the rest of the records stays.
+/// @param names   as for line_filler; also of the loaders.
+/// @param sink    begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader); all but undo return 0 or what file_error_text() knows. A loader is the id of its name,
+/// 0 the default one.
+/// @return 0, or the error of the sink; then the rest of the records stays.
 template <class Names, class Sink>
 int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& clock,
                const Names& names, Sink& sink, drain_buffer& buffer) noexcept {
-  line_formatter formatter{clock};
+  line_filler<Names> lines{clock, names, buffer};
   for (std::size_t lane = lanes; lane-- > 0;) {
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
-      buffer.bytes[0] = buffer.bytes[1] = 0;
-      for (; at != heads.head[lane]; ++at) {
-        const record r = ring.slot(lane, at);
-        const auto role = static_cast<std::size_t>(line_formatter::role_of(r.tag.kind()));
-        if (drain_buffer::capacity - buffer.bytes[role] < max_line_bytes) break;
-        char* out = buffer.text[role] + buffer.bytes[role];
-        const std::string_view name =
-            r.tag.kind() == event_kind::operation ? names(r.tag.value()) : std::string_view{};
-        buffer.bytes[role] =
-            static_cast<std::size_t>(formatter.format(r, name, out) - buffer.text[role]);
-      }
-      for (std::size_t i = 0; i < log_roles; ++i) {
-        if (buffer.bytes[i] == 0) continue;
-        const auto role = static_cast<log_role>(i);
-        int error = sink.begin(role);
-        if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
-        if (error != 0) {
-          for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
-          return error;
+      const std::uint32_t loader = ring.committed().loader;
+      std::uint32_t next_loader = loader;
+      for (std::size_t& bytes : buffer.bytes) bytes = 0;
+      for (; at != heads.head[lane] && next_loader == loader; ++at) {
+        const record& r = ring.slot(lane, at);
+        if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
+          // A handler that interrupted a push enters none.
+          if (lane == 0) next_loader = static_cast<std::uint32_t>(r.tag.value());
+        } else if (!lines.add(r)) {
+          break;
         }
       }
-      sink.commit(lane, at);
+      if (const int error = append_lines(sink, loader, buffer); error != 0) return error;
+      if (const int error = sink.commit(lane, at, next_loader); error != 0) return error;
     }
   }
   return 0;
@@ -4579,7 +6947,11 @@ int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_DRAIN_HPP
+#endif  // LOTUS_RECOVERY_DRAIN_HPP
+
+// Records in memory while the disk does not take them.
+#ifndef LOTUS_STORE_BACKLOG_HPP
+#define LOTUS_STORE_BACKLOG_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4605,16 +6977,8 @@ inline bool set_aside(producer& p, std::atomic<std::size_t>& used_bytes,
   chunk->ring.capacity = ring.capacity;
   chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
   const lane_heads heads{ring};
-  commit_point all = ring.committed();
-  chunk->ring.commit(all);
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    for (std::uint64_t at = all.tail[lane]; at != heads.head[lane]; ++at) {
-      chunk->ring.slot(lane, at) = ring.slot(lane, at);
-    }
-    chunk->ring.published[lane].store(heads.head[lane], std::memory_order_relaxed);
-    all.tail[lane] = heads.head[lane];
-  }
-  ring.commit(all);
+  copy_records(ring, heads, chunk->ring);
+  skip_records(ring, heads);
   (p.backlog_last == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
   p.backlog_last = chunk;
   return true;
@@ -4624,16 +6988,17 @@ inline bool set_aside(producer& p, std::atomic<std::size_t>& used_bytes,
 class backlog_sink {
  public:
   backlog_sink(ring_block& chunk, log_appender& logs) noexcept : chunk_{chunk}, logs_{logs} {}
-  int begin(log_role role) noexcept { return logs_.begin(role); }
+  int begin(log_role role, std::uint32_t loader) noexcept { return logs_.begin(role, loader); }
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     return logs_.append(role, lines, bytes);
   }
   void undo(log_role role) noexcept { logs_.undo(role); }
-  void commit(std::size_t lane, std::uint64_t tail) noexcept {
+  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = chunk_.committed();
     c.tail[lane] = tail;
+    c.loader = loader;
     chunk_.commit(c);
-    logs_.commit_lines();
+    return logs_.commit_lines();
   }
 
  private:
@@ -4653,11 +7018,11 @@ inline void drop_oldest(producer& p, std::atomic<std::size_t>& used_bytes) noexc
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_BACKLOG_HPP
+#endif  // LOTUS_STORE_BACKLOG_HPP
 
 // Buffers for the threads that drain.
-#ifndef LOTUS_DRAIN_BUFFERS_HPP
-#define LOTUS_DRAIN_BUFFERS_HPP
+#ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
+#define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4694,255 +7059,1211 @@ class drain_buffers {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_DRAIN_BUFFERS_HPP
+#endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP
 
-// What processes that died left in their ring files.
-#ifndef LOTUS_RECOVER_HPP
-#define LOTUS_RECOVER_HPP
-
-#include <ctime>
+// Which threads' logs stay open between two drains.
+#ifndef LOTUS_STORE_KEPT_LOGS_HPP
+#define LOTUS_STORE_KEPT_LOGS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The ring file of a dead process, locked against everyone else who may want to recover it.
-/// Whatever is in the file is checked before it is believed: it may be damaged.
+/// Opening for each drain would cost a file system more than the writing; but descriptors are the
+/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
+class kept_logs {
+ public:
+  void keep_or_close(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
+    if (p.logs_kept_open) return;
+    threads_.fetch_sub(1, std::memory_order_relaxed);
+    close_all(p.logs);
+  }
+
+  void close(producer& p) noexcept {
+    close_all(p.logs);
+    if (p.logs_kept_open) threads_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
+  }
+
+ private:
+  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
+
+  std::atomic<std::uint32_t> threads_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_LOGS_HPP
+
+// What processes that died before this one left in their rings: put into the logs.
+#ifndef LOTUS_STORE_LEFTOVERS_HPP
+#define LOTUS_STORE_LEFTOVERS_HPP
+
+// What processes that died left in their ring files.
+#ifndef LOTUS_RECOVERY_RECOVERY_HPP
+#define LOTUS_RECOVERY_RECOVERY_HPP
+
+// A ring file that a process left. Whatever stands in it is checked before it is believed.
+#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
+#define LOTUS_RECOVERY_DEAD_RING_HPP
+
+// One ring of a ring file, copied piece by piece into memory of our own.
+//
+// Whoever can write to the directory may have made the file, and may change or shorten it while it
+// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
+// copy is used.
+#ifndef LOTUS_RECOVERY_RING_COPY_HPP
+#define LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// A copy of one ring, its records a window of at most window_records.
+class ring_copy {
+ public:
+  static constexpr std::size_t window_records = 4096;
+
+  ring_copy() noexcept = default;
+  ring_copy(const ring_copy&) = delete;
+  ring_copy& operator=(const ring_copy&) = delete;
+  ~ring_copy() {
+    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  }
+
+  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
+  /// memory.
+  /// @param bytes  of the ring's block.
+  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (ring_ == nullptr) {
+      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+    }
+    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
+    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
+    fd_ = fd;
+    at_ = at;
+    doubted_ = false;
+    capacity_ = ring_->capacity;
+    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity_) > bytes) return false;
+    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
+    ring_->capacity = window_records;
+    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
+      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      std::memcpy(&appending, &log.appending, 1);
+      log.appending = appending != 0;
+    }
+    const commit_point& c = ring_->committed();
+    head_ = ring_->published[0].load(std::memory_order_relaxed);
+    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
+    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+      return false;
+    }
+    std::uint64_t good = c.tail[1];
+    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    if (good != interrupt_head) doubt(good);
+    ring_->published[1].store(good, std::memory_order_relaxed);
+    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Copies the next of the records behind the committed ones. False where there are none that can
+  /// be believed.
+  bool fetch() noexcept {
+    const std::uint64_t at = ring_->committed().tail[0];
+    const std::uint64_t in_window = window_records - (at & (window_records - 1));
+    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
+    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
+    if (count > in_file) count = in_file;
+    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
+    std::uint64_t good = at;
+    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
+      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+    }
+    if (good != at + count) doubt(good);
+    ring_->published[0].store(good, std::memory_order_relaxed);
+    return good != at || left() > 0;
+  }
+
+  ring_block& ring() noexcept { return *ring_; }
+  std::uint64_t file_offset() const noexcept { return at_; }
+  /// How many records are complete and not in the logs.
+  std::uint64_t left() const noexcept {
+    const commit_point& c = ring_->committed();
+    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  }
+  /// Whether there were records that no process can have stored; what follows them is left out.
+  bool doubted() const noexcept { return doubted_; }
+
+ private:
+  static bool believable(const record& r) noexcept {
+    return kind_of(r.tag).kind != event_kind::none;
+  }
+
+  void doubt(std::uint64_t good) noexcept {
+    doubted_ = true;
+    // Of what else this ring says nothing is believed.
+    const std::uint64_t tail = ring_->committed().tail[0];
+    head_ = good - tail <= head_ - tail ? good : tail;
+  }
+
+  ring_block* ring_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t at_ = 0;
+  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t head_ = 0;
+  bool doubted_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+inline bool is_line_start(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
+  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
+    // Within the text, for its last byte is the comma.
+    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,     ///< recovered and deleted by somebody else meanwhile, or not readable
-    living,   ///< its process lives, or somebody recovers it at this moment
-    damaged,  ///< not a ring file of this version
+    gone,           ///< recovered and deleted by somebody else meanwhile
+    living,         ///< its process lives
+    busy,           ///< somebody recovers it at this moment
+    damaged,        ///< not a ring file
+    other_version,  ///< of the library wrote it
+    refused,        ///< see error()
   };
 
   /// Opens `name` in `directory` (borrowed).
   /// @param writable  to append to the logs and delete it; otherwise only to read.
-  state open(int directory, const char* name, bool writable) noexcept {
-    fd_ = openat(directory, name, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    if (fd_ < 0) return state::gone;
-    if (flock(fd_, (writable ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) return state::living;
-    struct stat status {};
-    if (fstat(fd_, &status) != 0 || status.st_nlink == 0) return state::gone;
-    bytes_ = static_cast<std::size_t>(status.st_size);
-    if (bytes_ < sizeof(ring_file_header)) return state::damaged;
-    // Private when only read: the process's commits are worked on, the file stays as it is.
-    void* memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, writable ? MAP_SHARED : MAP_PRIVATE, fd_, 0);
-    if (memory == MAP_FAILED) return state::gone;
-    memory_ = static_cast<char*>(memory);
-    return usable() && index_names() ? state::opened : state::damaged;
+  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
+    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
+                   : open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ < 0) return not_opened(directory, name);
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (writable) {
+      error_ = take_file_lock(fd_, recovery_lock_byte);
+      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
+    } else if (being_recovered()) {
+      return state::busy;
+    }
+    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
+    return check_header();
   }
 
   dead_ring_file() noexcept = default;
   dead_ring_file(const dead_ring_file&) = delete;
   dead_ring_file& operator=(const dead_ring_file&) = delete;
   ~dead_ring_file() {
-    if (names_ != nullptr) munmap(names_, names_bytes_);
-    if (memory_ != nullptr) munmap(memory_, bytes_);
+    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
     if (fd_ >= 0) close(fd_);
   }
 
-  const ring_file_header& header() const noexcept {
-    return *reinterpret_cast<const ring_file_header*>(memory_);
+  /// Why the file was refused: what file_error_text() knows.
+  int error() const noexcept { return error_; }
+  const ring_file_header& header() const noexcept { return *header_; }
+  const struct stat& status() const noexcept { return status_; }
+  int descriptor() const noexcept { return fd_; }
+
+  /// Whether somebody has recovered it since it was opened to read, or does.
+  bool being_recovered() const noexcept {
+    struct stat now {};
+    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
+           now.st_nlink == 0;
   }
 
-  /// Calls `each(ring_block&)` for every ring that makes sense.
+  /// Finds rings and names, up to the first block that makes no sense; what is more than a process
+  /// has is left out.
+  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  int read_blocks(std::int64_t until_ns) noexcept {
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    std::uint64_t at = header_->header_bytes;
+    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+      block_header block{};
+      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
+      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+          block.bytes % least_page_bytes != 0) {
+        return 0;
+      }
+      if (blocks == most_blocks) {
+        too_much_ = true;
+        return 0;
+      }
+      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      switch (block.kind.load(std::memory_order_relaxed)) {
+        case block_kind::ring: {
+          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::names:
+          if (!read_names(at, block.bytes)) return 0;
+          break;
+        default:
+          return 0;
+      }
+      at += block.bytes;
+    }
+    return 0;
+  }
+
+  /// Calls `each(ring_copy&)` for every ring that makes sense.
+  /// @return how many do not, or not wholly; those that were left out count as one.
   template <class Each>
-  void for_each_ring(Each&& each) noexcept {
-    for_each_block([&](block_header& block) {
-      if (block.kind.load(std::memory_order_relaxed) != block_kind::ring) return;
-      auto& ring = reinterpret_cast<ring_block&>(block);
-      if (block.bytes < sizeof(ring_block) || !sound(ring)) return;
-      each(ring);
-    });
+  std::uint64_t for_each_ring(Each&& each) noexcept {
+    std::uint64_t doubted = too_much_ ? 1 : 0;
+    ring_copy copy;
+    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
+      const bool sound = copy.copy(fd_, place.at, place.bytes);
+      if (sound) each(copy);
+      if (!sound || copy.doubted()) ++doubted;
+    }
+    return doubted;
   }
 
   /// The clock to convert the records with.
   tick_converter clock() const noexcept {
-    return tick_converter{header().clocks[header().clock_index.load(std::memory_order_relaxed)],
+    return tick_converter{header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1],
                           nullptr};
   }
 
   /// How a line begins that has the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
-    if (id == 0 || id > name_count_ || names_[id - 1].data() == nullptr) return "Sname_lost,";
-    return names_[id - 1];
+    if (id == unnamed_id) return unnamed_line_start;
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
+    return {text_.data() + n.at, n.bytes};
   }
 
  private:
-  bool usable() const noexcept {
-    const ring_file_header& h = header();
-    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
-    return std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) == 0 &&
-           h.layout == ring_file_layout && h.header_bytes >= sizeof(ring_file_header) &&
-           h.header_bytes <= bytes_ && h.header_bytes % least_page_bytes == 0 &&
-           std::memchr(h.prefix, '\0', sizeof(h.prefix)) != nullptr &&
-           std::strchr(h.prefix, '/') == nullptr && index <= 1 && h.clocks[index].valid();
+  struct ring_place {
+    std::uint64_t at;
+    std::uint64_t bytes;
+  };
+  struct name_place {
+    std::uint32_t at;  ///< in text_
+    std::uint32_t bytes;
+  };
+  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
+  /// stack, and Linux allows a process 65,530.
+  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
+  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
+  /// Ours are smaller; more is not believed, nor read.
+  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+
+  /// A file that cannot be written may be that of a living process all the same.
+  state not_opened(int directory, const char* name) noexcept {
+    error_ = -fd_;
+    if (error_ == ENOENT) return state::gone;
+    fd_ = open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    return state::refused;
   }
 
-  static bool sound(ring_block& ring) noexcept {
-    const std::size_t capacity = ring.capacity;
-    if (capacity == 0 || (capacity & (capacity - 1)) != 0) return false;
-    if (ring_block::bytes_for(capacity) > ring.header.bytes) return false;
-    if (ring.commit_index.load(std::memory_order_relaxed) > 1) return false;
-    const commit_point& c = ring.committed();
-    return ring.published[0].load(std::memory_order_relaxed) - c.tail[0] <= capacity &&
-           ring.published[1].load(std::memory_order_relaxed) - c.tail[1] <= interrupt_lane_records;
-  }
-
-  template <class Each>
-  void for_each_block(Each&& each) noexcept {
-    std::size_t at = header().header_bytes;
-    while (bytes_ - at >= least_page_bytes) {
-      auto& block = *reinterpret_cast<block_header*>(memory_ + at);
-      if (block.kind.load(std::memory_order_relaxed) == block_kind::none) return;
-      if (block.bytes < sizeof(block_header) || block.bytes > bytes_ - at ||
-          block.bytes % least_page_bytes != 0) {
-        return;
-      }
-      each(block);
-      at += block.bytes;
+  state check_header() noexcept {
+    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
+    if (header_ == nullptr) {
+      error_ = ENOMEM;
+      return state::refused;
     }
+    const ring_file_header& h = *header_;
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
+        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
+      return state::damaged;
+    }
+    if (h.layout != ring_file_layout) return state::other_version;
+    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
+      return state::damaged;
+    }
+    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
+    const bool usable = h.layout == ring_file_layout &&
+                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
+                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
+                        index <= 1 && h.clocks[index].valid();
+    return usable ? state::opened : state::damaged;
   }
 
-  template <class Each>
-  void for_each_name(Each&& each) noexcept {
-    for_each_block([&](block_header& block) {
-      if (block.kind.load(std::memory_order_relaxed) != block_kind::names) return;
-      auto& names = reinterpret_cast<names_block&>(block);
-      if (block.bytes < sizeof(names_block)) return;
-      const std::size_t room = block.bytes - sizeof(names_block);
-      const std::size_t used = names.used_bytes.load(std::memory_order_relaxed);
-      std::size_t at = 0;
-      while (used <= room && used - at >= sizeof(stored_name)) {
-        stored_name head{};
-        std::memcpy(&head, names.entries() + at, sizeof(head));
-        if (head.bytes > used - at - sizeof(head) || head.bytes > max_line_name_bytes + 1) return;
-        each(head.id, std::string_view{names.entries() + at + sizeof(head), head.bytes});
-        at += padded_name_bytes(head.bytes);
-        if (at > used) return;
+  /// A plain name, such as stands before "_main_pid_1".
+  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
+    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
+    if (end == nullptr || end == prefix) return false;
+    for (const char* c = prefix; c != end; ++c) {
+      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
+    }
+    return true;
+  }
+
+  /// False where the block makes no sense: names are numbered as they come.
+  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+    std::uint64_t used = 0;
+    if (bytes > most_names_block_bytes ||
+        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
+        used > bytes - sizeof(names_block)) {
+      return false;
+    }
+    growing_memory block;
+    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
+    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
+    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
+      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
+          text_.bytes() > most_text_bytes) {
+        too_much_ = true;
+        return true;
       }
-    });
+      stored_name head{};
+      std::memcpy(&head, block.data() + i, sizeof(head));
+      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
+      if (head.bytes > used - i - sizeof(head)) return false;
+      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      i += padded_name_bytes(head.bytes);
+      if (i > used) return false;
+    }
+    return true;
   }
 
-  bool index_names() noexcept {
-    for_each_name([&](std::uint32_t, std::string_view) { ++name_count_; });
-    if (name_count_ == 0) return true;
-    names_bytes_ = name_count_ * sizeof(std::string_view);
-    void* memory = map_memory(names_bytes_);
-    if (memory == nullptr) return false;
-    names_ = static_cast<std::string_view*>(memory);
-    for_each_name([&](std::uint32_t id, std::string_view text) {
-      if (id >= 1 && id <= name_count_) names_[id - 1] = text;
-    });
+  /// What the library did not write itself is written again as a name.
+  bool add_name(std::string_view start) noexcept {
+    char line[max_line_name_bytes + 1];
+    if (!is_line_start(start)) {
+      const std::size_t bytes = write_line_name(start, line);
+      line[bytes] = ',';
+      start = {line, bytes + 1};
+    }
+    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
+    void* const text = text_.add(start.size());
+    if (place == nullptr || text == nullptr) return false;
+    std::memcpy(text, start.data(), start.size());
+    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
+              static_cast<std::uint32_t>(start.size())};
     return true;
   }
 
   int fd_ = -1;
-  char* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::string_view* names_ = nullptr;  ///< by id - 1
-  std::size_t names_bytes_ = 0;
-  std::uint64_t name_count_ = 0;
+  int error_ = 0;
+  struct stat status_ {};
+  ring_file_header* header_ = nullptr;
+  growing_memory rings_;  ///< of ring_place
+  growing_memory names_;  ///< of name_place, by id - 1
+  growing_memory text_;
+  bool too_much_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_RING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What of a directory is to be recovered.
+struct recovery_limits {
+  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
+  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
+  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
+  bool advance = true;                ///< also when time is up before anything is done, do a part
 };
 
 struct recovery {
-  std::uint64_t files = 0;    ///< dead ring files that were read to their end
-  std::uint64_t records = 0;  ///< lines appended to the logs
-  std::uint64_t living = 0;   ///< ring files left alone because their processes live
-  std::uint64_t damaged = 0;  ///< ring files that could not be read
-  int error = 0;              ///< errno of the first thing that failed, or 0
+  std::uint64_t files = 0;          ///< dead ring files that were read to their end
+  std::uint64_t records = 0;        ///< lines appended to the logs
+  std::uint64_t living = 0;         ///< ring files left alone because their processes live
+  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
+  std::uint64_t damaged = 0;        ///< files that are no ring files
+  std::uint64_t other_version = 0;  ///< ring files of another version of the library
+  std::uint64_t refused = 0;        ///< ring files that could not be opened
+  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
+  bool left = false;                ///< time was up before all was done
+  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
+  char failed_log[log_name_bytes] = {};
 };
+
+/// Appends to its logs what one ring holds.
+/// @param info  name of the information file of its process.
+/// Returns 0, ETIME, or what file_error_text() knows.
+inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
+                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
+  open_log opened[log_roles];
+  const struct stat& status = file.status();
+  const log_folder folder{directory,
+                          file.header().prefix,
+                          file_owners::only(status.st_uid),
+                          status.st_mode & 0666U,
+                          info,
+                          {&file,
+                           [](const void* names, std::uint32_t id) {
+                             return static_cast<const dead_ring_file*>(names)->line_start(id);
+                           }},
+                          &status};
+  log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
+  logs.undo_torn();
+  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+  int error = 0;
+  while (error == 0 && copy.fetch()) {
+    const lane_heads heads{copy.ring()};
+    const std::uint64_t before = heads.beyond(copy.ring().committed());
+    error = drain_ring(copy.ring(), heads, file.clock(), names, logs, buffer);
+    result.records += before - heads.beyond(copy.ring().committed());
+    if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+  }
+  if (error != 0 && error != ETIME && result.error == 0) {
+    result.error = error;
+    std::snprintf(result.failed_log, sizeof(result.failed_log), "%s", logs.name());
+  }
+  close_all(opened);
+  return error;
+}
 
 /// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
 /// May be killed at any instant and run again: the commits in the file say how far it came.
-inline void recover_file(int directory, const char* name, dead_ring_file& file, recovery& result,
+inline void recover_file(int directory, const char* name, dead_ring_file& file,
+                         const recovery_limits& limits, recovery& result,
                          drain_buffer& buffer) noexcept {
-  int error = 0;
-  file.for_each_ring([&](ring_block& ring) {
-    open_logs opened;
-    log_appender logs{directory, file.header().prefix, ring, opened};
-    logs.undo_torn();
-    const lane_heads heads{ring};
-    const std::uint64_t before = heads.beyond(ring.committed());
-    const auto names = [&](std::uint64_t id) { return file.line_start(id); };
-    const int failed = drain_ring(ring, heads, file.clock(), names, logs, buffer);
-    result.records += before - heads.beyond(ring.committed());
-    if (failed != 0) error = failed;
-    opened.close_all();
-  });
+  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
+  if (error == ENOMEM && result.error == 0) result.error = error;
+  char info[sizeof(run_info_start) + 256];
+  std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
+  bool done = error == 0;
+  bool late = error == ETIME;
   if (error == 0) {
-    unlinkat(directory, name, 0);
-    ++result.files;
-  } else if (result.error == 0) {
-    result.error = error;
+    result.doubted += file.for_each_ring([&](ring_copy& copy) {
+      const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
+      if (!wanted || late) {
+        if (copy.left() > 0) done = false;
+        return;
+      }
+      error = recover_ring(directory, file, info, copy, limits.until_ns, result, buffer);
+      if (error != 0) done = false;
+      late = error == ETIME;
+    });
   }
+  if (late) result.left = true;
+  if (!done) return;
+  unlinkat(directory, name, 0);
+  ++result.files;
 }
 
 /// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
-inline void delete_if_unfinished(int directory, const char* name) noexcept {
-  const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
+/// Returns 0 or why it is no such file.
+inline int delete_if_unfinished(int directory, const char* name,
+                                const file_owners& owners) noexcept {
   struct stat status {};
-  const bool abandoned = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 &&
-                         time(nullptr) - status.st_mtime > 60;
+  const int fd = open_own(directory, name, O_RDONLY, owners, status);
+  if (fd < 0) return fd == -ENOENT ? 0 : -fd;
+  const bool abandoned =
+      time(nullptr) - status.st_mtime > 60 && !file_lock_is_taken(fd, owner_lock_byte);
   if (abandoned) unlinkat(directory, name, 0);
   close(fd);
+  return 0;
 }
 
-/// Recovers every dead ring file in `directory` (borrowed).
-/// @param prefix  only those of runs with this prefix; null: all.
-inline recovery recover_directory(int directory, const char* prefix) noexcept {
+/// Recovers the dead ring files in `directory` (borrowed).
+/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
+/// though its process is dead; `error` where it is refused.
+template <class Tell>
+recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
+  using state = dead_ring_file::state;
   recovery result;
+  file_owners owners = file_owners::of_caller(directory);
+  bool asked = false;
   drain_buffer* buffer = nullptr;
   for_each_entry(directory, [&](const char* name) {
     if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
         0) {
-      return delete_if_unfinished(directory, name);
+      const int error = delete_if_unfinished(directory, name, owners);
+      if (error != 0) tell(name, state::refused, error);
+      return;
     }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
+    const bool may_end = !limits.advance || result.records + result.files > 0;
+    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
+      result.left = true;
+      return;
+    }
+    if (!asked && belongs_to_another(directory, name, owners)) {
+      owners.ask_file_system(directory);
+      asked = true;
+    }
     dead_ring_file file;
-    const dead_ring_file::state state = file.open(directory, name, true);
-    if (state == dead_ring_file::state::living) ++result.living;
-    if (state == dead_ring_file::state::damaged) ++result.damaged;
-    if (state != dead_ring_file::state::opened) return;
-    if (prefix != nullptr && std::strcmp(prefix, file.header().prefix) != 0) return;
+    const state found = file.open(directory, name, true, owners);
+    if (found == state::living) ++result.living;
+    if (found == state::busy) ++result.busy;
+    if (found == state::damaged) ++result.damaged;
+    if (found == state::other_version) ++result.other_version;
+    if (found == state::refused) ++result.refused;
+    if (found == state::damaged || found == state::other_version || found == state::refused) {
+      tell(name, found, file.error());
+    }
+    if (found != state::opened) return;
+    if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;
     if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-    if (buffer != nullptr) recover_file(directory, name, file, result, *buffer);
+    if (buffer == nullptr) {
+      result.error = ENOMEM;
+    } else {
+      recover_file(directory, name, file, limits, result, *buffer);
+    }
   });
   if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
   return result;
 }
 
+/// @param prefix  only those of runs with this prefix; null: all.
+inline recovery recover_directory(int directory, const char* prefix) noexcept {
+  recovery_limits limits;
+  limits.prefix = prefix;
+  return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});
+}
+
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVER_HPP
+#endif  // LOTUS_RECOVERY_RECOVERY_HPP
 
-// One small file for each process of a run: who recorded, where, and how much.
-#ifndef LOTUS_RUN_INFO_HPP
-#define LOTUS_RUN_INFO_HPP
+// The directory of a run, held open by a program that may close whatever it finds.
+#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr char run_info_start[] = ".lotus_info_";
+/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+class run_directory {
+ public:
+  /// Finds or makes it. Returns 0 or errno.
+  int open(log_location& location) noexcept {
+    const int fd = location.open_directory();
+    if (fd < 0) return -fd;
+    const locked hold{lock_};
+    held_ = owned_descriptor{fd};
+    keep_path(location.directory);
+    return 0;
+  }
+
+  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
+  /// where that fails; ESTALE where its path leads to another directory now.
+  int descriptor() noexcept {
+    const locked hold{lock_};
+    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
+  }
+
+  void close() noexcept {
+    const locked hold{lock_};
+    held_.close();
+    *path_ = '\0';
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  void keep_path(const char* path) noexcept {
+    char here[sizeof(path_) / 2] = "";
+    const bool absolute = *path == '/';
+    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
+    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
+  }
+
+  /// Returns 0, or -1 with errno.
+  int reopen() noexcept {
+    const file_identity before = held_.file();
+    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    if (again.number() < 0) return -1;
+    if (again.file().device == before.device && again.file().inode == before.inode) {
+      held_ = again;
+      return 0;
+    }
+    ::close(again.number());
+    errno = ESTALE;
+    return -1;
+  }
+
+  mutex lock_;
+  owned_descriptor held_;
+  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
+
+// What a program is told of its run's files.
+#ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
+#define LOTUS_STORE_STORAGE_REPORTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline void report_existing_logs(int directory, const log_location& location) noexcept {
+  unsigned count = 0;
+  for_each_entry(directory, [&](const char* name) {
+    if (is_log_name(name, location.prefix)) ++count;
+  });
+  if (count > 0) {
+    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
+        location.directory, location.prefix);
+  }
+}
+
+inline void report_recovered(const log_location& location, std::uint64_t records) noexcept {
+  say("%llu records of processes that died were recovered in %s",
+      static_cast<unsigned long long>(records), location.directory);
+}
+
+inline void report_clock_step(std::int64_t stepped_ns) noexcept {
+  say("the wall clock was stepped by %.3f s; %s", static_cast<double>(stepped_ns) * 1e-9,
+      stepped_ns > 0 ? "times go on from the new one"
+                     : "times go on as before, so that they stay in order");
+}
+
+/// Errors that may come again and again, each reported once a run.
+/// Thread safety: disk() any thread; the others, their caller locks.
+class storage_reports {
+ public:
+  void run_begins() noexcept {
+    unwritable_reported_ = no_ring_file_reported_ = false;
+    disk_failed_.store(false, std::memory_order_relaxed);
+    refused_.store(0, std::memory_order_relaxed);
+  }
+
+  void directory_unwritable(const char* log_file, int error) noexcept {
+    if (unwritable_reported_) return;
+    unwritable_reported_ = true;
+    say("cannot write %s_*: %s; this run is not recorded", log_file, std::strerror(error));
+  }
+
+  void no_ring_file(const log_location& location, int error) noexcept {
+    if (no_ring_file_reported_) return;
+    no_ring_file_reported_ = true;
+    say("no ring file in %s: %s; a kill would lose what is not yet in the logs", location.directory,
+        std::strerror(error));
+  }
+
+  /// After each attempt to append to the logs.
+  /// @param error  0, or what file_error_text() knows
+  /// @param log    that was opened last
+  void disk(const log_location& location, int error, const char* log) noexcept {
+    if (is_refusal(error)) return refused(location, error, log);
+    const bool failed = error != 0;
+    if (disk_failed_.load(std::memory_order_relaxed) == failed) return;
+    if (disk_failed_.exchange(failed) == failed) return;
+    if (failed) {
+      say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
+          location.directory, std::strerror(error));
+    } else {
+      say("the logs in %s can be written again", location.directory);
+    }
+  }
+
+ private:
+  /// One log may be refused while others are written. Each kind of refusal is reported once.
+  void refused(const log_location& location, int error, const char* log) noexcept {
+    const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
+    if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
+    if ((refused_.fetch_or(kind) & kind) != 0) return;
+    say("cannot append to %s/%s: it %s; records are kept in memory meanwhile", location.directory,
+        log, file_error_text(error));
+  }
+
+  bool unwritable_reported_ = false;
+  bool no_ring_file_reported_ = false;
+  std::atomic<bool> disk_failed_{false};
+  std::atomic<std::uint32_t> refused_{0};  ///< a bit for each kind
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_STORAGE_REPORTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The start of a recording waits for it only so long; the thread that drains does the rest. But a
+/// thread whose id a dead one had does that one's part before it logs anything, for both have the
+/// same log: what it appends must not be taken for the end of a torn append.
+/// Thread safety: all; one at a time is at the files.
+class LOTUS_DETAIL_PER_MODULE leftovers {
+ public:
+  /// @param directory  the same at every call, borrowed.
+  void begin(run_directory& directory, const log_location& location) noexcept {
+    const locked hold{lock_};
+    location_ = &location;
+    records_ = 0;
+    said_ = 0;
+    run(directory, start_ns, false);
+    if (!left_.load(std::memory_order_relaxed)) return report();
+    say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
+  }
+
+  /// A bit more. Whether there is still more.
+  bool step(run_directory& directory) noexcept {
+    if (!left_.load(std::memory_order_relaxed)) return false;
+    const signals_blocked quiet;
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return false;
+    run(directory, step_ns, true);
+    if (left_.load(std::memory_order_relaxed)) return true;
+    report();
+    return false;
+  }
+
+  /// All of one thread, before another of this id logs.
+  void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
+    if (!left_.load(std::memory_order_relaxed)) return;
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return;
+    recovery_limits limits;
+    limits.prefix = location_->prefix;
+    limits.tid = tid;
+    take(recover(directory, limits));
+  }
+
+  /// The recording ends: the rest, but not for ever.
+  void finish(run_directory& directory) noexcept {
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return;
+    run(directory, finish_ns, true);
+    give_up();
+  }
+
+  /// The process ends.
+  void leave() noexcept {
+    const locked hold{lock_};
+    if (left_.load(std::memory_order_relaxed)) give_up();
+  }
+
+  /// In a forked child, which looks for itself.
+  void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::int64_t start_ns = 2'000'000;
+  static constexpr std::int64_t step_ns = 20'000'000;
+  static constexpr std::int64_t finish_ns = 1'000'000'000;
+
+  // --- caller holds lock_
+
+  void run(run_directory& directory, std::int64_t most_ns, bool advance) noexcept {
+    recovery_limits limits;
+    limits.prefix = location_->prefix;
+    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
+    limits.advance = advance;
+    const recovery r = recover(directory, limits);
+    take(r);
+    left_.store(r.left, std::memory_order_relaxed);
+  }
+
+  recovery recover(run_directory& directory, const recovery_limits& limits) noexcept {
+    const int opened = directory.descriptor();
+    if (opened < 0) {
+      recovery none;
+      none.left = true;
+      return none;
+    }
+    return recover_directory(opened, limits,
+                             [this](const char* name, dead_ring_file::state state, int error) {
+                               say_left(name, state, error);
+                             });
+  }
+
+  void take(const recovery& r) noexcept {
+    records_ += r.records;
+    if (r.error != 0 && first(1)) {
+      say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
+          r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
+    }
+    if (r.doubted > 0 && first(2)) {
+      say("rings of processes that died in %s are damaged; what made no sense is left out",
+          location_->directory);
+    }
+  }
+
+  /// Each kind once, with the first file of it.
+  void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
+    if (state == dead_ring_file::state::damaged && first(4)) {
+      say("%s/%s is no ring file and left alone", location_->directory, name);
+    }
+    if (state == dead_ring_file::state::other_version && first(8)) {
+      say("%s/%s is of another version of lotus, whose `lotus-tool recover` it needs",
+          location_->directory, name);
+    }
+    if (state == dead_ring_file::state::refused && first(error == ELOOP         ? 16U
+                                                         : error >= not_regular ? 32U
+                                                                                : 64U)) {
+      say("%s/%s is not recovered: %s%s", location_->directory, name,
+          is_refusal(error) ? "it " : "", file_error_text(error));
+    }
+  }
+
+  bool first(std::uint32_t kind) noexcept {
+    const bool is_first = (said_ & kind) == 0;
+    said_ |= kind;
+    return is_first;
+  }
+
+  void give_up() noexcept {
+    report();
+    if (!left_.exchange(false)) return;
+    say("more of processes that died is left in %s; `lotus-tool recover` goes on",
+        location_->directory);
+  }
+
+  void report() noexcept {
+    if (records_ == 0) return;
+    report_recovered(*location_, records_);
+    records_ = 0;
+  }
+
+  mutex lock_;
+  std::atomic<bool> left_{false};
+  const log_location* location_ = nullptr;
+  std::uint64_t records_ = 0;
+  std::uint32_t said_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LEFTOVERS_HPP
+
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_STORE_RING_FILE_HPP
+#define LOTUS_STORE_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
+/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
+/// memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
+  /// @param name_ns  ends its name; the information file has the same.
+  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
+             bool ticks_are_ns, const clock_map& clock) noexcept {
+    directory_ = &in;
+    const int directory = in.descriptor();
+    if (directory < 0) return -directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  name_ns);
+    struct stat status {};
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    if (fd < 0) return -fd;
+    file_ = {fd, status};
+    int error = take_file_lock(fd, owner_lock_byte);
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, ticks_are_ns);
+      store_clock(clock);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Copies what private memory holds into the file. False when the file cannot grow.
+  /// @param heads  how far to copy.
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    if (!exists()) return false;
+    int error = 0;
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
+    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    if (ring == nullptr) return false;
+    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    ring->capacity = from.capacity;
+    copy_records(from, heads, *ring);
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    munmap(ring, bytes);
+    return true;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+  }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    const int directory = directory_->descriptor();
+    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    file_.close();
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = file_.holds() ? 0 : reopen();
+    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        file_.number(), static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
+  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  int reopen() noexcept {
+    const int directory = directory_->descriptor();
+    if (directory < 0) return -directory;
+    struct stat status {};
+    const int fd = open_regular(directory, name_, O_RDWR, status);
+    if (fd < 0) return -fd;
+    if (!file_.file().is(status)) {
+      close(fd);
+      return ESTALE;
+    }
+    file_ = {fd, status};
+    return 0;
+  }
+
+  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  run_directory* directory_ = nullptr;
+  owned_descriptor file_;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RING_FILE_HPP
+
+// One small file for each process of a run: who recorded, where, and how much.
+#ifndef LOTUS_STORE_RUN_INFO_HPP
+#define LOTUS_STORE_RUN_INFO_HPP
+
+#include <cmath>
+
+// How many CPUs this process may use.
+#ifndef LOTUS_STORE_CPU_LIMITS_HPP
+#define LOTUS_STORE_CPU_LIMITS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
+inline int cpus_of_affinity() noexcept {
+  // A mask of the kernel's size, which may know more CPUs than cpu_set_t has bits.
+  cpu_set_t masks[8];
+  CPU_ZERO_S(sizeof(masks), masks);
+  if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
+  return CPU_COUNT_S(sizeof(masks), masks);
+}
+
+/// CPUs that a "<quota> <period>" of a cgroup allows; 0: no limit.
+inline double cpus_of_quota(const char* text) noexcept {
+  char* behind_quota = nullptr;
+  const double quota = strtod(text, &behind_quota);
+  const double period = strtod(behind_quota, nullptr);
+  return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
+/// nothing that can be known.
+inline double cpus_of_cgroups() noexcept {
+  char groups[4096];
+  read_beginning("/proc/self/cgroup", groups);
+  const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
+  if (line == nullptr) return 0;
+  char* const path = groups + 3;
+  path[std::strcspn(path, "\n")] = '\0';
+  double least = 0;
+  while (true) {
+    char file[4096 + 64];
+    char text[64];
+    std::snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cpu.max", path);
+    read_beginning(file, text);
+    const double cpus = cpus_of_quota(text);
+    if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
+    char* const last = std::strrchr(path, '/');
+    if (last == nullptr) return least;
+    *last = '\0';
+  }
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_CPU_LIMITS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
-///   lotus 0.1.0 / host <name> / pid <n> / parent <n> / rank <n>
+///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
-///   thread <tid> <name> / records <written> <dropped>
+///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+/// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
+/// The last has a blank line's room from the beginning, for when the disk is full at the end.
+/// A process that records again in a directory goes on with its file there; records add up.
 /// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
 /// on it. Thread safety: none; the session locks. Trivially destructible.
 class run_info {
  public:
-  /// @param directory  borrowed, must stay open.
-  void create(int directory, const clock_segment& clock) noexcept {
-    directory_ = directory;
+  /// @param directory  borrowed.
+  /// @param mode       of the file, less the umask.
+  /// @param watching   when threads read their CPU clocks.
+  /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
+  unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
+                            cpu_watching watching) noexcept {
+    if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
+      add_clock(clock);
+      add_cpus(watching);
+      return name_ns_;
+    }
+    *this = run_info{};
+    watching_ = watching;
+    directory_ = &directory;
+    mode_ = mode;
+    name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
     const auto pid = static_cast<unsigned>(getpid());
-    std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid,
-                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     line host_name{host};
@@ -4951,8 +8272,21 @@ class run_info {
                                 LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
                                 static_cast<unsigned>(getppid()));
     append(text, n);
+    add_namespace();
     add_rank();
+    add_cpus(watching);
     add_clock(clock);
+    std::memset(text, ' ', records_bytes);
+    text[records_bytes - 1] = '\n';
+    records_end_ = append(text, records_bytes);
+    return name_ns_;
+  }
+
+  /// When threads read their CPU clocks, should that have changed.
+  void tell_watching(cpu_watching watching) noexcept {
+    if (watching == watching_ || directory_ == nullptr) return;
+    watching_ = watching;
+    add_cpus(watching);
   }
 
   /// @param tid  this thread, or one that lives.
@@ -4960,11 +8294,7 @@ class run_info {
     char path[64];
     char name[64] = {};
     std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    const ssize_t got = read(fd, name, sizeof(name) - 1);
-    close(fd);
-    if (got > 0 && name[got - 1] == '\n') name[got - 1] = '\0';
+    read_line(path, name);
     const line safe{name};
     char text[256];
     append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
@@ -4978,14 +8308,42 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
+  /// Of one recording.
   void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
-    char text[128];
-    append(text, std::snprintf(text, sizeof(text), "records %llu %llu\n",
-                               static_cast<unsigned long long>(written),
-                               static_cast<unsigned long long>(dropped)));
+    written_ += written;
+    dropped_ += dropped;
+    char text[records_bytes + 1];
+    const int n = std::snprintf(text, sizeof(text), "records %llu %llu\n",
+                                static_cast<unsigned long long>(written_),
+                                static_cast<unsigned long long>(dropped_));
+    // All of the room, should this be the second time.
+    std::memset(text + n, ' ', static_cast<std::size_t>(records_bytes - n));
+    text[records_bytes - 1] = '\n';
+    if (!replace(text, records_bytes)) append(text, n);
   }
 
+  /// Its name; empty where there is none yet.
+  const char* file() const noexcept { return file_; }
+
  private:
+  /// The first line of what the kernel tells; empty where it does not.
+  template <std::size_t Bytes>
+  static void read_line(const char* path, char (&text)[Bytes]) noexcept {
+    read_beginning(path, text);
+    text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// Whose process and thread ids these are.
+  void add_namespace() noexcept {
+    char boot[48];
+    read_line("/proc/sys/kernel/random/boot_id", boot);
+    struct stat status {};
+    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
+    char text[128];
+    append(text, std::snprintf(text, sizeof(text), "namespace %s %llu\n", boot,
+                               static_cast<unsigned long long>(status.st_ino)));
+  }
+
   /// A name that stays on its line.
   struct line {
     char text[3 * 256 + 2];
@@ -5002,25 +8360,131 @@ class run_info {
       const unsigned long rank = strtoul(value, &end, 10);
       if (*end != '\0') continue;
       char text[64];
-      return append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
+      append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
+      return;
     }
   }
 
-  void append(const char* text, int bytes) noexcept {
-    const int fd = openat(directory_, file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0) return;
-    write_all(fd, text, static_cast<std::size_t>(bytes));
-    close(fd);
+  void add_cpus(cpu_watching watching) noexcept {
+    const char* const word = watching == cpu_watching::off       ? "off"
+                             : watching == cpu_watching::batches ? "batches"
+                                                                 : "switches";
+    const double limit = cpus_of_cgroups();
+    char text[96];
+    int n = std::snprintf(text, sizeof(text), "cpu %s\ncpus %d ", word, cpus_of_affinity());
+    if (limit > 0) {
+      // Without a locale's comma.
+      const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "%llu.%03llu\n",
+                         thousandths / 1000, thousandths % 1000);
+    } else {
+      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "-\n");
+    }
+    append(text, n);
   }
 
-  int directory_ = -1;
+  /// Whether the file is there still, not too long, and no ring file has its name.
+  bool can_go_on() const noexcept {
+    constexpr off_t most_bytes = off_t{1} << 20;
+    const int directory = directory_->descriptor();
+    struct stat status {};
+    const int fd = open_own(directory, file_, O_RDONLY, file_owners::of_caller(directory), status);
+    if (fd < 0) return false;
+    close(fd);
+    char ring[sizeof(file_)];
+    std::snprintf(ring, sizeof(ring), "%s%s", ring_file_start, file_ + sizeof(run_info_start) - 1);
+    struct stat other {};
+    return file_identity_.is(status) && status.st_size < most_bytes &&
+           fstatat(directory, ring, &other, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+  }
+
+  int open_file(struct stat& status) const noexcept {
+    const int directory = directory_ != nullptr ? directory_->descriptor() : -ENOENT;
+    if (directory < 0) return directory;
+    bool made = false;
+    return open_to_append(directory, file_, file_owners::of_caller(directory), mode_, status, made);
+  }
+
+  /// Returns where the file ends then, or 0 where it could not be written.
+  off_t append(const char* text, int bytes) noexcept {
+    struct stat status {};
+    const int fd = open_file(status);
+    if (fd < 0) return 0;
+    file_identity_ = {status.st_dev, status.st_ino};
+    const int error = write_all(fd, text, static_cast<std::size_t>(bytes));
+    const off_t end = lseek(fd, 0, SEEK_CUR);
+    close(fd);
+    return error == 0 && end > 0 ? end : 0;
+  }
+
+  /// Writes into the room that create() has left. False where there is none.
+  bool replace(const char* text, int bytes) const noexcept {
+    struct stat status {};
+    const int fd = records_end_ > 0 ? open_file(status) : -1;
+    if (fd < 0) return false;
+    // What is opened to append does so wherever it is told to write.
+    const bool placed = lseek(fd, 0, SEEK_END) >= records_end_ && fcntl(fd, F_SETFL, 0) == 0 &&
+                        lseek(fd, records_end_ - records_bytes, SEEK_SET) >= 0;
+    const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
+    close(fd);
+    return error == 0;
+  }
+
+  static constexpr int records_bytes = 52;  ///< the longest such line, and the blank that ends it
+
+  run_directory* directory_ = nullptr;
+  mode_t mode_ = 0;
   char file_[64] = {};
+  unsigned long long name_ns_ = 0;  ///< CLOCK_REALTIME
+  file_identity file_identity_;
+  cpu_watching watching_{};
+  std::uint64_t written_ = 0;
+  std::uint64_t dropped_ = 0;
+  off_t records_end_ = 0;  ///< of the room for the line; 0: none
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RUN_INFO_HPP
+#endif  // LOTUS_STORE_RUN_INFO_HPP
+
+// What the logs did not take of a thread's records when nobody will drain it again.
+#ifndef LOTUS_STORE_UNWRITTEN_HPP
+#define LOTUS_STORE_UNWRITTEN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the logs did not take.
+struct unwritten_records {
+  std::uint64_t recoverable = 0;  ///< it stands in the ring file
+  std::uint64_t lost = 0;
+};
+
+/// What is in memory only goes into the ring file, as far as that can grow, and is given up else.
+/// Caller holds the guard of `p` and the ring file's lock.
+inline unwritten_records leave_in_ring_file(producer& p, ring_file& file,
+                                            std::atomic<std::size_t>& backlog_bytes) noexcept {
+  unwritten_records sum;
+  const auto leave = [&](ring_block& ring) {
+    const lane_heads heads{ring};
+    const std::uint64_t records = heads.beyond(ring.committed());
+    if (records > 0) (file.add_copy(ring, heads) ? sum.recoverable : sum.lost) += records;
+    skip_records(ring, heads);
+  };
+  for (; p.backlog_first != nullptr; drop_oldest(p, backlog_bytes)) leave(p.backlog_first->ring);
+  if (p.ring_in_file) {
+    sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
+  } else {
+    leave(*p.ring);
+  }
+  return sum;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_UNWRITTEN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -5029,30 +8493,27 @@ namespace detail {
 /// any thread, with the guard of the producer it is about.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
-  storage(messenger& messages, session_clock& clock, name_table& names) noexcept
-      : messages_{messages}, clock_{clock}, names_{names} {}
+  storage(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
+      : clock_{clock}, names_{names}, cpu_{cpu} {}
 
   const log_location& location() const noexcept { return location_; }
 
   /// Finds or makes the directory. Returns 0 or errno, after saying why once.
   int open(const options& chosen) noexcept {
-    const int error = location_.parse(chosen.log_file);
-    const int opened = error == 0 ? location_.open_directory() : -error;
-    if (opened < 0) {
-      if (!said_unwritable_) {
-        messages_.say("cannot write %s_*: %s; this run is not recorded", chosen.log_file.c_str(),
-                      std::strerror(-opened));
-      }
-      said_unwritable_ = true;
-      return -opened;
+    int error = location_.parse(chosen.log_file);
+    if (error == 0) error = directory_.open(location_);
+    if (error != 0) {
+      reports_.directory_unwritable(chosen.log_file.c_str(), error);
+      return error;
     }
-    directory_ = opened;
+    const int directory = directory_.descriptor();
     backlog_most_bytes_ = chosen.backlog_bytes;
+    file_mode_ = chosen.file_mode & 0666U;
+    owners_ = file_owners::of_caller(directory);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
-    said_unwritable_ = said_no_file_ = false;
-    said_disk_error_.store(false, std::memory_order_relaxed);
-    report_existing_logs();
+    reports_.run_begins();
+    report_existing_logs(directory, location_);
     const locked hold{file_lock_};
     make_ring_file();
     return 0;
@@ -5070,8 +8531,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   void close() noexcept {
-    ::close(directory_);
-    directory_ = -1;
+    leftovers_.finish(directory_);
+    directory_.close();
   }
 
   /// Whether a name can be found after a kill. It must be before any record has it.
@@ -5083,22 +8544,32 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Gives the producer a ring of this run. False where there is no memory.
   bool attach(producer& p) noexcept {
+    make_due_ring_file();
+    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
     const locked hold{file_lock_};
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
-    if (ring_file_due_) make_ring_file();
     int error = 0;
     ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
     if (ring == nullptr) return false;
     p.ring_in_file = error == 0;
-    if (!p.ring_in_file && file_.exists()) say_no_file(error);
+    if (!p.ring_in_file && file_.exists()) reports_.no_ring_file(location_, error);
     info_.add_thread(p.tid.load(std::memory_order_relaxed));
+    commit_point begin{};
+    begin.loader = p.loader;
+    ring->commit(begin);
     p.ring = ring;
     p.attached = true;
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
     return true;
+  }
+
+  /// Where `p` could not be drained for the last time.
+  unwritten_records leave(producer& p) noexcept {
+    const locked hold{file_lock_};
+    return leave_in_ring_file(p, file_, backlog_bytes_);
   }
 
   /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
@@ -5111,18 +8582,20 @@ class LOTUS_DETAIL_PER_MODULE storage {
       lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
       drop_oldest(p, backlog_bytes_);
     }
-    close_logs(p);
+    kept_logs_.close(p);
     p.attached = false;
     return lost;
   }
 
   /// Makes a drained producer's ring that of another thread.
   void hand_over(producer& p) noexcept {
-    close_logs(p);
+    kept_logs_.close(p);
     if (!p.attached) return;
+    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
     p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
     commit_point c = p.ring->committed();
     for (log_position& log : c.logs) log = {};
+    c.loader = p.loader;
     p.ring->commit(c);
     const locked hold{file_lock_};
     info_.add_thread(p.tid.load(std::memory_order_relaxed));
@@ -5139,6 +8612,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
   void after_fork_in_child() noexcept {
     file_.forget();
+    leftovers_.forget();
     info_ = run_info{};
     written_.store(0, std::memory_order_relaxed);
     ring_file_due_ = true;
@@ -5159,7 +8633,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const auto names = [&](std::uint64_t id) {
       return names_.entry(static_cast<std::uint32_t>(id)).line_start();
     };
-    log_appender logs{directory_, location_.prefix, ring, p.logs};
+    const log_folder folder{directory_.descriptor(),
+                            location_.prefix,
+                            owners_,
+                            file_mode_,
+                            info_.file(),
+                            {&names_, [](const void* table, std::uint32_t id) {
+                               return static_cast<const name_table*>(table)->entry(id).line_start();
+                             }}};
+    log_appender logs{folder, ring, p.logs};
     int error = 0;
     while (error == 0 && p.backlog_first != nullptr) {
       ring_block& chunk = p.backlog_first->ring;
@@ -5172,56 +8654,57 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
     count_written(complete - heads.beyond(ring.committed()));
     buffers_.give_back(buffer);
-    keep_or_close_logs(p);
-    report_disk(error);
+    kept_logs_.keep_or_close(p);
+    reports_.disk(location_, error, logs.name());
     return error;
   }
+
+  /// Puts a part of what processes that died left into the logs. Whether more is left.
+  bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
+  void leave_leftovers() noexcept { leftovers_.leave(); }
 
   /// Empties a ring that cannot be drained into memory. False where that is used up.
   bool set_aside(producer& p) noexcept {
     return detail::set_aside(p, backlog_bytes_, backlog_most_bytes_);
   }
 
-  mutex& file_fork_lock() noexcept { return file_lock_; }
-  mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
+  void lock_files_for_fork() noexcept {
+    file_lock_.lock();
+    leftovers_.fork_lock().lock();
+  }
+  void unlock_files_after_fork() noexcept {
+    leftovers_.fork_lock().unlock();
+    file_lock_.unlock();
+  }
+  /// What is locked last, and nothing else meanwhile.
+  void lock_leaves_for_fork() noexcept {
+    directory_.fork_lock().lock();
+    buffers_.fork_lock().lock();
+  }
+  void unlock_leaves_after_fork() noexcept {
+    buffers_.fork_lock().unlock();
+    directory_.fork_lock().unlock();
+  }
 
  private:
-  void report_existing_logs() noexcept {
-    unsigned count = 0;
-    for_each_entry(directory_, [&](const char* name) {
-      if (is_log_name(name, location_.prefix)) ++count;
-    });
-    if (count > 0) {
-      messages_.say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
-                    location_.directory, location_.prefix);
-    }
+  void make_due_ring_file() noexcept {
+    const locked hold{file_lock_};
+    if (ring_file_due_) make_ring_file();
   }
 
-  /// Makes the ring file, after what dead processes left has been put into the logs: this one may
-  /// have a process or thread id of theirs. Caller holds file_lock_.
+  /// Makes the ring file, after what dead processes left has been looked at: this one may have a
+  /// process or thread id of theirs. Caller holds file_lock_.
   void make_ring_file() noexcept {
-    const recovery recovered = recover_directory(directory_, location_.prefix);
-    if (recovered.records > 0) {
-      messages_.say("%llu records of processes that died were recovered in %s",
-                    static_cast<unsigned long long>(recovered.records), location_.directory);
-    }
+    leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
-    int error = 0;
     written_.store(0, std::memory_order_relaxed);
-    clock_.with_map([&](const clock_map& map) {
-      info_.create(directory_, map.current());
-      error = file_.create(directory_, location_.prefix, !clock_.hardware(), map);
+    const int error = clock_.with_map([&](const clock_map& map) {
+      const auto name_ns = info_.create(directory_, file_mode_, map.current(), cpu_.mode());
+      const bool ticks_are_ns = !clock_.hardware();
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, ticks_are_ns, map);
     });
-    if (error != 0) return say_no_file(error);
+    if (error != 0) return reports_.no_ring_file(location_, error);
     store_names();
-  }
-
-  void say_no_file(int error) noexcept {
-    if (!said_no_file_) {
-      messages_.say("no ring file in %s: %s; a kill would lose what is not yet in the logs",
-                    location_.directory, std::strerror(error));
-    }
-    said_no_file_ = true;
   }
 
   /// Caller holds file_lock_.
@@ -5235,58 +8718,26 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   void tie_clock() noexcept {
     const locked hold{file_lock_};
-    const std::int64_t stepped_ns =
-        clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
-    if (stepped_ns == 0) return;
-    messages_.say("the wall clock was stepped by %.3f s; %s",
-                  static_cast<double>(stepped_ns) * 1e-9,
-                  stepped_ns > 0 ? "times go on from the new one"
-                                 : "times go on as before, so that they stay in order");
+    info_.tell_watching(cpu_.mode());
+    const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
+    if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
   void count_written(std::uint64_t records) noexcept {
     written_.fetch_add(records, std::memory_order_relaxed);
   }
 
-  void report_disk(int error) noexcept {
-    const bool failed = error != 0;
-    if (said_disk_error_.load(std::memory_order_relaxed) == failed) return;
-    if (said_disk_error_.exchange(failed) == failed) return;
-    if (failed) {
-      messages_.say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
-                    location_.directory, std::strerror(error));
-    } else {
-      messages_.say("the logs in %s can be written again", location_.directory);
-    }
-  }
-
-  /// Opening for each drain would cost a file system more than the writing; but descriptors are the
-  /// program's, so only some threads' logs stay open.
-  void keep_or_close_logs(producer& p) noexcept {
-    if (p.logs_kept_open) return;
-    p.logs_kept_open = kept_open_.fetch_add(1, std::memory_order_relaxed) < max_kept_open;
-    if (p.logs_kept_open) return;
-    kept_open_.fetch_sub(1, std::memory_order_relaxed);
-    p.logs.close_all();
-  }
-
-  void close_logs(producer& p) noexcept {
-    p.logs.close_all();
-    if (p.logs_kept_open) kept_open_.fetch_sub(1, std::memory_order_relaxed);
-    p.logs_kept_open = false;
-  }
-
-  static constexpr std::uint32_t max_kept_open = 64;  ///< threads, of two logs each
-
-  messenger& messages_;
   session_clock& clock_;
   name_table& names_;
+  const cpu_clock& cpu_;
   log_location location_{};
-  int directory_ = -1;
+  run_directory directory_;
   std::uint32_t ring_records_ = 0;
-  bool said_unwritable_ = false;
-  bool said_no_file_ = false;
-  std::atomic<bool> said_disk_error_{false};
+  mode_t file_mode_ = 0666;
+  file_owners owners_;
+  storage_reports reports_;
+  kept_logs kept_logs_;
+  leftovers leftovers_;
 
   mutex file_lock_;
   ring_file file_;
@@ -5294,7 +8745,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
   std::atomic<std::uint64_t> written_{0};
   bool ring_file_due_ = false;
   std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
-  std::atomic<std::uint32_t> kept_open_{0};
 
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;
@@ -5304,7 +8754,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORAGE_HPP
+#endif  // LOTUS_STORE_STORAGE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -5312,26 +8762,25 @@ namespace detail {
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
-/// Locks, outermost first: the list of producers, a producer's guard, the ring file, the clock;
-/// names and buffers are leaves.
+/// Locks, outermost first: the list of producers, a producer's guard, the ring file, leftovers, the
+/// clock; names and buffers are leaves.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
   bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
-  bool hardware_clock() const noexcept { return clock_.hardware(); }
+  session_clock& clock() noexcept { return clock_; }
   const log_location& location() const noexcept { return storage_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
-  messenger& messages() noexcept { return messages_; }
+  const message_handler& messages() const noexcept { return messages_; }
 
   /// False, after saying why, when the directory cannot be written.
   bool open(const options& chosen) noexcept {
     messages_.use(chosen.on_message);
     clock_.begin();
+    cpu_.begin(chosen.cpu_time);
     if (storage_.open(chosen) != 0) return false;
     when_full_.store(chosen.when_full, std::memory_order_relaxed);
-    drain_interval_ms_.store(chosen.drain_interval_ms > 0 ? chosen.drain_interval_ms : 1,
-                             std::memory_order_relaxed);
-    pause_ms_.store(5, std::memory_order_relaxed);
-    dropped_at_start_ = dropped();
+    pace_.begin(chosen.drain_interval_ms);
+    losses_.begin(dropped());
     write_through_.store(false, std::memory_order_relaxed);
     recording_.store(true, std::memory_order_release);
     drain_thread_.wake();
@@ -5340,16 +8789,18 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   void close() noexcept {
     recording_.store(false, std::memory_order_release);
-    bool left_over = false;
+    bool keep = false;
+    std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
       if (!p.attached) return;
-      if (drain(p) != 0) left_over = true;
-      dropped_before_.fetch_add(storage_.detach(p), std::memory_order_relaxed);
+      if (!drain_or_leave(p, recoverable)) keep = true;
+      losses_.count(storage_.detach(p));
     });
-    storage_.close_files(left_over, dropped() - dropped_at_start_);
+    storage_.close_files(keep, losses_.of_recording(dropped()));
     storage_.close();
-    report_dropped();
+    cpu_.begin(false);
+    losses_.report(dropped(), recoverable);
   }
 
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
@@ -5357,17 +8808,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (!is_on()) return;
     write_through_.store(true, std::memory_order_relaxed);
     bool keep = false;
+    std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
       if (!p.attached) return;
-      if (drain(p) != 0) keep = true;
+      if (!drain_or_leave(p, recoverable)) keep = true;
       open_lanes(p);
       // A thread that still runs may be storing a record: that one can be recovered.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
     });
-    storage_.close_files(keep, dropped() - dropped_at_start_);
-    report_dropped();
+    storage_.close_files(keep, losses_.of_recording(dropped()));
+    storage_.leave_leftovers();
+    losses_.report(dropped(), recoverable);
   }
 
   void flush() noexcept {
@@ -5379,19 +8832,55 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   std::uint64_t dropped() const noexcept {
-    std::uint64_t sum = dropped_before_.load(std::memory_order_relaxed);
+    std::uint64_t sum = losses_.counted();
     producers_.for_each([&](producer& p) { sum += p.dropped.load(std::memory_order_relaxed); });
     return sum;
   }
 
   std::uint32_t intern(std::string_view name) noexcept {
-    if (this_thread_forks) return 0;
+    if (this_thread_forks) return unnamed_id;  // and its record will be dropped
     const std::uint32_t id = names_.intern(name);
-    if (!storage_.keeps_name(id)) {
+    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
+      if (is_on()) losses_.unnamed(names_.size());
+    } else if (!storage_.keeps_name(id)) {
       const signals_blocked quiet;
       storage_.keep_names();
     }
     return id;
+  }
+
+  /// What is told of the running recording; null where there is none.
+  losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
+
+  /// Returns whose the records of this thread were so far.
+  std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+    producer* const p = this_thread();
+    if (p == nullptr) return 0;
+    if (p->storing.load(std::memory_order_relaxed) != 0 || p->loader == loader) return p->loader;
+    const signals_blocked quiet;
+    const locked guard{p->guard};
+    const std::uint32_t before = p->loader;
+    // Where there is no ring yet, that will begin with this one.
+    if (p->attached && is_on()) {
+      // Without this record all that follow would be the wrong one's: no choice to drop counts.
+      if (p->ring->full() && drain(*p) != 0 && !storage_.set_aside(*p)) {
+        drop(*p);
+        return before;
+      }
+      p->ring->append({0, 0, {event_kind::loader, loader}});
+      open_lanes(*p);
+    }
+    p->loader = loader;
+    return before;
+  }
+
+  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
+  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
+    const off_cpu_time found = cpu_.read(p.cpu, watch);
+    if (found.off_ns == 0 || !drops_when_full() || !p.attached) return found;
+    if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
+    drop(p);
+    return {};
   }
 
   producer* this_thread() noexcept {
@@ -5405,8 +8894,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
         [&](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
-          dropped_before_.fetch_add(p.dropped.exchange(0, std::memory_order_relaxed),
-                                    std::memory_order_relaxed);
+          losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
+          p.loader = 0;
+          cpu_.give_up(p.cpu);
           storage_.hand_over(p);
         });
   }
@@ -5414,17 +8904,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   void push_slow(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
     // A limit other than 0 means a ring that is merely full.
-    const bool full = p.limit.load(std::memory_order_relaxed) != 0;
-    if (full && drops_when_full()) return drop(p);
+    if (p.limit.load(std::memory_order_relaxed) != 0 && drops_when_full()) return drop(p);
     const signals_blocked quiet;
     const locked guard{p.guard};
     if (!is_on()) return;
     if (!p.attached && !attach(p)) return drop(p);
-    ring_block& ring = *p.ring;
-    const std::uint64_t at = ring.published[0].load(std::memory_order_relaxed);
-    if (at - ring.committed().tail[0] >= ring.capacity && !make_room(p)) return drop(p);
-    ring.slot(0, at) = r;
-    ring.published[0].store(at + 1, std::memory_order_release);
+    if (p.ring->full() && !make_room(p)) return drop(p);
+    p.ring->append(r);
     if (write_through_.load(std::memory_order_relaxed)) drain(p);
   }
 
@@ -5451,57 +8937,14 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     p.storing.store(1, std::memory_order_relaxed);
   }
 
-  // --- fork: parent and child each go on with a whole recorder
+  // --- fork: parent and child each go on with a whole recorder; store/recorder_forks.hpp
 
-  void before_fork() noexcept {
-    forking_tid_ = thread_id();
-    producers_.fork_lock().lock();
-    producers_.for_each([](producer& p) { p.guard.lock(); });
-    storage_.file_fork_lock().lock();
-    clock_.fork_lock().lock();
-    names_.fork_lock().lock();
-    storage_.buffers_fork_lock().lock();
-    producers_.for_each([&](producer& p) {
-      if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
-      p.limit.store(0, std::memory_order_relaxed);
-      p.interrupt_limit.store(0, std::memory_order_relaxed);
-    });
-  }
-
-  void after_fork() noexcept {
-    producers_.for_each([&](producer& p) {
-      if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
-    });
-    storage_.buffers_fork_lock().unlock();
-    names_.fork_lock().unlock();
-    clock_.fork_lock().unlock();
-    storage_.file_fork_lock().unlock();
-    producers_.for_each([](producer& p) { p.guard.unlock(); });
-    producers_.fork_lock().unlock();
-  }
-
+  void before_fork() noexcept;
+  void after_fork() noexcept;
   /// Before after_fork().
-  void become_child() noexcept {
-    producers_.for_each([&](producer& p) {
-      storage_.after_fork_in_child(p);
-      p.limit.store(0, std::memory_order_relaxed);
-      p.interrupt_limit.store(0, std::memory_order_relaxed);
-      p.dropped.store(0, std::memory_order_relaxed);
-      const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
-      p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
-    });
-    storage_.after_fork_in_child();
-    dropped_before_.store(0, std::memory_order_relaxed);
-    dropped_at_start_ = 0;
-    drain_thread_.forget();
-  }
+  void become_child() noexcept;
 
  private:
-  void report_dropped() noexcept {
-    const std::uint64_t lost = dropped() - dropped_at_start_;
-    if (lost > 0) messages_.say("%llu records were dropped", static_cast<unsigned long long>(lost));
-  }
-
   // --- producers; caller holds the guard
 
   bool drops_when_full() const noexcept {
@@ -5532,6 +8975,15 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return error;
   }
 
+  /// For the last time. False where the logs did not take all.
+  bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
+    if (drain(p) == 0) return true;
+    const unwritten_records left = storage_.leave(p);
+    recoverable += left.recoverable;
+    losses_.count(left.lost);
+    return false;
+  }
+
   /// Room in a full ring.
   bool make_room(producer& p) noexcept {
     if (drops_when_full()) return false;
@@ -5551,27 +9003,21 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       const locked guard{p.guard};
       if (p.attached) drain(p);
     });
-    // 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
-    const std::uint32_t early_ms = pause_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t most_ms = drain_interval_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t pause_ms = early_ms < 100 && early_ms < most_ms ? early_ms : most_ms;
-    pause_ms_.store(early_ms < 100 ? early_ms * 4 : early_ms, std::memory_order_relaxed);
-    return pause_ms;
+    return pace_.next_ms(storage_.recover_leftovers());
   }
 
   std::atomic<bool> recording_{false};
   std::atomic<bool> write_through_{false};
   std::atomic<full_ring> when_full_{full_ring::drain};
-  std::atomic<std::uint32_t> drain_interval_ms_{0};
-  std::atomic<std::uint32_t> pause_ms_{0};
-  std::atomic<std::uint64_t> dropped_before_{0};  ///< by producers that are others now
-  std::uint64_t dropped_at_start_ = 0;
+  drain_pace pace_;
 
-  messenger messages_;
+  message_handler messages_;
+  losses losses_;
   session_clock clock_;
+  cpu_clock cpu_;
   name_table names_;
   producer_list producers_;
-  storage storage_{messages_, clock_, names_};
+  storage storage_{clock_, names_, cpu_};
   drain_thread drain_thread_{
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
   std::uint32_t forking_tid_ = 0;
@@ -5580,7 +9026,62 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORDER_HPP
+#endif  // LOTUS_STORE_RECORDER_HPP
+
+// A process with a recorder forks: parent and child each go on with a whole one.
+#ifndef LOTUS_STORE_RECORDER_FORKS_HPP
+#define LOTUS_STORE_RECORDER_FORKS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline void recorder::before_fork() noexcept {
+  forking_tid_ = thread_id();
+  producers_.fork_lock().lock();
+  producers_.for_each([](producer& p) { p.guard.lock(); });
+  storage_.lock_files_for_fork();
+  clock_.fork_lock().lock();
+  names_.fork_lock().lock();
+  storage_.lock_leaves_for_fork();
+  producers_.for_each([&](producer& p) {
+    if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+    p.limit.store(0, std::memory_order_relaxed);
+    p.interrupt_limit.store(0, std::memory_order_relaxed);
+  });
+}
+
+inline void recorder::after_fork() noexcept {
+  producers_.for_each([&](producer& p) {
+    if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
+  });
+  storage_.unlock_leaves_after_fork();
+  names_.fork_lock().unlock();
+  clock_.fork_lock().unlock();
+  storage_.unlock_files_after_fork();
+  producers_.for_each([](producer& p) { p.guard.unlock(); });
+  producers_.fork_lock().unlock();
+}
+
+inline void recorder::become_child() noexcept {
+  producers_.for_each([&](producer& p) {
+    storage_.after_fork_in_child(p);
+    p.limit.store(0, std::memory_order_relaxed);
+    p.interrupt_limit.store(0, std::memory_order_relaxed);
+    p.dropped.store(0, std::memory_order_relaxed);
+    cpu_.give_up(p.cpu);
+    const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
+    p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
+  });
+  storage_.after_fork_in_child();
+  cpu_clock::disturb();
+  losses_.forget();
+  drain_thread_.forget();
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDER_FORKS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -5590,6 +9091,7 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
+  static bool exists() noexcept { return instance_ != nullptr; }
   static const services* make() noexcept;
 
   recorder& records() noexcept { return recorder_; }
@@ -5603,7 +9105,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (this_thread_forks) return;  // the next scope joins
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
-    modules_.tell(m, table_, recorder_.hardware_clock(), mode());
+    modules_.tell(m, table_, recorder_.clock().hardware(), mode());
     // Others may have come while the library was being loaded.
     if (annotation_wanted()) modules_.set_mode(mode());
   }
@@ -5633,15 +9135,19 @@ class LOTUS_DETAIL_PER_MODULE session {
     end();
   }
 
-  void begin_task_of(record_tag tag) const noexcept {
-    switch (tag.kind()) {
-      case event_kind::operation:
-        return begin_task(recorder_.name(static_cast<std::uint32_t>(tag.value())).raw());
-      case event_kind::batch_wait:
-        return begin_task("BatchWait");
-      default:
-        return begin_task("BatchPreprocessed");
+  /// What a record of this tag is called.
+  std::string_view name_in(record_tag tag) const noexcept {
+    const record_kind& kind = kind_of(tag);
+    return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
+  }
+
+  void begin_task_of(record_tag tag) noexcept {
+    const record_kind& kind = kind_of(tag);
+    if (!has_name(kind)) {
+      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)]);
     }
+    const name_entry& name = recorder_.name(name_of(kind, tag));
+    begin_task(name.raw(), name.task_handle);
   }
 
  private:
@@ -5668,8 +9174,7 @@ class LOTUS_DETAIL_PER_MODULE session {
         std::strcmp(asked.prefix, now.prefix) == 0) {
       return true;
     }
-    recorder_.messages().say(
-        "already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
+    say("already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
         now.directory, now.prefix);
     return false;
   }
@@ -5709,45 +9214,75 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   static session* instance_;
+  static constexpr services table() noexcept;
   static const services table_;
 
   mutex control_;
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< as name_entry::task_handle
+  std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;
 };
 
 inline session* session::instance_ = nullptr;
 
-inline const services session::table_ = {
-    []() noexcept { return instance().records().this_thread(); },
-    [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); },
-    [](producer& p, const record& r) noexcept { instance().records().push_nested(p, r); },
-    [](std::string_view name) noexcept { return instance().records().intern(name); },
-    [](const start_request& asked) noexcept {
-      options chosen;
-      chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
-      chosen.when_full = asked.when_full;
-      chosen.ring_records = asked.ring_records;
-      chosen.drain_interval_ms = asked.drain_interval_ms;
-      chosen.backlog_bytes = asked.backlog_bytes;
-      chosen.on_message = asked.on_message;
-      return instance().start(chosen);
-    },
-    []() noexcept { instance().stop(); },
-    []() noexcept { instance().records().flush(); },
-    []() noexcept { return instance().records().dropped(); },
-    [](module_state& m, bool environment_counts) noexcept {
-      instance().join(m, environment_counts);
-    },
-    [](module_state& m) noexcept { instance().leave(m); },
-    [](record_tag tag) noexcept { instance().begin_task_of(tag); },
-    []() noexcept { end_task(); },
-};
+constexpr services session::table() noexcept {
+  services s{};
+  s.this_thread = []() noexcept { return instance().records().this_thread(); };
+  s.push_slow = [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); };
+  s.push_nested = [](producer& p, const record& r) noexcept {
+    instance().records().push_nested(p, r);
+  };
+  s.intern = [](std::string_view name) noexcept { return instance().records().intern(name); };
+  s.refuse_batch = [](std::uint64_t number) noexcept {
+    if (losses* const told = instance().records().losses_if_on()) told->refused_batch(number);
+  };
+  s.enter_loader = [](std::uint32_t loader) noexcept {
+    return instance().records().enter_loader(loader);
+  };
+  s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
+    return instance().records().read_cpu(p, watch);
+  };
+  s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
+  s.ticks_at = [](std::int64_t ns) noexcept { return instance().records().clock().ticks_at(ns); };
+  s.crossed_threads = [](record_tag tag) noexcept {
+    losses* const told = instance().records().losses_if_on();
+    if (told != nullptr) told->crossed_threads(instance().name_in(tag));
+  };
+  s.start = [](const start_request& asked) noexcept {
+    options chosen;
+    chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
+    chosen.when_full = asked.when_full;
+    chosen.ring_records = asked.ring_records;
+    chosen.drain_interval_ms = asked.drain_interval_ms;
+    chosen.backlog_bytes = asked.backlog_bytes;
+    chosen.file_mode = asked.file_mode;
+    chosen.cpu_time = asked.cpu_time;
+    chosen.on_message = asked.on_message;
+    return instance().start(chosen);
+  };
+  s.stop = []() noexcept { instance().stop(); };
+  s.flush = []() noexcept { instance().records().flush(); };
+  s.dropped = []() noexcept { return instance().records().dropped(); };
+  s.join = [](module_state& m, bool environment_counts) noexcept {
+    instance().join(m, environment_counts);
+  };
+  s.leave = [](module_state& m) noexcept { instance().leave(m); };
+  s.begin_task = [](record_tag tag) noexcept { instance().begin_task_of(tag); };
+  s.end_task = []() noexcept { end_task(); };
+  s.deliver = [](const char* line) noexcept {
+    return instance().records().messages().deliver(line);
+  };
+  return s;
+}
+
+inline const services session::table_ = table();
 
 inline const services* session::make() noexcept {
+  if (instance_ != nullptr) return &table_;  // that other objects do not find
   // Memory of its own, never freed: scopes may end after every static object is gone.
   instance_ = new (map_memory(sizeof(session))) session;
   this_module_at_forks.before = before_fork;
@@ -5759,18 +9294,30 @@ inline const services* session::make() noexcept {
 inline const services* make_services() noexcept {
   return session::make();
 }
+inline bool has_session() noexcept {
+  return session::exists();
+}
 
 }  // namespace detail
 
 /// Starts recording; see options. Records what ends from now on, on every thread, also of other
-/// shared objects of this process and of children it forks. At most 5 ms.
+/// shared objects of this process and of children it forks. At most 5 ms: what processes that died
+/// left, and takes longer to put into the logs, is put there meanwhile.
 /// @return false, after saying why once, when the directory cannot be written; the program can go
 /// on and just is not recorded. True also when this very recording runs already. Thread safety: all
 /// of these functions.
 inline bool start(const options& chosen = {}) noexcept {
-  return detail::join_session(false).start(
-      {chosen.log_file.data(), chosen.log_file.size(), chosen.when_full, chosen.ring_records,
-       chosen.drain_interval_ms, chosen.backlog_bytes, chosen.on_message});
+  detail::start_request asked{};
+  asked.log_file = chosen.log_file.data();
+  asked.log_file_bytes = chosen.log_file.size();
+  asked.when_full = chosen.when_full;
+  asked.ring_records = chosen.ring_records;
+  asked.drain_interval_ms = chosen.drain_interval_ms;
+  asked.backlog_bytes = chosen.backlog_bytes;
+  asked.file_mode = chosen.file_mode;
+  asked.cpu_time = chosen.cpu_time;
+  asked.on_message = chosen.on_message;
+  return detail::join_session(false).start(asked);
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
@@ -5790,8 +9337,8 @@ inline void stop() noexcept {
   detail::join_session(false).stop();
 }
 
-/// How many records this process has lost: dropped by choice (full_ring::drop), or because neither
-/// disk nor memory could take them.
+/// How many records this process has lost: dropped by choice (full_ring::drop), because neither
+/// disk nor memory could take them, or for a batch number of 2^56 or more.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }
@@ -5799,5 +9346,7 @@ inline std::uint64_t dropped() noexcept {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_HPP
+
+#endif
 
 #endif  // LOTUS_LOTUS_HPP

@@ -1,5 +1,6 @@
 // Disks and descriptors that fail: the pipeline goes on, records are kept, losses are counted.
 
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,12 +10,14 @@
 #include <thread>
 #include <vector>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "small_disk.hpp"
+#include "support.hpp"
 
 using support::count_named;
 using support::read_logs;
+using support::small_disk;
 
 namespace {
 
@@ -25,6 +28,7 @@ lotus::options options_for(const std::string& prefix) {
   lotus::options o;
   o.log_file = prefix;
   o.ring_records = 64;
+  o.cpu_time = false;  // so that each record is a line
   o.drain_interval_ms = 20;
   o.on_message = [](const char* message) { messages.emplace_back(message); };
   return o;
@@ -40,30 +44,13 @@ std::size_t said(const std::string& what) {
   return n;
 }
 
-/// A file system of a given size, where this user may make one.
-class small_disk {
- public:
-  small_disk(const std::filesystem::path& at, std::size_t bytes) : at_{at} {
-    std::filesystem::create_directory(at);
-    const std::string size = "size=" + std::to_string(bytes);
-    mounted_ = mount("lotus_test", at.c_str(), "tmpfs", 0, size.c_str()) == 0;
-  }
-  ~small_disk() {
-    if (mounted_) umount2(at_.c_str(), MNT_DETACH);
-  }
-  small_disk(const small_disk&) = delete;
-  small_disk& operator=(const small_disk&) = delete;
-  bool mounted() const { return mounted_; }
-
- private:
-  std::filesystem::path at_;
-  bool mounted_ = false;
-};
-
 }  // namespace
 
 TEST_CASE("a directory of somebody else's: start says so and returns false") {
-  if (getuid() != 0) return;  // needs another user to be
+  if (getuid() != 0) {
+    lotus_test::skip("only root can be another user");
+    return;
+  }
   const support::temp_directory run;
   const pid_t child = fork();
   if (child == 0) {
@@ -77,24 +64,45 @@ TEST_CASE("a directory of somebody else's: start says so and returns false") {
   CHECK(status == 0);
 }
 
+TEST_CASE("a directory that is mounted read-only is said once, and the program goes on") {
+  const support::temp_directory run;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const char* const at = run.path().c_str();
+    const unsigned long again = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(at, at, nullptr, MS_BIND, nullptr) != 0 ||
+        mount(nullptr, at, nullptr, again, nullptr) != 0) {
+      _exit(77);
+    }
+    const lotus::options o = options_for(run.prefix());
+    if (lotus::start(o)) _exit(1);
+    record("unrecorded", 100);
+    if (lotus::start(o)) _exit(2);
+    record("unrecorded", 100);
+    lotus::stop();
+    _exit(said("Read-only file system; this run is not recorded") == 1 && messages.size() == 1 ? 0
+                                                                                               : 3);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) return lotus_test::skip("cannot mount here");
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(support::fs::is_empty(run.path()));
+}
+
 TEST_CASE("a full disk: nothing stops, nothing is lost, recording resumes when there is room") {
   const support::temp_directory run;
   const small_disk disk{run.path() / "disk", 1 << 20};
-  if (!disk.mounted()) {
-    WARN("cannot mount a tmpfs here: not tested");
-    return;
-  }
+  if (!disk.mounted()) return;
   const auto prefix = (run.path() / "disk" / "lotustrace_log").string();
   const auto filler = run.path() / "disk" / "filler";
   REQUIRE(lotus::start(options_for(prefix)));
   record("early", 100);
   lotus::flush();
-  {
-    std::ofstream fill{filler, std::ios::binary};
-    const std::string block(4096, 'x');
-    while (fill.write(block.data(), 4096).flush()) {
-    }
-  }
+  support::fill_disk(filler);
   record("full", 20'000);
   CHECK(said("No space left") == 1);
   std::filesystem::remove(filler);
@@ -115,12 +123,7 @@ TEST_CASE("a disk that stays full: memory is bounded, the loss is counted and sa
   o.backlog_bytes = 40'000;
   const std::uint64_t before = lotus::dropped();
   REQUIRE(lotus::start(o));
-  {
-    std::ofstream fill{run.path() / "disk" / "filler", std::ios::binary};
-    const std::string block(4096, 'x');
-    while (fill.write(block.data(), 4096).flush()) {
-    }
-  }
+  support::fill_disk(run.path() / "disk" / "filler");
   record("lost", 100'000);
   lotus::stop();
   const std::uint64_t lost = lotus::dropped() - before;

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "support.hpp"
 
 using support::count_named;
 using support::read_logs;
@@ -25,8 +25,9 @@ int run_with_environment(const char* log_file, const char* argument = nullptr) {
       unsetenv("LOTUS_LOG_FILE");
     }
     alarm(60);
-    execl(EXIT_ORDER_PROGRAM, "exit_order", argument, nullptr);
-    _exit(127);
+    std::vector<std::string> words{"exit_order"};
+    if (argument != nullptr) words.emplace_back(argument);
+    support::exec_program(EXIT_ORDER_PROGRAM, words);
   }
   int status = 0;
   waitpid(pid, &status, 0);

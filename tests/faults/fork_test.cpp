@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
+#include "support.hpp"
 
 using support::count_named;
 using support::options_for;

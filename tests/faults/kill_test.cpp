@@ -8,10 +8,10 @@
 #include <random>
 #include <string>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "shared_page.hpp"
+#include "support.hpp"
 
 using support::count_files;
 using support::count_named;
@@ -23,8 +23,7 @@ pid_t start_victim(const char* how, const support::temp_directory& run) {
   const pid_t pid = fork();
   if (pid == 0) {
     const std::string counters = (run.path() / "counters").string();
-    execl(VICTIM_PROGRAM, "victim", how, run.prefix().c_str(), counters.c_str(), nullptr);
-    _exit(127);
+    support::exec_program(VICTIM_PROGRAM, {"victim", how, run.prefix(), counters});
   }
   return pid;
 }

@@ -9,10 +9,10 @@
 
 #include <cerrno>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
+#include "support.hpp"
 
 namespace {
 constexpr long page_bytes = 65536;

@@ -23,3 +23,7 @@ EXPORTED void record_some(int times) {
 EXPORTED bool start_recording(const char* log_file) {
   return lotus::start(log_file);
 }
+
+EXPORTED void resume_collector() {
+  LOTUS_RESUME();
+}

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
-#include "../catch.hpp"
-#include "../support.hpp"
+#include "catch.hpp"
+#include "support.hpp"
 
 using support::count_named;
 
@@ -16,8 +17,7 @@ namespace {
 int run_host(const char* host, const char* what, const support::temp_directory& run) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execl(host, host, what, run.prefix().c_str(), FIRST_PLUGIN, SECOND_PLUGIN, nullptr);
-    _exit(127);
+    support::exec_program(host, {host, what, run.prefix(), FIRST_PLUGIN, SECOND_PLUGIN});
   }
   int status = 0;
   waitpid(pid, &status, 0);
@@ -76,6 +76,11 @@ TEST_CASE("so it may where the first scope loads a profiler's library") {
   CHECK(count_named(lines, "Sfirst") == 1);
 }
 
+TEST_CASE("what a plugin's collector says reaches the handler that the program gave") {
+  const support::temp_directory run;
+  CHECK(run_host(PLUGIN_HOST_RECORDING_PROGRAM, "host_is_told", run) == 0);
+}
+
 TEST_CASE("only plugins include the library") {
   const support::temp_directory run;
   REQUIRE(run_host(PLUGIN_HOST_PLAIN_PROGRAM, "plugin_starts", run) == 0);
@@ -85,3 +90,51 @@ TEST_CASE("only plugins include the library") {
   CHECK(lines.size() == 60);
   check_one_session(run);
 }
+
+TEST_CASE("there is one session where /proc, memfd_create or an address is denied") {
+  for (const char* denied : {"proc", "memfd", "proc memfd", "addresses"}) {
+    INFO(denied);
+#ifdef __SANITIZE_THREAD__
+    // ThreadSanitizer lets no program have these addresses.
+    if (std::string{denied} == "addresses") continue;
+#endif
+    const support::temp_directory run;
+    setenv("PLUGIN_HOST_IS_DENIED", denied, 1);
+    const int status = run_host(PLUGIN_HOST_RECORDING_PROGRAM, "plugin_starts", run);
+    unsetenv("PLUGIN_HOST_IS_DENIED");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+      WARN("skipped: this container may not deny it: " << denied);
+      continue;
+    }
+    CHECK(status == 0);
+    const auto lines = support::read_logs(run.path());
+    CHECK(count_named(lines, "Sfirst") == 20);
+    CHECK(count_named(lines, "Ssecond") == 40);
+    CHECK(count_named(lines, "SHost") == 60);
+    check_one_session(run);
+  }
+}
+
+#ifndef __SANITIZE_THREAD__
+TEST_CASE("where objects can meet nowhere, each says that it is alone") {
+  const support::temp_directory run;
+  const std::string said = (run.path() / "said").string();
+  setenv("PLUGIN_HOST_IS_DENIED", "addresses memfd", 1);
+  setenv("PLUGIN_HOST_SAYS_TO", said.c_str(), 1);
+  const int status = run_host(PLUGIN_HOST_RECORDING_PROGRAM, "plugin_starts", run);
+  unsetenv("PLUGIN_HOST_IS_DENIED");
+  unsetenv("PLUGIN_HOST_SAYS_TO");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    WARN("skipped: this container may not deny it");
+    return;
+  }
+  CHECK(status == 0);
+  std::ifstream in{said};
+  int alone = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find("cannot find the session of its process") != std::string::npos) ++alone;
+  }
+  CHECK(alone == 3);
+  CHECK(count_named(support::read_logs(run.path()), "Sfirst") > 0);
+}
+#endif

@@ -3,10 +3,13 @@
 #define LOTUS_TESTS_RECORDING_HPP
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "../support.hpp"
+#include <cstdlib>
+
 #include "lotus/lotus.hpp"
+#include "support.hpp"
 
 namespace support {
 
@@ -21,6 +24,20 @@ inline void recover_all(const temp_directory& run) {
   const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   lotus::detail::recover_directory(fd, nullptr);
   close(fd);
+}
+
+/// How a forked child ended; one that hangs is killed.
+template <class Body>
+int status_of_child(Body&& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(60);
+    body();
+    exit(0);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  return status;
 }
 
 }  // namespace support

@@ -17,7 +17,7 @@ namespace support {
 /// An array of counters in a file that all processes map.
 class shared_page {
  public:
-  static constexpr std::size_t slots = 4096;
+  static constexpr std::size_t slots = 8192;
 
   explicit shared_page(const std::string& path) {
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,5 +1,5 @@
-// Random scopes on random threads, random forks, random kills; every ended scope is counted in a
-// page that outlives the processes, and must be in the logs exactly once.
+// Random records on random threads for random loaders, random forks, random kills; all that has
+// ended is counted in a page that outlives the processes, and must be in the logs exactly once.
 //
 // torture [--rounds N] [--seconds S] [--seed SEED]: ends with status 0 when all rounds agreed.
 
@@ -13,10 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../support.hpp"
@@ -29,27 +32,59 @@ using random_source = std::mt19937_64;
 
 constexpr std::size_t next_slot = 0;  ///< the counter that hands out slots
 constexpr std::size_t slots = 2048;   ///< one for each thread of each process
-constexpr std::size_t clean = slots;  ///< slot + clean: 1 when the thread ended by itself
+// Of each slot:
+constexpr std::size_t clean = slots;       ///< 1 when the thread ended by itself
+constexpr std::size_t beside = 2 * slots;  ///< lines beside
+
+constexpr const char* loaders[] = {"", "", "val"};
 
 std::uint64_t below(random_source& random, std::uint64_t n) {
   return random() % n;
 }
 
-/// One thread's life: bursts of scopes, nested and not, with pauses.
+/// Records something that writes a line or none, and lines beside; returns how many of each.
+std::pair<std::uint64_t, std::uint64_t> record_any(const std::string& name, random_source& random) {
+  const std::uint64_t number = below(random, 100);
+  switch (below(random, 6)) {
+    case 0: {
+      const lotus::stage small{name, number};
+      return {1, 1};
+    }
+    case 1: {
+      const lotus::stage large{name, (std::uint64_t{1} << 40) + number};
+      return {1, 2};
+    }
+    case 2: {
+      const lotus::async_scope piece{name};
+      return {1, 1};
+    }
+    case 3:
+      lotus::counter(name, static_cast<std::int64_t>(number));
+      return {0, 1};
+    default: {
+      const lotus::scope plain{name};
+      return {1, 0};
+    }
+  }
+}
+
+/// One thread's life: bursts of records, nested and not, with pauses.
 void live(support::shared_page& page, random_source random) {
   const std::size_t slot = 1 + page[next_slot].fetch_add(1);
   if (slot >= slots) return;
   const std::string name = "slot " + std::to_string(slot);
+  const auto count = [&](const std::pair<std::uint64_t, std::uint64_t>& recorded) {
+    page[slot + beside].fetch_add(recorded.second, std::memory_order_relaxed);
+    page[slot].fetch_add(recorded.first, std::memory_order_relaxed);
+  };
   for (std::uint64_t burst = below(random, 30); burst > 0; --burst) {
+    const lotus::loader_scope loader{loaders[below(random, std::size(loaders))]};
     for (std::uint64_t i = below(random, 400); i > 0; --i) {
       {
         const lotus::scope outer{name};
-        if (i % 3 == 0) {
-          { const lotus::scope inner{name}; }
-          page[slot].fetch_add(1, std::memory_order_relaxed);
-        }
+        if (i % 3 == 0) count(record_any(name, random));
       }
-      page[slot].fetch_add(1, std::memory_order_relaxed);
+      count({1, 0});
     }
     if (below(random, 4) == 0) usleep(static_cast<useconds_t>(below(random, 2000)));
   }
@@ -107,7 +142,7 @@ void become_process(support::shared_page& page, random_source& random, int depth
 }
 
 /// One run directory, processes one after another in it; true when counts and logs agree.
-bool run_round(std::uint64_t seed, std::uint64_t& scopes) {
+bool run_round(std::uint64_t seed, std::uint64_t& lines) {
   const support::temp_directory run{support::in_memory()};
   support::shared_page page{(run.path() / "counters").string()};
   random_source random{seed};
@@ -144,20 +179,30 @@ bool run_round(std::uint64_t seed, std::uint64_t& scopes) {
   close(directory);
 
   std::map<std::string, std::uint64_t> logged;
-  for (const auto& line : support::read_logs(run.path())) ++logged[line.name];
+  std::map<std::string, std::uint64_t> logged_beside;
+  for (const auto& folder : {run.path(), run.path() / "val"}) {
+    if (!std::filesystem::exists(folder)) continue;
+    for (const auto& line : support::read_logs(folder)) ++logged[line.name];
+    for (const char* const kind : {"stage", "number", "piece", "counter"}) {
+      for (const auto& line : support::read_beside(folder, kind)) ++logged_beside[line.name];
+    }
+  }
   bool agree = support::count_files(run.path(), ".lotus_ring_") == 0;
   if (!agree)
     std::printf("round %llu: a ring file is left\n", static_cast<unsigned long long>(seed));
   for (std::size_t slot = 1; slot <= page[next_slot] && slot < slots; ++slot) {
-    const std::uint64_t ended = page[slot];
-    const std::uint64_t found = logged["Sslot " + std::to_string(slot)];
-    scopes += found;
-    const std::uint64_t uncounted = page[slot + clean] != 0 ? 0 : 1;
-    if (found >= ended && found <= ended + uncounted) continue;
-    std::printf("round %llu: slot %zu ended %llu scopes, %llu are logged\n",
-                static_cast<unsigned long long>(seed), slot, static_cast<unsigned long long>(ended),
-                static_cast<unsigned long long>(found));
-    agree = false;
+    const std::string name = "Sslot " + std::to_string(slot);
+    const bool killed = page[slot + clean] == 0;
+    lines += logged[name] + logged_beside[name];
+    const auto compare = [&](std::uint64_t ended, std::uint64_t found, std::uint64_t uncounted) {
+      if (found >= ended && found <= ended + (killed ? uncounted : 0)) return;
+      std::printf("round %llu: slot %zu ended %llu lines, %llu are logged\n",
+                  static_cast<unsigned long long>(seed), slot,
+                  static_cast<unsigned long long>(ended), static_cast<unsigned long long>(found));
+      agree = false;
+    };
+    compare(page[slot], logged[name], 1);
+    compare(page[slot + beside], logged_beside[name], 2);
   }
   return agree;
 }
@@ -180,12 +225,12 @@ int main(int argc, char** argv) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
-  std::uint64_t scopes = 0;
+  std::uint64_t lines = 0;
   for (; seconds > 0 ? std::chrono::steady_clock::now() < end : done < rounds; ++done) {
-    if (!run_round(seed + done, scopes)) ++failed;
+    if (!run_round(seed + done, lines)) ++failed;
   }
-  std::printf("%llu rounds, %llu scopes, %llu rounds failed\n",
-              static_cast<unsigned long long>(done), static_cast<unsigned long long>(scopes),
+  std::printf("%llu rounds, %llu lines, %llu rounds failed\n",
+              static_cast<unsigned long long>(done), static_cast<unsigned long long>(lines),
               static_cast<unsigned long long>(failed));
   return failed == 0 ? 0 : 1;
 }

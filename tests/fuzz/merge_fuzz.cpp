@@ -1,7 +1,5 @@
 // Merging into a profiler trace: any bytes are read without a fault, and where an event is put
 // into what was taken for a trace the result is JSON.
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,36 +8,43 @@
 #include <sstream>
 #include <string>
 
+#include "base/byte_stream.hpp"
+#include "base/json_reader.hpp"
+#include "base/output_file.hpp"
 #include "fuzz.hpp"
-#include "output_file.hpp"
-#include "torch_trace.hpp"
+#include "viz/torch_trace.hpp"
 
 using namespace lotus::tool;
 
 namespace {
 
-/// A file in memory with the input as its content.
-const std::string& input_path(const std::uint8_t* data, std::size_t size) {
-  static const int file = memfd_create("input", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(file);
-  require(ftruncate(file, 0) == 0);
-  require(pwrite(file, data, size, 0) == static_cast<ssize_t>(size));
-  return path;
-}
+/// A file in memory.
+class memory_file {
+ public:
+  /// Its path, where `size` bytes of `data` lie from now on.
+  const std::string& holding(const void* data, std::size_t size) {
+    require(ftruncate(file_, 0) == 0);
+    require(pwrite(file_, data, size, 0) == static_cast<ssize_t>(size));
+    return path_;
+  }
+
+ private:
+  int file_ = memfd_create("bytes", MFD_CLOEXEC);
+  std::string path_ = "/proc/self/fd/" + std::to_string(file_);
+};
 
 bool is_json(const std::string& text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::Reader reader;
-  rapidjson::BaseReaderHandler<> ignore;
-  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
-                             rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
-  return !reader.Parse<flags>(stream, ignore).IsError();
+  static memory_file file;
+  byte_stream stream(file.holding(text.data(), text.size()));
+  json_events ignore;
+  return !stream_json(stream, ignore);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string& path = input_path(data, size);
+  static memory_file input;
+  const std::string& path = input.holding(data, size);
   json_scan scan;
   try {
     scan = scan_json(path);

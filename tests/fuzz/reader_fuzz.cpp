@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "diagnostics.hpp"
+#include "base/diagnostics.hpp"
 #include "fuzz.hpp"
-#include "log_files.hpp"
-#include "log_line.hpp"
-#include "log_reader.hpp"
-#include "names.hpp"
+#include "log/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/log_reader.hpp"
+#include "log/operation_names.hpp"
 
 using namespace lotus::tool;
 
@@ -39,12 +39,12 @@ struct tally {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);  // NOLINT
   static std::ostream nowhere(nullptr);
-  diagnostics said(nowhere, false);
+  diagnostic_log diagnostics(nowhere, false);
   log_file file;
   file.tail = text;
   tally by_blocks;
   raw_name_table names;
-  read_log(file, &said, [&](const log_line& line) {
+  read_log(file, &diagnostics, [&](const log_line& line) {
     by_blocks.add(line);
     require(names.id(line.name) == names.id(std::string(line.name)));
   });

@@ -1,8 +1,5 @@
-#include "tool_test.hpp"
+#include "tool/tool_test.hpp"
 
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,11 +11,9 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
-#include "catch.hpp"
-#include "cli.hpp"
+#include "cli/cli.hpp"
 
 namespace lotus::tool_test {
 
@@ -77,36 +72,15 @@ result run(const std::vector<std::string>& arguments) {
   return {status, out.str(), err.str()};
 }
 
-rapidjson::Document parse_json(const std::string& text) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag>(
-      text.data(), text.size());
-  INFO("at byte " << document.GetErrorOffset() << " of " << text.substr(0, 2000));
-  REQUIRE_FALSE(document.HasParseError());
-  return document;
+json parse_json(const std::string& text) {
+  return json::parse(text);
 }
 
-std::string canonical(const rapidjson::Value& value) {
-  if (value.IsObject()) {
-    std::vector<std::pair<std::string, std::string>> members;
-    for (const auto& m : value.GetObject()) {
-      members.emplace_back(m.name.GetString(), canonical(m.value));
-    }
-    std::sort(members.begin(), members.end());
-    std::string text = "{";
-    for (const auto& [key, member] : members) text += key + ':' + member + ',';
-    return text + '}';
-  }
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  value.Accept(writer);
-  return buffer.GetString();
-}
-
-std::vector<std::string> sorted_events(const std::string& json) {
-  const rapidjson::Document document = parse_json(json);
+std::vector<std::string> sorted_events(const std::string& text) {
   std::vector<std::string> events;
-  for (const auto& event : document["traceEvents"].GetArray()) events.push_back(canonical(event));
+  for (const json& event : parse_json(text)["traceEvents"].array()) {
+    events.push_back(event.canonical());
+  }
   std::sort(events.begin(), events.end());
   return events;
 }

@@ -2,11 +2,11 @@
 #ifndef LOTUS_TESTS_TOOL_TEST_HPP
 #define LOTUS_TESTS_TOOL_TEST_HPP
 
-#include <rapidjson/document.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tool/json.hpp"
 
 namespace lotus::tool_test {
 
@@ -47,13 +47,10 @@ struct result {
 result run(const std::vector<std::string>& arguments);
 
 /// Fails the test when `text` is no valid JSON.
-rapidjson::Document parse_json(const std::string& text);
+json parse_json(const std::string& text);
 
-/// A value with sorted keys, so that equal values give equal texts.
-std::string canonical(const rapidjson::Value& value);
-
-/// The events of a Chrome trace, each as canonical(), sorted.
-std::vector<std::string> sorted_events(const std::string& json);
+/// The events of a Chrome trace, each as json::canonical(), sorted.
+std::vector<std::string> sorted_events(const std::string& text);
 
 }  // namespace lotus::tool_test
 

@@ -7,6 +7,8 @@
 
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/recovery/hidden_files.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -49,33 +51,27 @@ inline bool under_valgrind() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// Before the operation's name in a dump that is followed by more of the same run.
-inline constexpr char callgrind_part_start[] = "lotus part of ";
-
 /// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
-  static constexpr collector_backend table{
-      "callgrind",
-      true,
-      []() noexcept {
-        if (under_valgrind()) return true;
-        collector_say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
-        return false;
-      },
-      []() noexcept {
-        ask_valgrind(valgrind_request::start_instrumentation);
-        return true;
-      },
-      []() noexcept {
-        ask_valgrind(valgrind_request::stop_instrumentation);
-        return true;
-      },
-      []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); },
-      []() noexcept { return std::uint64_t{0}; },
-      [](const char* name, std::uint64_t, std::uint64_t) noexcept {
-        ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
-      },
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.counts_instructions = true;
+    b.begin = []() noexcept {
+      if (under_valgrind()) return true;
+      say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
+      return false;
+    };
+    b.resume = []() noexcept {
+      return ask_valgrind(valgrind_request::start_instrumentation), true;
+    };
+    b.pause = []() noexcept { return ask_valgrind(valgrind_request::stop_instrumentation), true; };
+    b.detach = []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); };
+    b.interval_ns = []() noexcept { return std::uint64_t{0}; };
+    b.region = [](const char* name, std::uint64_t, std::uint64_t) noexcept {
+      ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
+    };
+    return b;
+  }();
   return &table;
 }
 

@@ -10,11 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lotus/base/lock.hpp"
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/patient_caller.hpp"
+#include "lotus/collectors/deadline_caller.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
-#include "lotus/lock.hpp"
+#include "lotus/record/message.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -88,12 +89,12 @@ class itt_library {
   static itt_library* load() noexcept {
     const char* path = secure_getenv(itt_library_variable);
     if (path == nullptr || *path == '\0') {
-      collector_say("the itt collector needs %s; run the program with vtune", itt_library_variable);
+      say("the itt collector needs %s; run the program with vtune", itt_library_variable);
       return nullptr;
     }
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      collector_say("cannot load VTune's collector: %s", dlerror());
+      say("cannot load VTune's collector: %s", dlerror());
       return nullptr;
     }
     static itt_library self;
@@ -108,7 +109,7 @@ class itt_library {
       }
     }
     if (self.resume == nullptr || self.pause == nullptr) {
-      collector_say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
       return nullptr;
     }
     return &self;
@@ -154,23 +155,28 @@ class itt_library {
   };
 };
 
+/// Whether VTune runs this program.
+inline bool itt_is_here() noexcept {
+  return secure_getenv(itt_library_variable) != nullptr;
+}
+
 inline const collector_backend* itt_backend() noexcept {
-  static constexpr collector_backend table{
-      "itt",
-      false,
-      []() noexcept { return itt_library::get() != nullptr; },
-      []() noexcept { return call_patiently([] { itt_library::get()->resume(); }); },
-      []() noexcept { return call_patiently([] { itt_library::get()->pause(); }); },
-      []() noexcept {
-        call_patiently([] {
-          itt_library& itt = *itt_library::get();
-          itt.pause();
-          if (itt.detach != nullptr) itt.detach();
-        });
-      },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = false;
+    b.begin = []() noexcept { return itt_library::get() != nullptr; };
+    b.resume = []() noexcept { return call_with_deadline([] { itt_library::get()->resume(); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { itt_library::get()->pause(); }); };
+    b.detach = []() noexcept {
+      call_with_deadline([] {
+        itt_library& itt = *itt_library::get();
+        itt.pause();
+        if (itt.detach != nullptr) itt.detach();
+      });
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 

@@ -14,9 +14,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "lotus/clock.hpp"
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -38,15 +41,16 @@ class perf_control {
     const std::size_t colon = given.find(':');
     const std::size_t comma = given.find(',');
     if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
-      collector_say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
-                    perf_control_variable);
+      say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
+          perf_control_variable);
       return false;
     }
     const bool fifo = given.substr(0, colon) == "fifo";
+    close_both();
     control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
     answers_ = open_end(fifo, given.substr(comma + 1));
-    if (control_ < 0 || answers_ < 0) {
-      collector_say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
+    if (control_.number() < 0 || answers_.number() < 0) {
+      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
       close_both();
       return false;
     }
@@ -55,45 +59,44 @@ class perf_control {
 
   /// Sends a command and waits for the answer; false when none comes in time.
   bool send(std::string_view command) noexcept {
-    if (control_ < 0) return false;
-    if (write(control_, command.data(), command.size()) != static_cast<ssize_t>(command.size())) {
-      return false;
-    }
+    if (control_.number() < 0) return false;
+    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    if (lost && !open_from_environment()) return false;
+    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
     // An answer is "ack\n" and a zero; what counts is the newline.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
       if (left_ns <= 0) return false;
-      pollfd p{answers_, POLLIN, 0};
+      pollfd p{answers_.number(), POLLIN, 0};
       if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
       char text[16];
-      const ssize_t got = read(answers_, text, sizeof(text));
+      const ssize_t got = read(answers_.number(), text, sizeof(text));
       if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
     }
   }
 
   void close_both() noexcept {
-    if (control_ >= 0) close(control_);
-    if (answers_ >= 0) close(answers_);
-    control_ = answers_ = -1;
+    control_.close();
+    answers_.close();
   }
 
  private:
   /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
   /// that is given as a descriptor is opened anew for that.
-  static int open_end(bool fifo, std::string_view text) noexcept {
+  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
                                      static_cast<int>(text.size()), text.data());
     if (text.empty() || length >= static_cast<int>(sizeof(path))) {
       errno = EINVAL;
-      return -1;
+      return {};
     }
-    return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
   }
 
-  int control_ = -1;
-  int answers_ = -1;
+  owned_descriptor control_;
+  owned_descriptor answers_;
 };
 
 /// The interval that lotus-tool asked its collector for, from LOTUS_MAP_RATE (Hz); 1 ms without.
@@ -103,20 +106,24 @@ inline std::uint64_t asked_interval_ns() noexcept {
   return rate_hz >= 1 && rate_hz <= 1e6 ? static_cast<std::uint64_t>(1e9 / rate_hz) : 1'000'000;
 }
 
+/// Whether perf runs this program, and says how to reach it.
+inline bool perf_is_here() noexcept {
+  return secure_getenv(perf_control_variable) != nullptr;
+}
+
 inline const collector_backend* perf_backend() noexcept {
-  static constexpr collector_backend table{
-      "perf",
-      true,
-      []() noexcept { return perf_control::instance().open_from_environment(); },
-      []() noexcept { return perf_control::instance().send("enable\n"); },
-      []() noexcept { return perf_control::instance().send("disable\n"); },
-      []() noexcept {
-        perf_control::instance().send("disable\n");
-        perf_control::instance().close_both();
-      },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
+    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
+    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
+    b.detach = []() noexcept {
+      perf_control::instance().send("disable\n");
+      perf_control::instance().close_both();
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 

@@ -13,44 +13,18 @@
 #include <cstring>
 #include <string_view>
 
-#include "lotus/clock.hpp"
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/base/mappings.hpp"
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/sample_layout.hpp"
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
-#include "lotus/ring_file.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/sample_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
-template <class Each>
-void for_each_mapping(Each&& each) noexcept {
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  char text[8192];
-  std::size_t held = 0;
-  ssize_t got = 0;
-  bool found = false;
-  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
-    held += static_cast<std::size_t>(got);
-    std::size_t at = 0;
-    while (const void* end = std::memchr(text + at, '\n', held - at)) {
-      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
-      if ((found = each(std::string_view{text + at, length}))) break;
-      at += length + 1;
-    }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
-    std::memmove(text, text + at, held);
-  }
-  close(fd);
-}
-
-/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
-inline std::string_view mapped_path(std::string_view line) noexcept {
-  const std::size_t slash = line.find('/');
-  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
-}
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
 /// said once. Thread safety: none; the sampler locks. Trivially destructible.
@@ -66,9 +40,10 @@ class sample_file {
     std::snprintf(path, sizeof(path), "%s%s%u_%llx", directory_, samples_file_start,
                   static_cast<unsigned>(getpid()),
                   static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
-    fd_ = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) {
-      collector_say("cannot write samples to %s: %s", path, std::strerror(errno));
+    file_ =
+        owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0666)};
+    if (file_.number() < 0) {
+      say("cannot write samples to %s: %s", path, std::strerror(errno));
       return;
     }
     samples_file_header h{};
@@ -82,17 +57,12 @@ class sample_file {
   }
 
   void append(const void* data, std::size_t bytes) noexcept {
-    const char* from = static_cast<const char*>(data);
-    while (fd_ >= 0 && bytes > 0) {
-      const ssize_t n = write(fd_, from, bytes);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        collector_say("cannot write samples: %s; the rest is lost", std::strerror(errno));
-        return forget();
-      }
-      from += n;
-      bytes -= static_cast<std::size_t>(n);
-    }
+    if (file_.number() < 0) return;
+    // EBADF where the program has closed it, and the number may be that of a file of its own.
+    const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
+    if (error == 0) return;
+    say("cannot write samples: %s; the rest is lost", std::strerror(error));
+    forget();
   }
 
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
@@ -106,7 +76,7 @@ class sample_file {
 
   /// Notes all code that is mapped from files now.
   void modules() noexcept {
-    if (fd_ < 0) return;
+    if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
       // "5566-7788 r-xp 00001000 08:01 1234   /path"
       module_record m{};
@@ -147,7 +117,7 @@ class sample_file {
 
   /// Closes the file, the clock read once more.
   void finish() noexcept {
-    if (fd_ >= 0) clock();
+    if (file_.number() >= 0) clock();
     forget();
   }
 
@@ -159,15 +129,12 @@ class sample_file {
   }
 
   /// Closes the file.
-  void forget() noexcept {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
+  void forget() noexcept { file_.close(); }
 
  private:
   template <class Record>
   void append_with_text(own_record type, Record& r, std::string_view text) noexcept {
-    if (fd_ < 0) return;
+    if (file_.number() < 0) return;
     char bytes[sizeof(Record) + 4096 + 8] = {};
     text = text.substr(0, 4096);
     const std::size_t size = (sizeof(Record) + text.size() + 8) & ~std::size_t{7};
@@ -209,7 +176,7 @@ class sample_file {
     directory_[length] = '\0';
   }
 
-  int fd_ = -1;
+  owned_descriptor file_;
   bool tried_ = false;
   char directory_[4096] = {};  ///< its '/' included; empty: the current one
 };

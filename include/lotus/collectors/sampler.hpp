@@ -3,52 +3,32 @@
 #ifndef LOTUS_COLLECTORS_SAMPLER_HPP
 #define LOTUS_COLLECTORS_SAMPLER_HPP
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <new>
 
-#include "lotus/clock.hpp"
-#include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/perf_ring.hpp"
+#include "lotus/base/fork.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/collectors/process_threads.hpp"
 #include "lotus/collectors/sample_file.hpp"
+#include "lotus/collectors/sampling_events.hpp"
 #include "lotus/config.hpp"
-#include "lotus/loader.hpp"
-#include "lotus/lock.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What to do where the kernel forbids sampling.
-inline void say_sampling_forbidden(int error) noexcept {
-  collector_say(
-      "the kernel does not let this process sample itself (perf_event_open: %s): set "
-      "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
-      "perf_event_open in the seccomp profile. Otherwise use the callgrind collector, which needs "
-      "no permission",
-      std::strerror(error));
-}
-
 /// Samples the threads of this process. One per process, never destroyed.
-///
-/// Every thread has an event for each processor, which the threads and processes it starts later
-/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
-/// so no two regions are sampled alike.
 class sampler {
  public:
   static sampler& instance() noexcept {
@@ -64,30 +44,18 @@ class sampler {
   bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
-    wake_ = eventfd(0, EFD_CLOEXEC);
     pthread_t thread{};
     // Made before the events, so that it is not sampled.
     if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
       pthread_detach(thread);
-      while (__atomic_load_n(&drain_tid_, __ATOMIC_ACQUIRE) == 0) sched_yield();
+      while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
     }
-    if (const int error = open_own_events(); error != 0) {
-      say_sampling_forbidden(error);
-      return false;
-    }
-    open_other_threads();
-    if (unsampled_ > 0) {
-      collector_say("%zu threads or processors cannot be sampled: %s", unsampled_,
-                    unsampled_error_ == EMFILE ? "too few descriptors; raise ulimit -n"
-                    : unsampled_error_ == EPERM
-                        ? "too little locked memory; raise kernel.perf_event_mlock_kb"
-                        : std::strerror(unsampled_error_));
-    }
+    if (!events_.open(interval_ns)) return false;
     static std::atomic<bool> handles_forks{false};
     if (!handles_forks.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
-    const std::uint64_t some = 1;
-    // Should that fail, the rings are drained at the end only.
-    return write(wake_, &some, sizeof(some)) != 0;
+    events_are_open_.store(1, std::memory_order_release);
+    syscall(SYS_futex, &events_are_open_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    return true;
   }
 
   /// In a forked child, begins anew.
@@ -95,11 +63,13 @@ class sampler {
     forget_parent();
     if (begun_in_ == 0 && !begin(interval_ns_)) return false;
     note_modules();
-    return switch_events(PERF_EVENT_IOC_ENABLE);
+    events_.enable();
+    return true;
   }
   bool pause() noexcept {
     forget_parent();
-    return switch_events(PERF_EVENT_IOC_DISABLE);
+    events_.disable();
+    return true;
   }
 
   /// Notes a region, and writes its samples: the program may end without a word.
@@ -114,86 +84,19 @@ class sampler {
   void finish() noexcept {
     forget_parent();
     const locked hold{guard_};
-    if (events_ == 0) return;
-    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], PERF_EVENT_IOC_DISABLE, 0);
+    if (!events_.are_open()) return;
+    events_.disable();
     drain();
     file_.modules();
     note_own_threads();
     file_.finish();
-    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
-    for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
-    events_ = rings_ = 0;
+    events_.close();
   }
 
   std::uint64_t interval_ns() const noexcept { return interval_ns_; }
 
  private:
-  static constexpr std::size_t most_events = 1024;
-  static constexpr std::size_t ring_pages = 32;
-
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
-
-  bool switch_events(unsigned long request) noexcept {
-    for (std::size_t i = 0; i < events_; ++i) ioctl(fds_[i], request, 0);
-    return true;
-  }
-
-  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
-  /// starts may.
-  int open_own_events() noexcept {
-    const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
-    int error = ENODEV;
-    for (int cpu = 0; cpu < processors && rings_ < most_events; ++cpu) {
-      error = open_with_ring(attribute(), 0, cpu);
-      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
-      if (rings_ == 0) return error;
-      note_unsampled(error);
-    }
-    return rings_ > 0 ? 0 : error;
-  }
-
-  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
-  void open_other_threads() noexcept {
-    std::size_t threads = 0;
-    for_each_other_thread([&](pid_t) { ++threads; });
-    rlimit descriptors{};
-    getrlimit(RLIMIT_NOFILE, &descriptors);
-    const bool few =
-        (threads + 1) * rings_ <= most_events && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
-    for_each_other_thread([&](pid_t tid) {
-      const int error = few ? open_into_rings(tid) : open_alone(tid);
-      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
-    });
-  }
-
-  int open_into_rings(pid_t tid) noexcept {
-    for (std::size_t i = 0; i < rings_; ++i) {
-      const int fd = open_event(attribute(), tid, cpus_[i]);
-      if (fd < 0) return -fd;
-      ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds_[i]);
-      fds_[events_++] = fd;
-    }
-    return 0;
-  }
-
-  int open_alone(pid_t tid) noexcept {
-    if (events_ == most_events) return EMFILE;
-    perf_event_attr attr = attribute();
-    attr.inherit = 0;
-    return open_with_ring(attr, tid, -1);
-  }
-
-  void note_unsampled(int error) noexcept {
-    ++unsampled_;
-    unsampled_error_ = error;
-  }
-
-  template <class Each>
-  static void for_each_other_thread(Each&& each) noexcept {
-    for_each_thread([&](pid_t tid) {
-      if (tid != gettid() && !is_own_thread(tid)) each(tid);
-    });
-  }
 
   /// The session's drain thread may have been started later, and so be sampled.
   void note_own_threads() noexcept {
@@ -202,57 +105,11 @@ class sampler {
     });
   }
 
-  /// By its name.
-  static bool is_own_thread(pid_t tid) noexcept {
-    char path[64];
-    char name[32] = {};
-    std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    const ssize_t got = read(fd, name, sizeof(name) - 1);
-    close(fd);
-    return got > 0 &&
-           (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
-  }
-
-  template <class Each>
-  static void for_each_thread(Each&& each) noexcept {
-    DIR* tasks = opendir("/proc/self/task");
-    if (tasks == nullptr) return;
-    while (const dirent* entry = readdir(tasks)) {
-      const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-      if (tid > 0) each(tid);
-    }
-    closedir(tasks);
-  }
-
-  perf_event_attr attribute() const noexcept {
-    perf_event_attr attr = sampling_event(interval_ns_);
-    attr.wakeup_watermark = static_cast<std::uint32_t>(ring_pages * 1024);
-    return attr;
-  }
-
-  /// Events with a ring of their own come first. Returns 0 or errno.
-  int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
-    const int fd = open_event(attr, tid, cpu);
-    if (fd < 0) return -fd;
-    const int error = ring_[rings_].map(fd, ring_pages);
-    if (error != 0) {
-      close(fd);
-      return error;
-    }
-    cpus_[rings_++] = cpu;
-    fds_[events_++] = fd;
-    return 0;
-  }
-
   void drain() noexcept {
-    for (std::size_t i = 0; i < rings_; ++i) {
-      ring_[i].drain([&](const char* data, std::size_t bytes) {
-        file_.begin(interval_ns_);
-        file_.append(data, bytes);
-      });
-    }
+    events_.drain([&](const char* data, std::size_t bytes) {
+      file_.begin(interval_ns_);
+      file_.append(data, bytes);
+    });
   }
 
   /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
@@ -278,33 +135,28 @@ class sampler {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    __atomic_store_n(&s.drain_tid_, gettid(), __ATOMIC_RELEASE);
-    std::uint64_t ready = 0;
-    if (read(s.wake_, &ready, sizeof(ready)) < 0) return nullptr;
+    s.drain_thread_runs_.store(true, std::memory_order_release);
+    while (s.events_are_open_.load(std::memory_order_acquire) == 0) {
+      syscall(SYS_futex, &s.events_are_open_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
     s.drain_for_ever();
     return nullptr;
   }
 
   void drain_for_ever() noexcept {
-    auto* waits = static_cast<pollfd*>(map_memory(most_events * sizeof(pollfd)));
+    auto* waits = static_cast<pollfd*>(map_memory(sampling_events::most * sizeof(pollfd)));
     if (waits == nullptr) return;
     for (;;) {
       std::size_t count = 0;
       {
         const locked hold{guard_};
-        for (; count < rings_; ++count) {
-          waits[count] = {gone_[count] ? -1 : fds_[count], POLLIN, 0};
-        }
+        count = events_.to_wait_for(waits);
       }
       if (count == 0) return;
-      poll(waits, static_cast<nfds_t>(count), some_gone_ ? 20 : 500);
+      poll(waits, static_cast<nfds_t>(count), events_.some_gone() ? 20 : 500);
       const locked hold{guard_};
       drain();
-      // poll() returns at once for the event of a thread that is gone; its ring may be that of
-      // others too.
-      for (std::size_t i = 0; i < count; ++i) {
-        if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
-      }
+      events_.note_gone(waits, count);
     }
   }
 
@@ -312,8 +164,7 @@ class sampler {
   /// is sampled on with its parent's thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
-    for (std::size_t i = 0; i < events_; ++i) close(fds_[i]);
-    close(wake_);
+    events_.close_descriptors();
     file_.forget_parent();
     const sample_file own = file_;
     new (this) sampler{interval_ns_};
@@ -325,20 +176,12 @@ class sampler {
 
   std::uint64_t interval_ns_;
   pid_t begun_in_ = 0;
-  int wake_ = -1;
-  pid_t drain_tid_ = 0;
-  std::size_t events_ = 0;
-  std::size_t rings_ = 0;
-  int fds_[most_events] = {};    ///< of events
-  int cpus_[most_events] = {};   ///< of rings
-  bool gone_[most_events] = {};  ///< of rings; this and the next for the drain thread only
-  bool some_gone_ = false;
-  perf_ring ring_[most_events];
-  std::size_t unsampled_ = 0;
-  int unsampled_error_ = 0;
+  std::atomic<bool> drain_thread_runs_{false};
+  std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< of rings and file
+  mutex guard_;  ///< of events and file
+  sampling_events events_;
   sample_file file_;
 };
 

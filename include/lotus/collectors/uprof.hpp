@@ -9,9 +9,10 @@
 #include <cstdint>
 
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/patient_caller.hpp"
+#include "lotus/collectors/deadline_caller.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -66,17 +67,17 @@ inline bool uprof_is_here() noexcept {
 
 template <bool Strict>
 const collector_backend* uprof_backend_of() noexcept {
-  static constexpr collector_backend table{
-      "uprof",
-      Strict,
-      []() noexcept { return true; },
-      []() noexcept { return call_patiently([] { uprof_in_use().resume(1); }); },
-      []() noexcept { return call_patiently([] { uprof_in_use().pause(1); }); },
-      // uProf cannot detach; it ends with the program.
-      []() noexcept { call_patiently([] { uprof_in_use().pause(1); }); },
-      []() noexcept { return asked_interval_ns(); },
-      nullptr,
-  };
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = Strict;
+    b.begin = []() noexcept { return true; };
+    b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
+    // uProf cannot detach; it ends with the program.
+    b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
   return &table;
 }
 
@@ -85,8 +86,7 @@ inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr || !find_uprof(library, uprof_in_use())) {
-      collector_say(
-          "LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
+      say("LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
           "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
       return nullptr;
     }

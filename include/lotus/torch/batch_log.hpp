@@ -8,9 +8,11 @@
 
 #include "lotus/batch.hpp"
 #include "lotus/config.hpp"
-#include "lotus/process.hpp"
-#include "lotus/record.hpp"
-#include "lotus/thread.hpp"
+#include "lotus/loader.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/scope.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {
@@ -19,44 +21,55 @@ namespace torch::detail {
 /// out that there was nothing to log. Thread safety: belongs to one thread.
 class tagged_span {
  public:
-  explicit tagged_span(lotus::detail::record_tag tag) noexcept {
-    if (!lotus::detail::is_recording()) return;
-    tag_ = tag;
-    begin_ticks_ = lotus::detail::now_ticks();
-  }
+  explicit tagged_span(lotus::detail::record_tag tag) noexcept : tag_{tag} { span_.begin(); }
   tagged_span(const tagged_span&) = delete;
   tagged_span& operator=(const tagged_span&) = delete;
-  ~tagged_span() {
-    if (tag_.empty() || !lotus::detail::is_recording()) return;
-    lotus::detail::push(begin_ticks_, lotus::detail::now_ticks(), tag_);
-  }
+  ~tagged_span() { span_.end(tag_); }
 
   void cancel() noexcept { tag_ = {}; }
 
  private:
-  std::uint64_t begin_ticks_ = 0;
   lotus::detail::record_tag tag_;
+  lotus::detail::measured_span span_;
 };
 
-inline lotus::detail::record_tag batch_tag(lotus::detail::event_kind kind, std::size_t batch) {
-  return {kind, static_cast<std::uint64_t>(batch)};
-}
+/// As loader_scope, for the loader of this id; where that is 0, the thread stays in its own.
+class in_loader {
+ public:
+  explicit in_loader(std::uint32_t loader) noexcept : loader_{loader} {
+    if (loader_ != 0) before_ = lotus::detail::enter_loader(loader_);
+  }
+  in_loader(const in_loader&) = delete;
+  in_loader& operator=(const in_loader&) = delete;
+  ~in_loader() {
+    if (loader_ != 0) lotus::detail::enter_loader(before_);
+  }
 
-/// The consumer's side of the batches of one loader. Thread safety: the consumer's thread only.
+ private:
+  std::uint32_t loader_;
+  std::uint32_t before_ = 0;
+};
+
+/// The consumer's side of the batches of one loader. Thread safety: the consumer's thread only,
+/// which is in the loader where these are called; queued() enters it by itself.
 class consumer_log {
  public:
+  /// @param loader  id of its name; 0: what the consumer's thread is in when its batches are used.
   /// @param every_request_yields  whether each request ends in a batch or an exception. Where one
   ///   may come back empty (a stateful dataset's end), it is logged as queued when its batch comes.
-  explicit consumer_log(bool every_request_yields) noexcept
-      : every_request_yields_{every_request_yields} {}
+  consumer_log(std::uint32_t loader, bool every_request_yields) noexcept
+      : loader_{loader}, every_request_yields_{every_request_yields} {}
+
+  std::uint32_t loader() const noexcept { return loader_; }
 
   void begin_epoch() noexcept {
     queued_ticks_.clear();
-    wait_begin_ticks_ = 0;
+    wait_ = {};
   }
 
   void queued(std::size_t batch) {
     if (every_request_yields_) {
+      const in_loader own{loader_};
       batch_queued(batch);
     } else if (lotus::detail::is_recording()) {
       queued_ticks_[batch] = lotus::detail::now_ticks();
@@ -65,26 +78,27 @@ class consumer_log {
 
   /// A wait that yielded no batch, by an empty request or a timeout, goes on.
   void begin_wait() noexcept {
-    if (wait_begin_ticks_ != 0 || !lotus::detail::is_recording()) return;
-    wait_begin_ticks_ = lotus::detail::now_ticks();
+    if (wait_.runs()) return;
+    wait_.begin();
+    lotus::detail::look_at_batch();
   }
 
   /// The batch that was waited for is here.
-  void end_wait(std::size_t batch) const noexcept {
-    if (wait_begin_ticks_ == 0 || !lotus::detail::is_recording()) return;
-    lotus::detail::push(wait_begin_ticks_, lotus::detail::now_ticks(),
-                        batch_tag(lotus::detail::event_kind::batch_wait, batch));
+  void end_wait(std::size_t batch) noexcept {
+    if (!wait_.runs()) return;
+    lotus::detail::look_at_batch();
+    wait_.end(lotus::detail::batch_tag(lotus::detail::event_kind::batch_wait, batch));
   }
 
   /// Goes to the user now: the batch, or the exception that making it threw.
   void handed_over(std::size_t batch) noexcept {
-    wait_begin_ticks_ = 0;
+    wait_ = {};
     batch_consumed(batch);
     const auto queued = queued_ticks_.find(batch);
     if (queued == queued_ticks_.end()) return;
     if (lotus::detail::is_recording()) {
       lotus::detail::push(queued->second, queued->second,
-                          batch_tag(lotus::detail::event_kind::batch_queued, batch));
+                          lotus::detail::batch_tag(lotus::detail::event_kind::batch_queued, batch));
     }
     queued_ticks_.erase(queued);
   }
@@ -93,8 +107,9 @@ class consumer_log {
   void yielded_nothing(std::size_t batch) noexcept { queued_ticks_.erase(batch); }
 
  private:
+  std::uint32_t loader_;
   bool every_request_yields_;
-  std::uint64_t wait_begin_ticks_ = 0;  ///< 0: nothing is waited for
+  lotus::detail::measured_span wait_;
   std::unordered_map<std::size_t, std::uint64_t> queued_ticks_;
 };
 

@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "lotus/config.hpp"
+#include "lotus/loader.hpp"
 #include "lotus/torch/batch_log.hpp"
 #include "lotus/torch/logging_sequencer.hpp"
 #include "lotus/torch/numbered_dataset.hpp"
@@ -44,8 +46,15 @@ class logging_loader : public loader_base<Dataset, Batch, Request> {
  protected:
   using dataset_type = numbered_dataset<Dataset, Request>;
 
-  logging_loader(::torch::data::DataLoaderOptions options, bool every_request_yields)
-      : base{options}, log_{every_request_yields} {}
+  logging_loader(std::string_view loader, ::torch::data::DataLoaderOptions options,
+                 bool every_request_yields)
+      : base{options}, log_{lotus::detail::loader_of(loader), every_request_yields} {}
+
+  /// A worker thread's whole life.
+  void work(dataset_type& dataset) {
+    const in_loader own{log_.loader()};
+    this->worker_thread(dataset);
+  }
 
   consumer_log* log_of_inline_making() noexcept {
     return this->options_.workers == 0 ? &log_ : nullptr;
@@ -83,11 +92,12 @@ class stateless_data_loader final
 
  public:
   /// @param dataset  each worker gets a copy.
-  stateless_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options)
-      : base{options, true}, sampler_{std::move(sampler)} {
+  stateless_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
+                        ::torch::data::DataLoaderOptions options)
+      : base{loader, options, true}, sampler_{std::move(sampler)} {
     dataset_type source{std::move(dataset), this->log_of_inline_making()};
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
-      this->workers_.emplace_back([this, source]() mutable { this->worker_thread(source); });
+      this->workers_.emplace_back([this, source]() mutable { this->work(source); });
     }
     if (this->options_.workers == 0) {
       this->main_thread_dataset_ = std::make_unique<dataset_type>(std::move(source));
@@ -122,12 +132,13 @@ class stateful_data_loader final
 
  public:
   /// @param dataset  shared by all workers.
-  stateful_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options)
-      : base{options, false} {
+  stateful_data_loader(std::string_view loader, Dataset dataset,
+                       ::torch::data::DataLoaderOptions options)
+      : base{loader, options, false} {
     this->main_thread_dataset_ =
         std::make_unique<dataset_type>(std::move(dataset), this->log_of_inline_making());
     for (std::size_t i = 0; i < this->options_.workers; ++i) {
-      this->workers_.emplace_back([this] { this->worker_thread(*this->main_thread_dataset_); });
+      this->workers_.emplace_back([this] { this->work(*this->main_thread_dataset_); });
     }
   }
 
@@ -147,10 +158,14 @@ class stateful_data_loader final
 /// "SBatchQueued_i", "SBatchWait_i" and "SBatchConsumed_i" on the thread that iterates. A batch
 /// whose making throws is logged as the others are, up to the exception. Cost: six records a batch
 /// at most, and moving a number with each request.
+/// @param loader  where it is not empty, all these, and the operations that make the batches, are
+///   the loader's of this name, as within LOTUS_LOADER, and nothing else of the thread that
+///   iterates. Interned by content. Cost: some system calls a batch.
 template <class Dataset, class Sampler>
 std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
-make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {
-  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(std::move(dataset),
+make_data_loader(std::string_view loader, Dataset dataset, Sampler sampler,
+                 ::torch::data::DataLoaderOptions options) {
+  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(loader, std::move(dataset),
                                                                    std::move(sampler), options);
 }
 
@@ -158,21 +173,44 @@ make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOpti
 template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
 std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
                  std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
-make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
+make_data_loader(std::string_view loader, Dataset dataset,
+                 ::torch::data::DataLoaderOptions options = {}) {
   const auto size = dataset.size();
   TORCH_CHECK(size.has_value(), "The dataset must know its size for a sampler to be made for it");
   // Samplers take their size as one integer type or another: converted where no warning of the
-  // user's compiler looks. And no call of the overload above: torch::data has one that fits as
-  // well.
-  return std::make_unique<stateless_data_loader<Dataset, Sampler>>(
-      std::move(dataset), std::make_from_tuple<Sampler>(std::make_tuple(*size)), options);
+  // user's compiler looks.
+  return torch::make_data_loader(loader, std::move(dataset),
+                                 std::make_from_tuple<Sampler>(std::make_tuple(*size)), options);
 }
 
 /// The same for a stateful dataset. Requests that find it at its end are not logged.
 template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
 std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
+    std::string_view loader, Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
+  return std::make_unique<stateful_data_loader<Dataset>>(loader, std::move(dataset), options);
+}
+
+/// Without a name. Qualified, for torch::data has functions that fit as well.
+template <class Dataset, class Sampler>
+std::enable_if_t<!Dataset::is_stateful, std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
+make_data_loader(Dataset dataset, Sampler sampler, ::torch::data::DataLoaderOptions options) {
+  return torch::make_data_loader(std::string_view{}, std::move(dataset), std::move(sampler),
+                                 options);
+}
+
+/// Without a name.
+template <class Sampler = ::torch::data::samplers::RandomSampler, class Dataset>
+std::enable_if_t<!Dataset::is_stateful && std::is_constructible_v<Sampler, std::size_t>,
+                 std::unique_ptr<stateless_data_loader<Dataset, Sampler>>>
+make_data_loader(Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
+  return torch::make_data_loader<Sampler>(std::string_view{}, std::move(dataset), options);
+}
+
+/// Without a name.
+template <class Dataset, class = std::enable_if_t<Dataset::is_stateful>>
+std::unique_ptr<stateful_data_loader<Dataset>> make_data_loader(
     Dataset dataset, ::torch::data::DataLoaderOptions options = {}) {
-  return std::make_unique<stateful_data_loader<Dataset>>(std::move(dataset), options);
+  return torch::make_data_loader(std::string_view{}, std::move(dataset), options);
 }
 
 }  // namespace torch

@@ -33,6 +33,7 @@ class logging_sequencer final : public ::torch::data::detail::sequencers::Sequen
   /// Exceptions of `next_result` (a timeout) pass through; the wait then goes on with the next
   /// call.
   optional_result next(ResultProducer next_result) override {
+    const in_loader own{log_.loader()};
     log_.begin_wait();
     optional_result result = order_->next([&] {
       optional_result arrived = next_result();

@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "lotus/batch.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record.hpp"
+#include "lotus/record/record.hpp"
 #include "lotus/torch/batch_log.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -19,11 +20,12 @@ struct numbered_request {
 };
 
 /// The wait of a consumer that makes its batches itself: as long as the making takes.
+/// The operations of the making are the loader's, too.
 class inline_wait {
  public:
   /// @param consumer  borrowed; null where a worker makes the batch: then nothing is logged.
   inline_wait(consumer_log* consumer, std::size_t batch) noexcept
-      : consumer_{consumer}, batch_{batch} {
+      : own_{consumer != nullptr ? consumer->loader() : 0}, consumer_{consumer}, batch_{batch} {
     if (consumer_ != nullptr) consumer_->begin_wait();
   }
   inline_wait(const inline_wait&) = delete;
@@ -40,8 +42,26 @@ class inline_wait {
   }
 
  private:
+  in_loader own_;
   consumer_log* consumer_;
   std::size_t batch_;
+};
+
+/// Logs the making of a batch; see tagged_span.
+class making {
+ public:
+  explicit making(std::size_t batch) noexcept
+      : span_{lotus::detail::batch_tag(lotus::detail::event_kind::batch_preprocessed, batch)} {
+    lotus::detail::look_at_batch();
+  }
+  making(const making&) = delete;
+  making& operator=(const making&) = delete;
+  ~making() { lotus::detail::look_at_batch(); }
+
+  void yielded_nothing() noexcept { span_.cancel(); }
+
+ private:
+  tagged_span span_;
 };
 
 /// Logs "SBatchPreprocessed_i" on the thread that calls get_batch(), for each request that yields a
@@ -56,11 +76,11 @@ class numbered_dataset {
   /// Exceptions of the dataset pass through.
   auto get_batch(numbered_request<Request> numbered) {
     inline_wait wait{consumer_, numbered.batch};
-    tagged_span making{batch_tag(lotus::detail::event_kind::batch_preprocessed, numbered.batch)};
+    making made{numbered.batch};
     auto batch = dataset_.get_batch(std::move(numbered.request));
     if constexpr (Dataset::is_stateful) {
       if (!batch) {
-        making.cancel();
+        made.yielded_nothing();
         wait.yielded_nothing();
       }
     }

@@ -13,7 +13,7 @@
 
 #include "lotus/compose.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record.hpp"
+#include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
 #include "lotus/torch/batch_log.hpp"
 

@@ -9,6 +9,8 @@
 
 int recording_pipeline();
 int disabled_pipeline();
+int recording_on_one_line();
+int disabled_on_one_line();
 
 namespace {
 
@@ -38,4 +40,10 @@ TEST_CASE("LOTUS_DISABLE in one file takes its macros away, and neither classes 
   CHECK(names_logged(disabled_pipeline, 0) ==
         std::vector<std::string>{"STransform", "STransform", "STransform", "SdisabledChain",
                                  "SdisabledCompose", "SdisabledLap"});
+}
+
+TEST_CASE("several scopes stand on one line and in one macro, also where they are disabled") {
+  CHECK(names_logged(recording_on_one_line, 0) ==
+        std::vector<std::string>{"SLeft", "SRight", "STwice", "STwiceAgain"});
+  CHECK(names_logged(disabled_on_one_line, 0).empty());
 }

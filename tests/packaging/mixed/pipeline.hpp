@@ -25,3 +25,18 @@ int PIPELINE() {
   lap(PIPELINE_NAME "Lap");
   return evaluated;
 }
+
+// As a program's own macro may be.
+#if !defined(TIMED_TWICE)
+  #define TIMED_TWICE(name) \
+    LOTUS_SCOPE(name);      \
+    LOTUS_SCOPE_DYNAMIC(name "Again")
+#endif
+
+int PIPELINE_ON_ONE_LINE() {
+  // clang-format off
+  { LOTUS_SCOPE("Left"); LOTUS_SCOPE("Right"); }
+  { TIMED_TWICE("Twice"); }
+  // clang-format on
+  return 0;
+}

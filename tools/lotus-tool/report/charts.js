@@ -94,6 +94,7 @@ function operationSeconds() {
 function drawCharts() {
   const batches = report.runs.some((run) => run.preprocess.count || run.waits_ns.length);
   for (const part of document.querySelectorAll(".of-batches")) part.hidden = !batches;
+  document.getElementById("preprocess-part").hidden = !report.runs.some((run) => run.preprocess.count);
   charts.forEach((chart) => chart.destroy());
   charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), operationSeconds(), ...hardwareCharts()];
 }

@@ -1,5 +1,5 @@
-// Text parts of the report: verdicts and the table of operations. Names come from logs and may hold
-// anything, so they only ever become text nodes.
+// Text parts of the report: the verdicts. Names come from logs and may hold anything, so they only
+// ever become text nodes.
 "use strict";
 
 const report = JSON.parse(document.getElementById("data").textContent);
@@ -23,6 +23,8 @@ function humanTime(ns) {
   return Number((ns / unit[0]).toPrecision(4)) + " " + unit[1];
 }
 
+function batchesPerSecond(rate) { return Number(rate.toPrecision(3)) + " batches/s"; }
+
 function percent(share) { return (share * 100).toFixed(1) + " %"; }
 
 function element(kind, text, className) {
@@ -38,6 +40,9 @@ function showVerdicts() {
     const box = element("div", undefined, "verdict");
     box.append(element("p", run.verdict ? run.verdict.sentence : run.no_verdict, "sentence"));
     if (report.runs.length > 1) box.append(element("p", run.name, "run"));
+    for (const check of run.checks) {
+      box.append(element("p", check.id + ": " + check.text, check.unsafe ? "check unsafe" : "check"));
+    }
     const facts = element("ul", undefined, "facts");
     const fact = (name, value) => {
       const item = element("li", name + " ");
@@ -45,16 +50,18 @@ function showVerdicts() {
       facts.append(item);
     };
     fact("batches", run.batch_count);
+    if (run.dropped) facts.title = run.dropped;
     if (run.verdict) {
       const v = run.verdict;
-      fact("workers", v.workers);
+      if (v.workers) fact("workers", v.workers);
+      if (v.achieved_batches_per_s !== null) fact("achieved", batchesPerSecond(v.achieved_batches_per_s));
       fact("waiting", percent(v.wait_share));
       fact("of it behind later batches", percent(v.head_of_line_share));
       if (v.preprocessing_capacity !== null) {
-        fact("workers could make", Number(v.preprocessing_capacity.toPrecision(3)) + " batches/s");
+        fact(v.workers ? "workers could make" : "stages could make", batchesPerSecond(v.preprocessing_capacity));
       }
       if (v.consumer_capacity !== null) {
-        fact("consumer could take", Number(v.consumer_capacity.toPrecision(3)) + " batches/s");
+        fact("consumer could take", batchesPerSecond(v.consumer_capacity));
       }
       if (v.ops.length && v.ops[0].at_most_faster !== null) {
         fact("attack first", v.ops[0].name + ", at most " + v.ops[0].at_most_faster.toFixed(2) + "×");
@@ -63,56 +70,7 @@ function showVerdicts() {
     box.append(facts);
     place.append(box);
   }
+  const only = report.runs[0];
   document.getElementById("about").textContent =
-    report.runs.length === 1 ? report.runs[0].dir : report.runs.length + " runs";
-}
-
-/** A small histogram as an SVG; `counts` by bins of equal ratio. */
-function histogram(counts, fill) {
-  const ns = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(ns, "svg");
-  svg.setAttribute("width", counts.length * 6);
-  svg.setAttribute("height", 22);
-  const most = Math.max(...counts, 1);
-  counts.forEach((count, i) => {
-    if (!count) return;
-    const height = Math.max(1, 22 * count / most);
-    const bar = document.createElementNS(ns, "rect");
-    for (const [key, value] of [["x", i * 6], ["y", 22 - height], ["width", 5], ["height", height],
-      ["fill", fill]]) bar.setAttribute(key, value);
-    svg.append(bar);
-  });
-  return svg;
-}
-
-function showOperations() {
-  const table = document.getElementById("ops");
-  const head = element("tr");
-  for (const title of ["operation", "count", "mean", "p50", "p90", "p99", "max", "< 10 ms", "< 100 µs",
-    "total", "self", "distribution"]) head.append(element("th", title));
-  table.append(head);
-  for (const run of report.runs) {
-    if (report.runs.length > 1) {
-      const row = element("tr", undefined, "run");
-      const cell = element("td", run.name);
-      cell.colSpan = 12;
-      row.append(cell);
-      table.append(row);
-    }
-    for (const op of run.ops) {
-      const row = element("tr");
-      const name = element("td", op.name, "name");
-      name.title = op.name;
-      row.append(name, element("td", op.count));
-      for (const key of ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]) {
-        row.append(element("td", humanTime(op[key])));
-      }
-      row.append(element("td", percent(op.below_10ms)), element("td", percent(op.below_100us)),
-        element("td", humanTime(op.total_ns)), element("td", humanTime(op.self_ns)));
-      const bars = element("td");
-      bars.append(histogram(op.histogram, colour(report.op_names.indexOf(op.name))));
-      row.append(bars);
-      table.append(row);
-    }
-  }
+    report.runs.length === 1 ? only.dir + (only.loader ? " (loader " + only.loader + ")" : "") : report.runs.length + " runs";
 }

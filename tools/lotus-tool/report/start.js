@@ -14,11 +14,16 @@ function showLegend() {
   entry("wait", "var(--wait)");
   entry("step", "var(--step)");
   entry("out-of-order arrival", "var(--arrival)");
+  const stretches = report.runs.flatMap((run) => run.timeline.tracks).flatMap((track) => track.off_cpu || []);
+  const reasons = new Set(stretches.map(([, , reason]) => reason));
+  reasonNames.forEach((name, i) => { if (reasons.has(i)) entry(name, "var(--" + reasonColours[i] + ")"); });
   report.op_names.forEach((name, i) => entry(name, colour(i)));
 }
 
 showVerdicts();
 showOperations();
+showStages();
+showAsync();
 showLegend();
 showHardware();
 

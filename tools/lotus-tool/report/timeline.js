@@ -1,114 +1,10 @@
-// The zoomable timeline. Every row holds slices that do not overlap, in order of time, so a picture
-// costs a search for every pixel column and not a look at every slice.
+// The zoomable timeline: draws the lanes of a run, and tells what lies under the mouse.
 "use strict";
-
-/** Bytes of LEB128 numbers, in base64. */
-class NumberReader {
-  constructor(base64) {
-    const text = atob(base64);
-    this.bytes = new Uint8Array(text.length);
-    for (let i = 0; i < text.length; ++i) this.bytes[i] = text.charCodeAt(i);
-    this.at = 0;
-  }
-  get done() { return this.at >= this.bytes.length; }
-  unsigned() {
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = this.bytes[this.at++];
-      value += (byte & 127) * scale;
-      if (byte < 128) return value;
-    }
-  }
-  signed() {
-    const value = this.unsigned();
-    return value % 2 ? -(value + 1) / 2 : value / 2;
-  }
-}
-
-/** Slices that do not overlap, in order of time. */
-class Row {
-  constructor() {
-    this.start = [];
-    this.end = [];
-    this.name = [];
-  }
-  add(start, end, name) {
-    this.start.push(start);
-    this.end.push(end);
-    this.name.push(name);
-  }
-  /** For each slice, how much time all slices before it take: then any stretch's load is known. */
-  close() {
-    this.before = new Float64Array(this.start.length + 1);
-    this.start.forEach((start, i) => { this.before[i + 1] = this.before[i] + this.end[i] - start; });
-  }
-  /** The first slice that ends after `t`. */
-  firstEndingAfter(t) {
-    let low = 0;
-    let high = this.end.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.end[middle] > t) high = middle; else low = middle + 1;
-    }
-    return low;
-  }
-}
-
-const maxDepth = 6;
-
-/** Operations of one log, as rows by depth. */
-function operationRows(packed) {
-  const reader = new NumberReader(packed);
-  const slices = [];
-  let start = 0;
-  let sorted = true;
-  while (!reader.done) {
-    const delta = reader.signed();
-    if (delta < 0) sorted = false;
-    start += delta;
-    slices.push({ start, end: start + reader.unsigned(), name: reader.unsigned() });
-  }
-  if (!sorted) slices.sort((a, b) => a.start - b.start || b.end - a.end);
-  const rows = [];
-  const open = [];
-  for (const slice of slices) {
-    while (open.length && open[open.length - 1] <= slice.start) open.pop();
-    const depth = open.length;
-    open.push(slice.end);
-    if (depth >= maxDepth) continue;
-    if (!rows[depth]) rows[depth] = new Row();
-    // A slice that reaches into its neighbour is cut, for rows must not overlap.
-    const row = rows[depth];
-    const last = row.end.length - 1;
-    row.add(last >= 0 ? Math.max(slice.start, row.end[last]) : slice.start, slice.end, slice.name);
-  }
-  rows.forEach((row) => row.close());
-  return rows;
-}
-
-/** The picture of one run: lanes of rows, from top to bottom. */
-function layOut(run) {
-  const lanes = [];
-  run.timeline.tracks.forEach((track, number) => {
-    const lane = { title: track.name, number, rows: [], marks: [] };
-    if (track.batches) {
-      const row = new Row();
-      for (const [start, duration, kind, index] of track.batches) {
-        if (kind === 3) lane.marks.push({ at: start, index });
-        else row.add(start, start + duration, kind * 1e9 + index);
-      }
-      row.close();
-      row.batches = true;
-      lane.rows.push(row);
-    }
-    if (track.slices) operationRows(track.slices).forEach((row) => lane.rows.push(row));
-    if (lane.rows.length) lanes.push(lane);
-  });
-  return lanes;
-}
 
 const kindNames = ["SBatchPreprocessed_", "SBatchWait_", "step "];
 const kindColours = ["batch", "wait", "step"];
+const reasonNames = ["blocked", "no CPU", "off the CPU"];
+const reasonColours = ["blocked", "no-cpu", "batch"];
 
 class Timeline {
   constructor(canvas) {
@@ -167,7 +63,10 @@ class Timeline {
 
   x(t) { return (t - this.from) / (this.to - this.from) * this.width; }
 
+  heightOf(row) { return row.counter ? 2 * this.rowHeight : this.rowHeight; }
+
   colourOf(row, name) {
+    if (row.offCpu) return cssColour(reasonColours[name]);
     return row.batches ? cssColour(kindColours[Math.floor(name / 1e9)]) : colour(name);
   }
 
@@ -177,7 +76,7 @@ class Timeline {
     for (const lane of this.lanes) {
       lane.y = y;
       y += this.head;
-      lane.rows.forEach((row) => { row.y = y; y += this.rowHeight; });
+      lane.rows.forEach((row) => { row.y = y; y += this.heightOf(row); });
       y += 8;
     }
     const scale = window.devicePixelRatio || 1;
@@ -191,12 +90,12 @@ class Timeline {
     this.drawn = 0;
     const colours = new Map();  // one look-up of a CSS colour for each colour, not each slice
     const known = (row, name) => {
-      const key = row.batches ? "b" + Math.floor(name / 1e9) : name;
+      const key = row.batches ? "b" + Math.floor(name / 1e9) : row.offCpu ? "o" + name : name;
       if (!colours.has(key)) colours.set(key, this.colourOf(row, name));
       return colours.get(key);
     };
     for (const lane of this.lanes) {
-      lane.rows.forEach((row) => this.drawRow(c, row, known));
+      lane.rows.forEach((row) => row.counter ? this.drawCounter(c, row) : this.drawRow(c, row, known));
       this.drawMarks(c, lane);
     }
     this.drawArrows(c);
@@ -233,6 +132,33 @@ class Timeline {
         i = next;
       }
     }
+  }
+
+  /** A line in steps; what lies in one pixel column is one stroke from lowest to highest. */
+  drawCounter(c, row) {
+    const height = this.heightOf(row) - 4;
+    const yOf = (value) => row.y + 1 + height * (1 - (value - row.low) / (row.high - row.low || 1));
+    c.strokeStyle = cssColour("accent");
+    c.beginPath();
+    for (let i = row.firstEndingAfter(this.from), first = true; i < row.start.length && row.start[i] < this.to;) {
+      const column = Math.floor(Math.max(this.x(row.start[i]), 0));
+      let low = row.name[i];
+      let high = low;
+      let last = i;
+      while (last + 1 < row.start.length && this.x(row.start[last + 1]) < column + 1) {
+        ++last;
+        low = Math.min(low, row.name[last]);
+        high = Math.max(high, row.name[last]);
+      }
+      const x = Math.max(this.x(row.start[i]), 0);
+      if (first) c.moveTo(x, yOf(row.name[i])); else c.lineTo(x, yOf(row.name[i]));
+      first = false;
+      if (low !== high) { c.lineTo(x, yOf(low)); c.lineTo(x, yOf(high)); c.lineTo(x, yOf(row.name[last])); }
+      c.lineTo(Math.min(this.x(row.end[last]), this.width), yOf(row.name[last]));
+      ++this.drawn;
+      i = last + 1;
+    }
+    c.stroke();
   }
 
   label(c, text, x, y, width) {
@@ -284,6 +210,8 @@ class Timeline {
   }
 
   nameOf(row, name) {
+    if (row.counter) return String(name);
+    if (row.offCpu) return reasonNames[name];
     return row.batches ? kindNames[Math.floor(name / 1e9)] + name % 1e9 : report.op_names[name];
   }
 
@@ -291,7 +219,7 @@ class Timeline {
     const t = this.from + (this.to - this.from) * x / this.width;
     for (const lane of this.lanes) {
       for (const row of lane.rows) {
-        if (y < row.y || y >= row.y + this.rowHeight) continue;
+        if (y < row.y || y >= row.y + this.heightOf(row)) continue;
         const i = row.firstEndingAfter(t);
         if (i >= row.start.length || row.start[i] > t) continue;
         document.getElementById("timeline-tip").textContent = lane.title + ": " +

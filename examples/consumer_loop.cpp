@@ -1,0 +1,94 @@
+// The loop of a training, and the three lines that tell what it waits for. With the argument "late"
+// it says "consumed" behind the step, as is easily done.
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <future>
+#include <lotus/lotus.hpp>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "next_step.hpp"
+
+namespace {
+
+using batch = std::vector<double>;
+constexpr std::size_t batches = 24;
+
+batch make(std::size_t i) {
+  LOTUS_BATCH_PREPROCESSED(i);  // on whichever thread makes it
+  LOTUS_SCOPE("Fill");
+  batch b(100'000);
+  std::iota(b.begin(), b.end(), static_cast<double>(i));
+  return b;
+}
+
+/// Makes batches on threads of their own, two ahead.
+class loader {
+ public:
+  loader() {
+    ask();
+    ask();
+  }
+  batch next() {
+    batch b = coming_.front().get();
+    coming_.pop_front();
+    ask();
+    return b;
+  }
+
+ private:
+  void ask() {
+    if (asked_ == batches) return;
+    LOTUS_BATCH_QUEUED(asked_);
+    coming_.push_back(std::async(std::launch::async, make, asked_++));
+  }
+
+  std::deque<std::future<batch>> coming_;
+  std::size_t asked_ = 0;
+};
+
+double train(const batch& b) {
+  LOTUS_SCOPE("Train");
+  double loss = 0;
+  for (const double value : b) loss += std::sqrt(value) + std::cbrt(value);
+  return loss;
+}
+
+double consume(loader& loader) {
+  double loss = 0;
+  for (std::size_t i = 0; i < batches; ++i) {
+    lotus::wait_for_batch wait;
+    const batch b = loader.next();
+    wait.got(i);
+    LOTUS_BATCH_CONSUMED(i);  // at once: what follows, up to the next wait, is the step
+    loss += train(b);
+  }
+  return loss;
+}
+
+/// What not to do. The step would count as waiting, so lotus-tool takes the end of the wait for the
+/// hand-over, and says so.
+double consume_late(loader& loader) {
+  double loss = 0;
+  for (std::size_t i = 0; i < batches; ++i) {
+    lotus::wait_for_batch wait;
+    const batch b = loader.next();
+    wait.got(i);
+    loss += train(b);
+    LOTUS_BATCH_CONSUMED(i);
+  }
+  return loss;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!lotus::start("run/lotustrace_log")) return 1;
+  const bool late = argc > 1 && std::string_view{argv[1]} == "late";
+  loader loader;
+  const double loss = late ? consume_late(loader) : consume(loader);
+  print_next_step("run/lotustrace_log");
+  return loss > 0 ? 0 : 1;
+}

@@ -1,0 +1,52 @@
+// Video files, written and decoded with FFmpeg.
+#ifndef EXAMPLES_VIDEO_CLIP_HPP
+#define EXAMPLES_VIDEO_CLIP_HPP
+
+#include <memory>
+#include <string>
+
+struct AVCodecContext;
+struct AVFormatContext;
+struct AVFrame;
+struct AVPacket;
+
+namespace video {
+
+/// Frees what FFmpeg allocated.
+struct freed {
+  void operator()(AVCodecContext* p) const;
+  void operator()(AVFormatContext* p) const;
+  void operator()(AVFrame* p) const;
+  void operator()(AVPacket* p) const;
+};
+template <class T>
+using owned = std::unique_ptr<T, freed>;
+
+/// Decodes a file's video on threads of FFmpeg's own, several frames at once.
+/// Errors: std::runtime_error, naming the file.
+class clip_reader {
+ public:
+  clip_reader(const std::string& path, int threads);
+
+  /// The next frame, valid until the next call; null at the end.
+  const AVFrame* next();
+
+ private:
+  void read_packet();
+
+  std::string path_;
+  owned<AVFormatContext> file_;
+  owned<AVCodecContext> decoder_;
+  owned<AVPacket> packet_;
+  owned<AVFrame> frame_;
+  int stream_ = -1;
+  bool wants_packet_ = true;
+};
+
+/// Writes a clip of a moving pattern, MPEG-4 in an AVI file.
+/// Errors: std::runtime_error, naming the file.
+void write_clip(const std::string& path, int width_px, int height_px, int frames);
+
+}  // namespace video
+
+#endif  // EXAMPLES_VIDEO_CLIP_HPP

@@ -1,0 +1,69 @@
+// Operations that pause, and go on on whatever thread.
+#ifndef LOTUS_ASYNC_SCOPE_HPP
+#define LOTUS_ASYNC_SCOPE_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/scope.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Numbers of this thread that no other asynchronous operation of the process has.
+struct async_ids {
+  std::uint32_t next = 0;
+  std::uint32_t end = 0;
+};
+LOTUS_DETAIL_PER_MODULE inline thread_local async_ids this_async_ids;
+
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void take_async_ids() noexcept {
+  const std::uint32_t first = join_session(true).take_async_ids();
+  this_async_ids = {first, first + async_ids_at_once};
+}
+
+LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
+  async_ids& ids = this_async_ids;
+  if (LOTUS_DETAIL_UNLIKELY(ids.next == ids.end)) take_async_ids();
+  return ids.next++;
+}
+
+}  // namespace detail
+
+/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
+/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
+/// thread on which it ends; lotus-tool puts them together.
+/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
+class async_scope {
+ public:
+  /// @param name  interned by content: needs to live only for this call.
+  explicit async_scope(std::string_view name) noexcept {
+    if (!detail::is_recording()) return;
+    tag_ = {detail::event_kind::async_piece,
+            static_cast<std::uint32_t>(detail::operation_tag(name).value()),
+            detail::new_async_id()};
+    piece_.begin();
+  }
+  async_scope(const async_scope&) = delete;
+  async_scope& operator=(const async_scope&) = delete;
+  ~async_scope() { piece_.end(tag_); }
+
+  /// The operation waits from here on; nothing where it does already. Before the coroutine is
+  /// handed to whoever will resume it.
+  void suspend() noexcept { piece_.end(tag_); }
+
+  /// It goes on, on this thread; nothing where it runs already.
+  void resume() noexcept {
+    if (!piece_.runs() && !tag_.empty()) piece_.begin();
+  }
+
+ private:
+  detail::record_tag tag_;
+  detail::measured_span piece_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ASYNC_SCOPE_HPP

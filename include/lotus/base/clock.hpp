@@ -1,0 +1,268 @@
+// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+#ifndef LOTUS_BASE_CLOCK_HPP
+#define LOTUS_BASE_CLOCK_HPP
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+
+#if defined(__x86_64__)
+  #include <cpuid.h>
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::int64_t clock_ns(clockid_t id) noexcept {
+  timespec t{};
+  clock_gettime(id, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+}
+
+/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
+/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
+/// The aarch64 counter always does (Arm ARM D11).
+inline bool hardware_ticks_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & (1U << 8)) == 0) return false;
+  const int fd = open_out_of_the_way(
+      AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY);
+  if (fd < 0) return true;
+  char sources[256] = {};
+  const ssize_t got = read(fd, sources, sizeof(sources) - 1);
+  close(fd);
+  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
+  return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
+         std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
+#else
+  return true;
+#endif
+}
+
+/// One moment read on three clocks.
+struct clock_anchor {
+  std::uint64_t ticks;
+  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stands while the machine sleeps
+  std::int64_t realtime_ns;
+};
+
+/// Notices that the machine slept: CLOCK_BOOTTIME goes on then, CLOCK_MONOTONIC stands.
+class sleep_watch {
+ public:
+  /// @param boottime_ns, monotonic_ns  read in this order: a thread that is put aside in between
+  /// makes the difference smaller, never greater.
+  /// @return how long the machine slept since the last call, or 0.
+  std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
+    const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
+    if (slept_ns <= 0) return 0;
+    asleep_ns_ += slept_ns;
+    return slept_ns > least_ns ? slept_ns : 0;
+  }
+
+ private:
+  static constexpr std::int64_t least_ns = 1'000'000;
+
+  std::int64_t asleep_ns_ = INT64_MIN / 2;
+};
+
+/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
+struct clock_segment {
+  std::uint64_t start_ticks;
+  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
+  std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
+  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
+
+  std::int64_t to_ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = __int128;
+    const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
+    // Unsigned: what a ring file says may be anything.
+    return static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(start_ns) +
+        static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
+  }
+};
+
+/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
+/// share a clock read still meet exactly, whichever drain turned them into text.
+///
+/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
+/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
+/// before, so that starts stay in order. Durations never contain a step.
+///
+/// While the machine sleeps, the counter may go on or stand: no rate is taken across that, and the
+/// line begins anew at the wall clock when it wakes. Durations contain what the counter has
+/// counted.
+///
+/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
+class clock_map {
+ public:
+  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
+
+  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
+  void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
+    segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
+    count_ = 1;
+    anchors_[0] = first;
+    anchor_count_ = 1;
+    held_back_ns_ = 0;
+  }
+
+  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
+  /// @param slept_ns  how long the machine slept since the anchor before.
+  std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
+    const clock_segment last = current();
+    if (now.ticks <= last.start_ticks) return 0;
+    if (slept_ns > 0) return tie_after_sleep(now, slept_ns);
+    const std::int64_t target_ns = now.realtime_ns + held_back_ns_;
+    const std::int64_t here_ns = last.to_ns(now.ticks);
+    const std::int64_t error_ns = target_ns - here_ns;
+    const std::uint64_t rate = rate_between(oldest_anchor(), now);
+    clock_segment next{now.ticks, here_ns, rate, last.jumped_ns};
+    std::int64_t stepped_ns = 0;
+    if (error_ns > step_ns) {
+      next.start_ns += error_ns;
+      next.jumped_ns += error_ns;
+      stepped_ns = error_ns;
+    } else if (error_ns < -step_ns) {
+      held_back_ns_ -= error_ns;
+      stepped_ns = error_ns;
+    } else {
+      next.rate = bent_rate(rate, error_ns, here_ns - last.start_ns);
+    }
+    remember(now);
+    append(next);
+    return stepped_ns;
+  }
+
+  const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
+
+  /// The segment that holds `ticks`; the first one for anything older.
+  const clock_segment& at(std::uint64_t ticks) const noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = count_;
+    while (high - low > 1) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      (segments_[middle].start_ticks <= ticks ? low : high) = middle;
+    }
+    return segments_[low];
+  }
+
+  /// Whether begin() has been here; for maps read from a file.
+  bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
+
+ private:
+  static constexpr std::uint32_t capacity = 512;
+  static constexpr std::uint32_t anchor_capacity = 16;
+
+  /// The line goes on at the wall clock, with the rate of before: so far there is no other.
+  std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
+    const clock_segment last = current();
+    const std::uint64_t rate =
+        anchor_count_ > 1 ? rate_between(oldest_anchor(), newest_anchor()) : last.rate;
+    const std::int64_t here_ns = last.to_ns(now.ticks);
+    const std::int64_t awake_ns = now.elapsed_ns - newest_anchor().elapsed_ns;
+    const bool stood = here_ns - last.to_ns(newest_anchor().ticks) - awake_ns < slept_ns / 2;
+    anchor_count_ = 0;
+    remember(now);
+    const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
+    const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
+    // Where the counter went on, the rate was not quite right for so long.
+    const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
+    const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
+    if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
+    const std::int64_t jump_ns = now.realtime_ns + held_back_ns_ - here_ns;
+    append({now.ticks, here_ns + jump_ns, rate, last.jumped_ns + jump_ns});
+    return stepped ? stepped_ns : 0;
+  }
+
+  /// No step of the wall clock ever enters the rate.
+  static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
+    const auto elapsed_ns = static_cast<std::uint64_t>(b.elapsed_ns - a.elapsed_ns);
+    return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
+  }
+
+  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
+  static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
+                                 std::int64_t since_ns) noexcept {
+    const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
+    std::int64_t parts_per_billion = error_ns * 1'000'000'000 / span_ns;
+    if (parts_per_billion > 1'000'000) parts_per_billion = 1'000'000;
+    if (parts_per_billion < -1'000'000) parts_per_billion = -1'000'000;
+    __extension__ using wide = __int128;
+    const auto straight = static_cast<std::int64_t>(rate);
+    return static_cast<std::uint64_t>(
+        straight + static_cast<std::int64_t>(wide{straight} * parts_per_billion / 1'000'000'000));
+  }
+
+  const clock_anchor& oldest_anchor() const noexcept {
+    return anchors_[anchor_count_ <= anchor_capacity ? 0 : anchor_count_ % anchor_capacity];
+  }
+
+  const clock_anchor& newest_anchor() const noexcept {
+    return anchors_[(anchor_count_ - 1) % anchor_capacity];
+  }
+
+  void remember(const clock_anchor& a) noexcept {
+    anchors_[anchor_count_ % anchor_capacity] = a;
+    ++anchor_count_;
+  }
+
+  void append(const clock_segment& s) noexcept {
+    if (count_ == capacity) thin_out();
+    segments_[count_++] = s;
+  }
+
+  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
+  /// part more coarsely. Never across a step, which must stay where it was.
+  void thin_out() noexcept {
+    std::uint32_t kept = 1;
+    for (std::uint32_t i = 1; i < capacity; ++i) {
+      const bool step = segments_[i].jumped_ns != segments_[i - 1].jumped_ns ||
+                        (i + 1 < capacity && segments_[i + 1].jumped_ns != segments_[i].jumped_ns);
+      if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
+    }
+    for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
+    // Nothing but steps: forget the oldest, as the newest matter most.
+    if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
+    count_ = kept;
+  }
+
+  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
+  static void straighten(clock_segment& s, const clock_segment& next) noexcept {
+    if (s.jumped_ns != next.jumped_ns) return;
+    __extension__ using wide = unsigned __int128;
+    const auto rise_ns = static_cast<std::uint64_t>(next.start_ns - s.start_ns);
+    s.rate = static_cast<std::uint64_t>((wide{rise_ns} << 32) / (next.start_ticks - s.start_ticks));
+  }
+
+  clock_segment segments_[capacity];
+  std::uint32_t count_;
+  clock_anchor anchors_[anchor_capacity];
+  std::uint32_t anchor_count_;
+  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_CLOCK_HPP

@@ -1,0 +1,94 @@
+// Writing to descriptors.
+#ifndef LOTUS_BASE_FILE_HPP
+#define LOTUS_BASE_FILE_HPP
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
+/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
+/// taken back; a signal that was there before is the program's and stays. Three system calls.
+class write_signals_ours {
+ public:
+  write_signals_ours() noexcept {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &both, &before_);
+    sigpending(&pending_);
+  }
+  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  write_signals_ours(const write_signals_ours&) = delete;
+  write_signals_ours& operator=(const write_signals_ours&) = delete;
+
+  /// @param error  with which the call has failed. Returns it.
+  int after(int error) const noexcept {
+    const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, raised);
+    const timespec at_once{};
+    while (sigtimedwait(&one, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    return error;
+  }
+
+ private:
+  sigset_t before_;
+  sigset_t pending_;
+};
+
+/// Reads what fits of a file that the kernel makes; empty where it cannot be read.
+template <std::size_t Bytes>
+void read_beginning(const char* path, char (&text)[Bytes]) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
+  if (fd >= 0) close(fd);
+  text[got > 0 ? got : 0] = '\0';
+}
+
+/// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = write(fd, from, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return signals.after(errno);
+    if (n == 0) return EIO;
+    from += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
+inline int lengthen(int fd, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
+}
+
+/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
+/// or errno.
+inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FILE_HPP

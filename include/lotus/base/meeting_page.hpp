@@ -1,0 +1,105 @@
+// A page at an address that all shared objects of a process know.
+#ifndef LOTUS_BASE_MEETING_PAGE_HPP
+#define LOTUS_BASE_MEETING_PAGE_HPP
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
+/// version of the library: who changes it changes `ours`.
+struct meeting_page {
+  struct point {
+    char name[56];
+    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
+  };
+  static constexpr std::size_t bytes = 4096;
+  static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
+
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> used;
+  point points[(bytes - 16) / sizeof(point)];
+
+  /// Null where there is none.
+  void* find(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (name == points[i].name) return points[i].value;
+    }
+    return nullptr;
+  }
+
+  /// Null where there is no room. One at a time.
+  void* add(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_relaxed);
+    if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
+      return nullptr;
+    }
+    std::memcpy(points[count].name, name.data(), name.size());
+    used.store(count + 1, std::memory_order_release);
+    return points[count].value;
+  }
+};
+static_assert(sizeof(meeting_page) <= meeting_page::bytes);
+
+/// Where the page may be, the first that is free: below what kernels with three levels of page
+/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
+inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
+                                                            0x2a4f'4c4f'0000};
+
+/// Whether a word can be read there, without trying.
+inline bool is_readable(const void* address) noexcept {
+  unsigned char resident = 0;
+  if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
+  // Looks at the set before it finds that there is nothing to do with it.
+  constexpr int no_request = -1;
+  return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
+}
+
+/// The page of this process; null where it has none.
+inline meeting_page* find_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
+    if (is_readable(page) && page->magic.load(std::memory_order_acquire) == meeting_page::ours) {
+      return page;
+    }
+  }
+  return nullptr;
+}
+
+/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
+/// One at a time.
+inline meeting_page* make_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    // Private: a forked child has it too, but not its parent's.
+    void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    if (memory == wanted) {
+      auto* page = static_cast<meeting_page*>(memory);
+      page->magic.store(meeting_page::ours, std::memory_order_release);
+      return page;
+    }
+    munmap(memory, meeting_page::bytes);
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MEETING_PAGE_HPP

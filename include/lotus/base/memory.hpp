@@ -1,0 +1,58 @@
+// Memory that does not come from malloc.
+#ifndef LOTUS_BASE_MEMORY_HPP
+#define LOTUS_BASE_MEMORY_HPP
+
+#include <sys/mman.h>
+
+#include <cstddef>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
+/// malloc may still record. Null when there is none.
+inline void* map_memory(std::size_t bytes) noexcept {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
+class growing_memory {
+ public:
+  growing_memory() noexcept = default;
+  growing_memory(const growing_memory&) = delete;
+  growing_memory& operator=(const growing_memory&) = delete;
+  ~growing_memory() {
+    if (memory_ != nullptr) munmap(memory_, room_);
+  }
+
+  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
+  void* add(std::size_t bytes) noexcept {
+    if (bytes > room_ - used_) {
+      std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
+      while (room - used_ < bytes) room *= 2;
+      void* grown = room_ == 0 ? map_memory(room) : mremap(memory_, room_, room, MREMAP_MAYMOVE);
+      if (grown == nullptr || grown == MAP_FAILED) return nullptr;
+      memory_ = static_cast<char*>(grown);
+      room_ = room;
+    }
+    char* const added = memory_ + used_;
+    used_ += bytes;
+    return added;
+  }
+
+  const char* data() const noexcept { return memory_; }
+  std::size_t bytes() const noexcept { return used_; }
+
+ private:
+  char* memory_ = nullptr;
+  std::size_t used_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MEMORY_HPP

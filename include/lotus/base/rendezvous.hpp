@@ -1,0 +1,100 @@
+// How all shared objects of one process find something that there is once.
+//
+// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
+// the program exports nothing. So the first object to ask puts it into a page at a known address;
+// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
+#ifndef LOTUS_BASE_RENDEZVOUS_HPP
+#define LOTUS_BASE_RENDEZVOUS_HPP
+
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <string_view>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/base/fork.hpp"
+#include "lotus/base/mappings.hpp"
+#include "lotus/base/meeting_page.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
+template <class T>
+using meeting_point = std::atomic<T*>;
+
+/// In a mapping with a name, or null.
+inline void* find_named_mapping(std::string_view name) noexcept {
+  void* found = nullptr;
+  for_each_mapping([&](std::string_view line) {
+    const std::string_view path = mapped_path(line);
+    if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
+    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
+    return true;
+  });
+  return found;
+}
+
+/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
+inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
+  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (lengthen(fd, bytes) == 0) {
+    // Private: a forked child has it too, but not its parent's.
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  }
+  close(fd);
+  if (memory == MAP_FAILED) return nullptr;
+  if (find_named_mapping(name) == memory) return memory;
+  munmap(memory, bytes);
+  return nullptr;
+}
+
+/// The meeting point `name` of this process, or null. Allocates nothing.
+template <class T>
+meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
+  meeting_page* page = find_meeting_page();
+  void* found = page != nullptr ? page->find(name) : nullptr;
+  return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
+}
+
+/// Made where there is none; null where that fails.
+template <class T>
+meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
+  static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
+  if (meeting_point<T>* found = find_meeting_point<T>(name)) return found;
+  meeting_page* page = find_meeting_page();
+  if (page == nullptr) page = make_meeting_page();
+  void* made = page != nullptr ? page->add(name) : nullptr;
+  if (made == nullptr) made = make_named_mapping(name, sizeof(meeting_point<T>));
+  return static_cast<meeting_point<T>*>(made);
+}
+
+/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
+/// objects share, so two threads never make two.
+template <class T, class Use>
+LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
+  struct request {
+    const char* name;
+    Use& use;
+  } asked{name, use};
+  iterate_objects(
+      [](dl_phdr_info*, std::size_t, void* from) {
+        auto& asking = *static_cast<request*>(from);
+        asking.use(find_or_make_meeting_point<T>(asking.name));
+        return 1;
+      },
+      &asked);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_RENDEZVOUS_HPP

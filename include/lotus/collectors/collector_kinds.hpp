@@ -1,0 +1,49 @@
+// The one table of collectors.
+#ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+#define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+
+#include <cstddef>
+#include <cstdio>
+
+#include "lotus/collectors/backend.hpp"
+#include "lotus/collectors/builtin.hpp"
+#include "lotus/collectors/callgrind.hpp"
+#include "lotus/collectors/itt.hpp"
+#include "lotus/collectors/perf.hpp"
+#include "lotus/collectors/uprof.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct collector_kind {
+  const char* name;  ///< as LOTUS_COLLECTOR names it
+  /// Whether LOTUS_COLLECTOR=auto takes it: this program runs under it.
+  bool (*found_by_auto)() noexcept;
+  /// Null, after saying why, where it cannot be used.
+  const collector_backend* (*backend)() noexcept;
+};
+
+/// In the order in which auto looks.
+LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
+    {"callgrind", under_valgrind, callgrind_backend},
+    {"perf", perf_is_here, perf_backend},
+    {"itt", itt_is_here, itt_backend},
+    {"uprof", uprof_is_here, uprof_backend},
+    {"builtin", []() noexcept { return false; }, builtin_backend},
+};
+
+/// Writes "callgrind, perf, ..., ", cut where there is no room.
+inline void put_collector_names(char* out, std::size_t room) noexcept {
+  std::size_t used = 0;
+  for (const collector_kind& kind : collector_kinds) {
+    const int n = std::snprintf(out + used, room - used, "%s, ", kind.name);
+    if (n < 0 || static_cast<std::size_t>(n) >= room - used) return;
+    used += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP

@@ -1,0 +1,103 @@
+// Calls into a vendor's library that may never return.
+#ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
+#define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/collectors/backend.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
+/// time; made anew in a forked child, which has no threads but the one that forked.
+class deadline_caller {
+ public:
+  static deadline_caller& instance() noexcept {
+    static deadline_caller caller;
+    return caller;
+  }
+
+  /// False when `what` has not returned in time; no call may be made after that.
+  bool call(void (*what)()) noexcept {
+    if (process_ != getpid() && !start()) {
+      what();
+      return true;
+    }
+    const std::int64_t until_ns =
+        clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * std::int64_t{1'000'000};
+    const timespec until{static_cast<time_t>(until_ns / 1'000'000'000),
+                         static_cast<long>(until_ns % 1'000'000'000)};
+    pthread_mutex_lock(&guard_);
+    what_ = what;
+    pthread_cond_signal(&asked_);
+    int error = 0;
+    while (what_ != nullptr && error == 0) {
+      error = pthread_cond_timedwait(&done_, &guard_, &until);
+    }
+    const bool returned = what_ == nullptr;
+    pthread_mutex_unlock(&guard_);
+    return returned;
+  }
+
+ private:
+  bool start() noexcept {
+    pthread_mutex_init(&guard_, nullptr);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&asked_, nullptr);
+    pthread_cond_init(&done_, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    what_ = nullptr;
+    // The program's signals are for its own threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, nullptr, serve, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return false;
+    pthread_detach(thread);
+    process_ = getpid();
+    return true;
+  }
+
+  static void* serve(void* self) noexcept {
+    auto& caller = *static_cast<deadline_caller*>(self);
+    pthread_mutex_lock(&caller.guard_);
+    for (;;) {
+      while (caller.what_ == nullptr) pthread_cond_wait(&caller.asked_, &caller.guard_);
+      void (*what)() = caller.what_;
+      pthread_mutex_unlock(&caller.guard_);
+      what();
+      pthread_mutex_lock(&caller.guard_);
+      caller.what_ = nullptr;
+      pthread_cond_signal(&caller.done_);
+    }
+  }
+
+  pid_t process_ = 0;
+  pthread_mutex_t guard_{};
+  pthread_cond_t asked_{};
+  pthread_cond_t done_{};
+  void (*what_)() = nullptr;
+};
+
+/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
+inline bool call_with_deadline(void (*what)()) noexcept {
+  return deadline_caller::instance().call(what);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP

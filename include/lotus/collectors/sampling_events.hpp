@@ -1,0 +1,204 @@
+// The sampling events of all threads of this process, and the rings that their samples come in.
+#ifndef LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#define LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lotus/collectors/process_threads.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/recovery/perf_ring.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What to do where the kernel forbids sampling.
+inline void say_sampling_forbidden(int error) noexcept {
+  say("the kernel does not let this process sample itself (perf_event_open: %s): set "
+      "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
+      "perf_event_open in the seccomp profile. Otherwise use the callgrind collector, which needs "
+      "no permission",
+      std::strerror(error));
+}
+
+/// Every thread has an event for each processor, which the threads and processes it starts later
+/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
+/// so no two regions are sampled alike.
+/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() ends it.
+class sampling_events {
+ public:
+  static constexpr std::size_t most = 1024;
+
+  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  bool open(std::uint64_t interval_ns) noexcept {
+    interval_ns_ = interval_ns;
+    if (const int error = open_own(); error != 0) {
+      say_sampling_forbidden(error);
+      return false;
+    }
+    open_other_threads();
+    if (unsampled_ > 0) {
+      say("%zu threads or processors cannot be sampled: %s", unsampled_,
+          unsampled_error_ == EMFILE  ? "too few descriptors; raise ulimit -n"
+          : unsampled_error_ == EPERM ? "too little locked memory; raise kernel.perf_event_mlock_kb"
+                                      : std::strerror(unsampled_error_));
+    }
+    return true;
+  }
+
+  bool are_open() const noexcept { return events_ > 0; }
+
+  void enable() const noexcept { request_all(PERF_EVENT_IOC_ENABLE); }
+  void disable() const noexcept { request_all(PERF_EVENT_IOC_DISABLE); }
+
+  /// Hands the samples that came since the last call to `sink(const char*, std::size_t)`.
+  template <class Sink>
+  void drain(Sink&& sink) noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
+  }
+
+  /// Fills in what to wait for (room for `most`); returns how many there are.
+  std::size_t to_wait_for(pollfd* waits) const noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
+    }
+    return rings_;
+  }
+  /// Notes which threads are gone. poll() returns at once for the event of one that is; its ring
+  /// may be that of others too.
+  void note_gone(const pollfd* waits, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
+    }
+  }
+  bool some_gone() const noexcept { return some_gone_; }
+
+  void close() noexcept {
+    close_descriptors();
+    for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
+    events_ = rings_ = 0;
+  }
+  /// In a forked child, which has the descriptors but not the rings.
+  void close_descriptors() const noexcept {
+    for (std::size_t i = 0; i < events_; ++i) {
+      if (is_ours(i)) ::close(fds_[i]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t ring_pages = 32;
+
+  void request_all(unsigned long request) const noexcept {
+    for (std::size_t i = 0; i < events_; ++i) {
+      if (is_ours(i)) ioctl(fds_[i], request, 0);
+    }
+  }
+
+  /// All anonymous files have one inode; of events, the kernel tells the number.
+  static std::uint64_t event_id(int fd) noexcept {
+    std::uint64_t id = 0;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+  }
+  /// Whether the program has not closed the event meanwhile.
+  bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
+
+  void add(int fd) noexcept {
+    ids_[events_] = event_id(fd);
+    fds_[events_++] = fd;
+  }
+
+  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
+  /// starts may.
+  int open_own() noexcept {
+    const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+    int error = ENODEV;
+    for (int cpu = 0; cpu < processors && rings_ < most; ++cpu) {
+      error = open_with_ring(attribute(), 0, cpu);
+      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
+      if (rings_ == 0) return error;
+      note_unsampled(error);
+    }
+    return rings_ > 0 ? 0 : error;
+  }
+
+  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
+  void open_other_threads() noexcept {
+    std::size_t threads = 0;
+    for_each_other_thread([&](pid_t) { ++threads; });
+    rlimit descriptors{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    const bool few =
+        (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
+    for_each_other_thread([&](pid_t tid) {
+      const int error = few ? open_into_rings(tid) : open_alone(tid);
+      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
+    });
+  }
+
+  int open_into_rings(pid_t tid) noexcept {
+    for (std::size_t i = 0; i < rings_; ++i) {
+      const int fd = open_event(attribute(), tid, cpus_[i]);
+      if (fd < 0) return -fd;
+      ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, fds_[i]);
+      add(fd);
+    }
+    return 0;
+  }
+
+  int open_alone(pid_t tid) noexcept {
+    if (events_ == most) return EMFILE;
+    perf_event_attr attr = attribute();
+    attr.inherit = 0;
+    return open_with_ring(attr, tid, -1);
+  }
+
+  /// Events with a ring of their own come first. Returns 0 or errno.
+  int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
+    const int fd = open_event(attr, tid, cpu);
+    if (fd < 0) return -fd;
+    const int error = ring_[rings_].map(fd, ring_pages);
+    if (error != 0) {
+      ::close(fd);
+      return error;
+    }
+    cpus_[rings_++] = cpu;
+    add(fd);
+    return 0;
+  }
+
+  perf_event_attr attribute() const noexcept {
+    perf_event_attr attr = sampling_event(interval_ns_);
+    attr.wakeup_watermark = static_cast<std::uint32_t>(ring_pages * 1024);
+    return attr;
+  }
+
+  void note_unsampled(int error) noexcept {
+    ++unsampled_;
+    unsampled_error_ = error;
+  }
+
+  std::uint64_t interval_ns_ = 0;
+  std::size_t events_ = 0;
+  std::size_t rings_ = 0;
+  int fds_[most] = {};            ///< of events
+  std::uint64_t ids_[most] = {};  ///< of events
+  int cpus_[most] = {};           ///< of rings
+  bool gone_[most] = {};          ///< of rings; this and the next for the drain thread only
+  bool some_gone_ = false;
+  perf_ring ring_[most];
+  std::size_t unsampled_ = 0;
+  int unsampled_error_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP

@@ -1,0 +1,82 @@
+// How a shared object finds the one session of its process.
+#ifndef LOTUS_RECORD_JOIN_HPP
+#define LOTUS_RECORD_JOIN_HPP
+
+#include <stdlib.h>
+
+#include <atomic>
+
+#include "lotus/base/lock.hpp"
+#include "lotus/base/rendezvous.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/hub.hpp"
+
+// Itanium C++ ABI, 3.3.6.3.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What tells one shared object from another, there. Under a name of our own: where a header before
+/// this one has a static object in a function, g++ has declared the other, in a way that differs.
+extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
+
+/// Bump the number whenever services, start_request, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-6-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+
+/// Makes the session, where this object has made none, and returns its services; session.hpp.
+LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
+
+/// The services of the session, if there is one; makes none.
+LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
+  if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
+  const auto* hub = find_meeting_point<const services>(hub_name);
+  return hub == nullptr ? nullptr : hub->load(std::memory_order_acquire);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
+  if (const services* s = this_module.hub.load(std::memory_order_acquire)) s->leave(this_module);
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
+
+/// When the object is unloaded, or the process exits: after the static objects of this object,
+/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
+/// which sanitizers take for the program's own: they would call it when the object is gone.
+LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
+  if (leaves_at_exit.exchange(true)) return;
+  __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
+}
+
+/// Says that other objects will not find the session of this one; record/message.hpp.
+LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
+
+LOTUS_DETAIL_COLD inline const services& join_session(bool environment_counts) noexcept {
+  module_state& m = this_module;
+  const services* s = m.hub.load(std::memory_order_acquire);
+  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
+  const signals_blocked quiet;
+  LOTUS_DETAIL_CALL_AT_LOAD(leave_session_at_exit);
+  bool alone = false;
+  if (s == nullptr) {
+    meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
+      if (hub != nullptr) s = hub->load(std::memory_order_acquire);
+      if (s != nullptr) return;
+      // Where there is no hub, every object keeps a session for itself.
+      alone = hub == nullptr && !has_session();
+      s = make_services();
+      if (hub != nullptr) hub->store(s, std::memory_order_release);
+    });
+  }
+  s->join(m, environment_counts);
+  if (alone) say_alone();
+  return *s;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_JOIN_HPP

@@ -1,0 +1,73 @@
+// What the library says: one line, to the program's handler or to stderr.
+#ifndef LOTUS_RECORD_MESSAGE_HPP
+#define LOTUS_RECORD_MESSAGE_HPP
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#include "lotus/base/file.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/join.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the session's program wants messages to go to. Thread safety: all.
+class message_handler {
+ public:
+  /// @param handler  null: none
+  void use(void (*handler)(const char*)) noexcept {
+    handler_.store(handler, std::memory_order_release);
+  }
+  /// False where there is no handler.
+  bool deliver(const char* line) const noexcept {
+    void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
+    if (handler != nullptr) handler(line);
+    return handler != nullptr;
+  }
+
+ private:
+  std::atomic<void (*)(const char*)> handler_{nullptr};
+};
+
+/// Says one line, printf-like, from any shared object: to the options::on_message that the process
+/// last started with; without one on stderr, behind "lotus: ". Allocates nothing. Thread safety:
+/// all.
+LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
+                                                                              ...) noexcept {
+  constexpr std::size_t head = 7;
+  char line[4096 + 512] = "lotus: ";
+  va_list values;
+  va_start(values, format);
+  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  va_end(values);
+  if (n < 0) return;
+  // Names of files may hold anything, and it stays one line.
+  for (char* c = line + head; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
+  }
+  const signals_blocked quiet;
+  const services* s = services_if_any();
+  if (s != nullptr && s->deliver(line + head)) return;
+  const std::size_t length = std::strlen(line);
+  line[length] = '\n';
+  write_all(STDERR_FILENO, line, length + 1);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
+  say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
+      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
+      "does");
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_MESSAGE_HPP

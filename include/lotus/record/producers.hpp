@@ -1,0 +1,116 @@
+// The producers of all threads: found, added, and taken from threads that are dead.
+#ifndef LOTUS_RECORD_PRODUCERS_HPP
+#define LOTUS_RECORD_PRODUCERS_HPP
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::uint32_t thread_id() noexcept {
+  return static_cast<std::uint32_t>(syscall(SYS_gettid));
+}
+
+inline bool thread_is_dead(std::uint32_t tid) noexcept {
+  return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
+}
+
+/// A list that only grows, so it is read without a lock; places in it are used again.
+class LOTUS_DETAIL_PER_MODULE producer_list {
+ public:
+  template <class Each>
+  void for_each(Each&& each) const noexcept {
+    for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
+  }
+
+  /// A producer for this thread; null where there is no memory.
+  /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
+  /// @param adopt   void(producer&): makes one ready for this thread.
+  template <class Retire, class Adopt>
+  producer* for_this_thread(Retire&& retire, Adopt&& adopt) noexcept {
+    const locked hold{lock_};
+    const std::uint32_t tid = thread_id();
+    // One with our thread id is ours through another shared object, or that of a dead thread whose
+    // id and logs we inherit: two rings must never feed one log.
+    if (producer* p = find(tid)) return p;
+    producer* p = find(0);
+    if (p == nullptr && count_ >= reap_at_) {
+      reap(retire);
+      p = find(0);
+    }
+    if (p == nullptr) p = add();
+    if (p != nullptr) {
+      p->tid.store(tid, std::memory_order_relaxed);
+      adopt(*p);
+    }
+    return p;
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::size_t at_once = 64;
+
+  producer* find(std::uint32_t tid) const noexcept {
+    producer* p = first_.load(std::memory_order_acquire);
+    while (p != nullptr && p->tid.load(std::memory_order_relaxed) != tid) p = p->next;
+    return p;
+  }
+
+  /// Frees the producers of dead threads. No hook runs when a thread ends, so the last of its
+  /// thread_local destructors may still record. The next time comes when there are twice as many as
+  /// live now: rings stay bounded, and a new thread costs little.
+  template <class Retire>
+  void reap(Retire&& retire) noexcept {
+    std::size_t living = 0;
+    for_each([&](producer& p) {
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      if (tid == 0) return;
+      if (thread_is_dead(tid) && retire(p)) {
+        p.tid.store(0, std::memory_order_relaxed);
+      } else {
+        ++living;
+      }
+    });
+    reap_at_ = 2 * living + 8;
+  }
+
+  producer* add() noexcept {
+    if (spare_count_ == 0) {
+      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
+      if (spare_ == nullptr) return nullptr;
+      spare_count_ = at_once;
+    }
+    auto* p = new (spare_++) producer;
+    --spare_count_;
+    ++count_;
+    p->next = first_.load(std::memory_order_relaxed);
+    first_.store(p, std::memory_order_release);
+    return p;
+  }
+
+  mutex lock_;
+  std::atomic<producer*> first_{nullptr};
+  std::size_t count_ = 0;
+  std::size_t reap_at_ = 8;
+  producer* spare_ = nullptr;
+  std::size_t spare_count_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_PRODUCERS_HPP

@@ -1,0 +1,278 @@
+// A ring file that a process left. Whatever stands in it is checked before it is believed.
+#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
+#define LOTUS_RECOVERY_DEAD_RING_HPP
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/recovery/line.hpp"
+#include "lotus/recovery/ring_copy.hpp"
+#include "lotus/recovery/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+inline bool is_line_start(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
+  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
+    // Within the text, for its last byte is the comma.
+    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
+class dead_ring_file {
+ public:
+  enum class state {
+    opened,
+    gone,           ///< recovered and deleted by somebody else meanwhile
+    living,         ///< its process lives
+    busy,           ///< somebody recovers it at this moment
+    damaged,        ///< not a ring file
+    other_version,  ///< of the library wrote it
+    refused,        ///< see error()
+  };
+
+  /// Opens `name` in `directory` (borrowed).
+  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
+    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
+                   : open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ < 0) return not_opened(directory, name);
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (writable) {
+      error_ = take_file_lock(fd_, recovery_lock_byte);
+      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
+    } else if (being_recovered()) {
+      return state::busy;
+    }
+    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
+    return check_header();
+  }
+
+  dead_ring_file() noexcept = default;
+  dead_ring_file(const dead_ring_file&) = delete;
+  dead_ring_file& operator=(const dead_ring_file&) = delete;
+  ~dead_ring_file() {
+    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Why the file was refused: what file_error_text() knows.
+  int error() const noexcept { return error_; }
+  const ring_file_header& header() const noexcept { return *header_; }
+  const struct stat& status() const noexcept { return status_; }
+  int descriptor() const noexcept { return fd_; }
+
+  /// Whether somebody has recovered it since it was opened to read, or does.
+  bool being_recovered() const noexcept {
+    struct stat now {};
+    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
+           now.st_nlink == 0;
+  }
+
+  /// Finds rings and names, up to the first block that makes no sense; what is more than a process
+  /// has is left out.
+  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  int read_blocks(std::int64_t until_ns) noexcept {
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    std::uint64_t at = header_->header_bytes;
+    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+      block_header block{};
+      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
+      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+          block.bytes % least_page_bytes != 0) {
+        return 0;
+      }
+      if (blocks == most_blocks) {
+        too_much_ = true;
+        return 0;
+      }
+      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      switch (block.kind.load(std::memory_order_relaxed)) {
+        case block_kind::ring: {
+          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::names:
+          if (!read_names(at, block.bytes)) return 0;
+          break;
+        default:
+          return 0;
+      }
+      at += block.bytes;
+    }
+    return 0;
+  }
+
+  /// Calls `each(ring_copy&)` for every ring that makes sense.
+  /// @return how many do not, or not wholly; those that were left out count as one.
+  template <class Each>
+  std::uint64_t for_each_ring(Each&& each) noexcept {
+    std::uint64_t doubted = too_much_ ? 1 : 0;
+    ring_copy copy;
+    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
+      const bool sound = copy.copy(fd_, place.at, place.bytes);
+      if (sound) each(copy);
+      if (!sound || copy.doubted()) ++doubted;
+    }
+    return doubted;
+  }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept {
+    return tick_converter{header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1],
+                          nullptr};
+  }
+
+  /// How a line begins that has the name `id`.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id == unnamed_id) return unnamed_line_start;
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
+    return {text_.data() + n.at, n.bytes};
+  }
+
+ private:
+  struct ring_place {
+    std::uint64_t at;
+    std::uint64_t bytes;
+  };
+  struct name_place {
+    std::uint32_t at;  ///< in text_
+    std::uint32_t bytes;
+  };
+  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
+  /// stack, and Linux allows a process 65,530.
+  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
+  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
+  /// Ours are smaller; more is not believed, nor read.
+  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+
+  /// A file that cannot be written may be that of a living process all the same.
+  state not_opened(int directory, const char* name) noexcept {
+    error_ = -fd_;
+    if (error_ == ENOENT) return state::gone;
+    fd_ = open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    return state::refused;
+  }
+
+  state check_header() noexcept {
+    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
+    if (header_ == nullptr) {
+      error_ = ENOMEM;
+      return state::refused;
+    }
+    const ring_file_header& h = *header_;
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
+        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
+      return state::damaged;
+    }
+    if (h.layout != ring_file_layout) return state::other_version;
+    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
+      return state::damaged;
+    }
+    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
+    const bool usable = h.layout == ring_file_layout &&
+                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
+                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
+                        index <= 1 && h.clocks[index].valid();
+    return usable ? state::opened : state::damaged;
+  }
+
+  /// A plain name, such as stands before "_main_pid_1".
+  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
+    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
+    if (end == nullptr || end == prefix) return false;
+    for (const char* c = prefix; c != end; ++c) {
+      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
+    }
+    return true;
+  }
+
+  /// False where the block makes no sense: names are numbered as they come.
+  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+    std::uint64_t used = 0;
+    if (bytes > most_names_block_bytes ||
+        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
+        used > bytes - sizeof(names_block)) {
+      return false;
+    }
+    growing_memory block;
+    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
+    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
+    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
+      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
+          text_.bytes() > most_text_bytes) {
+        too_much_ = true;
+        return true;
+      }
+      stored_name head{};
+      std::memcpy(&head, block.data() + i, sizeof(head));
+      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
+      if (head.bytes > used - i - sizeof(head)) return false;
+      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      i += padded_name_bytes(head.bytes);
+      if (i > used) return false;
+    }
+    return true;
+  }
+
+  /// What the library did not write itself is written again as a name.
+  bool add_name(std::string_view start) noexcept {
+    char line[max_line_name_bytes + 1];
+    if (!is_line_start(start)) {
+      const std::size_t bytes = write_line_name(start, line);
+      line[bytes] = ',';
+      start = {line, bytes + 1};
+    }
+    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
+    void* const text = text_.add(start.size());
+    if (place == nullptr || text == nullptr) return false;
+    std::memcpy(text, start.data(), start.size());
+    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
+              static_cast<std::uint32_t>(start.size())};
+    return true;
+  }
+
+  int fd_ = -1;
+  int error_ = 0;
+  struct stat status_ {};
+  ring_file_header* header_ = nullptr;
+  growing_memory rings_;  ///< of ring_place
+  growing_memory names_;  ///< of name_place, by id - 1
+  growing_memory text_;
+  bool too_much_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_RING_HPP

@@ -1,0 +1,161 @@
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_RECOVERY_DRAIN_HPP
+#define LOTUS_RECOVERY_DRAIN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/config.hpp"
+#include "lotus/record/record_kinds.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/recovery/line.hpp"
+#include "lotus/recovery/log_appender.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room for the text of one append.
+struct drain_buffer {
+  static constexpr std::size_t capacity = max_append_bytes;
+  char text[log_roles][capacity];
+  std::size_t bytes[log_roles];
+};
+
+/// How far each lane's records were complete at one moment.
+struct lane_heads {
+  std::uint64_t head[lanes];
+
+  explicit lane_heads(const ring_block& ring) noexcept {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      head[i] = ring.published[i].load(std::memory_order_acquire);
+    }
+  }
+  /// How many records are complete and not in the logs.
+  std::uint64_t beyond(const commit_point& c) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
+    return count;
+  }
+};
+
+/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
+/// same capacity.
+inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
+  commit_point c = from.committed();
+  // Where its logs end only one ring may keep.
+  for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  to.commit(c);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
+      to.slot(lane, at) = from.slot(lane, at);
+    }
+    to.published[lane].store(heads.head[lane], std::memory_order_relaxed);
+  }
+}
+
+/// Takes the records before `heads` for done with.
+inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+  commit_point c = ring.committed();
+  for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
+    const record_tag tag = ring.slot(0, at).tag;
+    if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) c.tail[lane] = heads.head[lane];
+  ring.commit(c);
+}
+
+/// Adds the lines of records to a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// included.
+template <class Names>
+class line_filler {
+ public:
+  line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
+      : formatter_{clock}, names_{names}, buffer_{buffer} {}
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto role = static_cast<std::size_t>(kind.role);
+    if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
+    const std::string_view name =
+        has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
+    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
+      if (!add_beside(r, name)) return false;
+      if (kind.role == log_role::beside) return true;
+    }
+    char* const out = buffer_.text[role] + buffer_.bytes[role];
+    buffer_.bytes[role] =
+        static_cast<std::size_t>(formatter_.format(r, name, out) - buffer_.text[role]);
+    return true;
+  }
+
+ private:
+  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
+    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
+    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
+    buffer_.bytes[beside] =
+        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+    return true;
+  }
+
+  line_formatter formatter_;
+  const Names& names_;
+  drain_buffer& buffer_;
+};
+
+/// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+template <class Sink>
+int append_lines(Sink& sink, std::uint32_t loader, const drain_buffer& buffer) noexcept {
+  for (std::size_t i = 0; i < log_roles; ++i) {
+    if (buffer.bytes[i] == 0) continue;
+    const auto role = static_cast<log_role>(i);
+    int error = sink.begin(role, loader);
+    if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
+    if (error == 0) continue;
+    for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+    return error;
+  }
+  return 0;
+}
+
+/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
+/// goes: what was appended is never given again.
+/// @param heads   read before `clock` was made.
+/// @param names   as for line_filler; also of the loaders.
+/// @param sink    begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader); all but undo return 0 or what file_error_text() knows. A loader is the id of its name,
+/// 0 the default one.
+/// @return 0, or the error of the sink; then the rest of the records stays.
+template <class Names, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& clock,
+               const Names& names, Sink& sink, drain_buffer& buffer) noexcept {
+  line_filler<Names> lines{clock, names, buffer};
+  for (std::size_t lane = lanes; lane-- > 0;) {
+    std::uint64_t at = ring.committed().tail[lane];
+    while (at != heads.head[lane]) {
+      const std::uint32_t loader = ring.committed().loader;
+      std::uint32_t next_loader = loader;
+      for (std::size_t& bytes : buffer.bytes) bytes = 0;
+      for (; at != heads.head[lane] && next_loader == loader; ++at) {
+        const record& r = ring.slot(lane, at);
+        if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
+          // A handler that interrupted a push enters none.
+          if (lane == 0) next_loader = static_cast<std::uint32_t>(r.tag.value());
+        } else if (!lines.add(r)) {
+          break;
+        }
+      }
+      if (const int error = append_lines(sink, loader, buffer); error != 0) return error;
+      if (const int error = sink.commit(lane, at, next_loader); error != 0) return error;
+    }
+  }
+  return 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DRAIN_HPP

@@ -1,0 +1,194 @@
+// What processes that died left in their ring files.
+#ifndef LOTUS_RECOVERY_RECOVERY_HPP
+#define LOTUS_RECOVERY_RECOVERY_HPP
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/recovery/dead_ring.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/drain.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/log_appender.hpp"
+#include "lotus/recovery/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What of a directory is to be recovered.
+struct recovery_limits {
+  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
+  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
+  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
+  bool advance = true;                ///< also when time is up before anything is done, do a part
+};
+
+struct recovery {
+  std::uint64_t files = 0;          ///< dead ring files that were read to their end
+  std::uint64_t records = 0;        ///< lines appended to the logs
+  std::uint64_t living = 0;         ///< ring files left alone because their processes live
+  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
+  std::uint64_t damaged = 0;        ///< files that are no ring files
+  std::uint64_t other_version = 0;  ///< ring files of another version of the library
+  std::uint64_t refused = 0;        ///< ring files that could not be opened
+  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
+  bool left = false;                ///< time was up before all was done
+  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
+  char failed_log[log_name_bytes] = {};
+};
+
+/// Appends to its logs what one ring holds.
+/// @param info  name of the information file of its process.
+/// Returns 0, ETIME, or what file_error_text() knows.
+inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
+                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
+  open_log opened[log_roles];
+  const struct stat& status = file.status();
+  const log_folder folder{directory,
+                          file.header().prefix,
+                          file_owners::only(status.st_uid),
+                          status.st_mode & 0666U,
+                          info,
+                          {&file,
+                           [](const void* names, std::uint32_t id) {
+                             return static_cast<const dead_ring_file*>(names)->line_start(id);
+                           }},
+                          &status};
+  log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
+  logs.undo_torn();
+  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+  int error = 0;
+  while (error == 0 && copy.fetch()) {
+    const lane_heads heads{copy.ring()};
+    const std::uint64_t before = heads.beyond(copy.ring().committed());
+    error = drain_ring(copy.ring(), heads, file.clock(), names, logs, buffer);
+    result.records += before - heads.beyond(copy.ring().committed());
+    if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+  }
+  if (error != 0 && error != ETIME && result.error == 0) {
+    result.error = error;
+    std::snprintf(result.failed_log, sizeof(result.failed_log), "%s", logs.name());
+  }
+  close_all(opened);
+  return error;
+}
+
+/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
+/// May be killed at any instant and run again: the commits in the file say how far it came.
+inline void recover_file(int directory, const char* name, dead_ring_file& file,
+                         const recovery_limits& limits, recovery& result,
+                         drain_buffer& buffer) noexcept {
+  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
+  if (error == ENOMEM && result.error == 0) result.error = error;
+  char info[sizeof(run_info_start) + 256];
+  std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
+  bool done = error == 0;
+  bool late = error == ETIME;
+  if (error == 0) {
+    result.doubted += file.for_each_ring([&](ring_copy& copy) {
+      const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
+      if (!wanted || late) {
+        if (copy.left() > 0) done = false;
+        return;
+      }
+      error = recover_ring(directory, file, info, copy, limits.until_ns, result, buffer);
+      if (error != 0) done = false;
+      late = error == ETIME;
+    });
+  }
+  if (late) result.left = true;
+  if (!done) return;
+  unlinkat(directory, name, 0);
+  ++result.files;
+}
+
+/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
+/// Returns 0 or why it is no such file.
+inline int delete_if_unfinished(int directory, const char* name,
+                                const file_owners& owners) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, name, O_RDONLY, owners, status);
+  if (fd < 0) return fd == -ENOENT ? 0 : -fd;
+  const bool abandoned =
+      time(nullptr) - status.st_mtime > 60 && !file_lock_is_taken(fd, owner_lock_byte);
+  if (abandoned) unlinkat(directory, name, 0);
+  close(fd);
+  return 0;
+}
+
+/// Recovers the dead ring files in `directory` (borrowed).
+/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
+/// though its process is dead; `error` where it is refused.
+template <class Tell>
+recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
+  using state = dead_ring_file::state;
+  recovery result;
+  file_owners owners = file_owners::of_caller(directory);
+  bool asked = false;
+  drain_buffer* buffer = nullptr;
+  for_each_entry(directory, [&](const char* name) {
+    if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
+        0) {
+      const int error = delete_if_unfinished(directory, name, owners);
+      if (error != 0) tell(name, state::refused, error);
+      return;
+    }
+    if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
+    const bool may_end = !limits.advance || result.records + result.files > 0;
+    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
+      result.left = true;
+      return;
+    }
+    if (!asked && belongs_to_another(directory, name, owners)) {
+      owners.ask_file_system(directory);
+      asked = true;
+    }
+    dead_ring_file file;
+    const state found = file.open(directory, name, true, owners);
+    if (found == state::living) ++result.living;
+    if (found == state::busy) ++result.busy;
+    if (found == state::damaged) ++result.damaged;
+    if (found == state::other_version) ++result.other_version;
+    if (found == state::refused) ++result.refused;
+    if (found == state::damaged || found == state::other_version || found == state::refused) {
+      tell(name, found, file.error());
+    }
+    if (found != state::opened) return;
+    if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;
+    if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+    if (buffer == nullptr) {
+      result.error = ENOMEM;
+    } else {
+      recover_file(directory, name, file, limits, result, *buffer);
+    }
+  });
+  if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
+  return result;
+}
+
+/// @param prefix  only those of runs with this prefix; null: all.
+inline recovery recover_directory(int directory, const char* prefix) noexcept {
+  recovery_limits limits;
+  limits.prefix = prefix;
+  return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RECOVERY_HPP

@@ -1,0 +1,139 @@
+// One ring of a ring file, copied piece by piece into memory of our own.
+//
+// Whoever can write to the directory may have made the file, and may change or shorten it while it
+// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
+// copy is used.
+#ifndef LOTUS_RECOVERY_RING_COPY_HPP
+#define LOTUS_RECOVERY_RING_COPY_HPP
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/record_kinds.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// A copy of one ring, its records a window of at most window_records.
+class ring_copy {
+ public:
+  static constexpr std::size_t window_records = 4096;
+
+  ring_copy() noexcept = default;
+  ring_copy(const ring_copy&) = delete;
+  ring_copy& operator=(const ring_copy&) = delete;
+  ~ring_copy() {
+    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  }
+
+  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
+  /// memory.
+  /// @param bytes  of the ring's block.
+  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (ring_ == nullptr) {
+      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+    }
+    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
+    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
+    fd_ = fd;
+    at_ = at;
+    doubted_ = false;
+    capacity_ = ring_->capacity;
+    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity_) > bytes) return false;
+    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
+    ring_->capacity = window_records;
+    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
+      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      std::memcpy(&appending, &log.appending, 1);
+      log.appending = appending != 0;
+    }
+    const commit_point& c = ring_->committed();
+    head_ = ring_->published[0].load(std::memory_order_relaxed);
+    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
+    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+      return false;
+    }
+    std::uint64_t good = c.tail[1];
+    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    if (good != interrupt_head) doubt(good);
+    ring_->published[1].store(good, std::memory_order_relaxed);
+    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Copies the next of the records behind the committed ones. False where there are none that can
+  /// be believed.
+  bool fetch() noexcept {
+    const std::uint64_t at = ring_->committed().tail[0];
+    const std::uint64_t in_window = window_records - (at & (window_records - 1));
+    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
+    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
+    if (count > in_file) count = in_file;
+    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
+    std::uint64_t good = at;
+    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
+      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+    }
+    if (good != at + count) doubt(good);
+    ring_->published[0].store(good, std::memory_order_relaxed);
+    return good != at || left() > 0;
+  }
+
+  ring_block& ring() noexcept { return *ring_; }
+  std::uint64_t file_offset() const noexcept { return at_; }
+  /// How many records are complete and not in the logs.
+  std::uint64_t left() const noexcept {
+    const commit_point& c = ring_->committed();
+    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  }
+  /// Whether there were records that no process can have stored; what follows them is left out.
+  bool doubted() const noexcept { return doubted_; }
+
+ private:
+  static bool believable(const record& r) noexcept {
+    return kind_of(r.tag).kind != event_kind::none;
+  }
+
+  void doubt(std::uint64_t good) noexcept {
+    doubted_ = true;
+    // Of what else this ring says nothing is believed.
+    const std::uint64_t tail = ring_->committed().tail[0];
+    head_ = good - tail <= head_ - tail ? good : tail;
+  }
+
+  ring_block* ring_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t at_ = 0;
+  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t head_ = 0;
+  bool doubted_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_COPY_HPP

@@ -1,0 +1,219 @@
+// CPU time of threads, read only where a context switch has been noticed.
+//
+// Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
+// 2.35). When a thread was switched out, or a signal was delivered, and it goes on outside of the
+// sequence that the area points to, the kernel clears the pointer. We let it point to a sequence
+// that no thread is ever in.
+#ifndef LOTUS_STORE_CPU_CLOCK_HPP
+#define LOTUS_STORE_CPU_CLOCK_HPP
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/thread.hpp"
+
+#if defined(__GLIBC__) && __has_include(<sys/rseq.h>)
+  #include <sys/rseq.h>
+  #define LOTUS_DETAIL_HAS_RSEQ 1
+#else
+  #define LOTUS_DETAIL_HAS_RSEQ 0
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The pointer of this thread's rseq area; null where it has none.
+inline std::uint64_t* sequence_pointer() noexcept {
+#if LOTUS_DETAIL_HAS_RSEQ
+  if (__rseq_size == 0) return nullptr;
+  char* thread = nullptr;
+  #if defined(__x86_64__)
+  __asm__("mov %%fs:0, %0" : "=r"(thread));
+  #else
+  __asm__("mrs %0, tpidr_el0" : "=r"(thread));
+  #endif
+  return reinterpret_cast<std::uint64_t*>(thread + __rseq_offset + offsetof(struct rseq, rseq_cs));
+#else
+  return nullptr;
+#endif
+}
+
+/// When threads read their clocks. Information files have it as a word.
+enum class cpu_watching : std::uint32_t { off, batches, switches };
+
+/// Lies in memory that is never freed: every thread's area points here. Thread safety: all; an
+/// account is its thread's.
+class cpu_clock {
+ public:
+  /// @param wanted  whether threads are to be watched from now on.
+  void begin(bool wanted) noexcept {
+    const bool sequences = sequence_pointer() != nullptr;
+    if (sequences) make_sequence();
+    const cpu_watching mode = !wanted     ? cpu_watching::off
+                              : sequences ? cpu_watching::switches
+                                          : cpu_watching::batches;
+    change_mode(mode);
+  }
+
+  cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
+
+  /// The time off the CPU since the last call of this thread; none at its first.
+  off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
+    if (account.reading) return {};
+    const uncancelled quiet;
+    account.reading = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const cpu_watching mode = this->mode();
+    begin_watch(watch, mode);
+    const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
+    if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
+      // What is known for some threads only, the tool could not tell from what is known for all.
+      change_mode(cpu_watching::batches);
+      begin_watch(watch, cpu_watching::batches);
+    }
+    if (found.off_ns != 0) account.futile = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    account.reading = false;
+    return found;
+  }
+
+  /// The account of a thread that is dead, or of the forked child's parent, becomes another's.
+  void give_up(cpu_account& account) noexcept {
+    if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
+    account.schedstat.close();
+    account = {};
+  }
+
+  /// In a forked child, whose clocks have begun anew; its first look reads them.
+  static void disturb() noexcept {
+    if (std::uint64_t* const pointer = sequence_pointer()) {
+      __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
+    }
+  }
+
+ private:
+  void change_mode(cpu_watching mode) noexcept {
+    mode_.store(mode, std::memory_order_release);
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // threads that do not watch look once more
+  }
+
+  /// As the kernel reads it: struct rseq_cs of linux/rseq.h.
+  struct alignas(32) sequence {
+    std::uint32_t version;
+    std::uint32_t flags;
+    std::uint64_t start_ip;
+    std::uint64_t post_commit_offset;
+    std::uint64_t abort_ip;
+  };
+
+  /// What is less is no switch, but how far the two clocks are read apart.
+  static constexpr std::int64_t least_off_ns = 500;
+  /// So many readings in vain within that time: somebody else uses the area.
+  static constexpr std::uint32_t most_futile = 1000;
+  static constexpr std::int64_t futile_ns = 100'000'000;
+  static constexpr std::uint32_t most_open_files = 32;
+
+  /// A sequence of one byte in data, so no thread is ever in it.
+  void make_sequence() noexcept {
+#if LOTUS_DETAIL_HAS_RSEQ
+    if (sequence_.start_ip != 0) return;  // the kernel may be reading it
+    signature_[0] = RSEQ_SIG;
+    sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
+                 reinterpret_cast<std::uintptr_t>(&signature_[1])};
+#endif
+  }
+
+  void begin_watch(cpu_watch& watch, cpu_watching mode) const noexcept {
+    std::uint64_t* const pointer = sequence_pointer();
+    if (mode == cpu_watching::switches && pointer != nullptr) {
+      const auto armed = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&sequence_));
+      __atomic_store_n(pointer, armed, __ATOMIC_RELAXED);
+      watch = {pointer, armed, false};
+    } else {
+      watch = {&runs_, __atomic_load_n(&runs_, __ATOMIC_ACQUIRE), mode == cpu_watching::batches};
+    }
+  }
+
+  /// CPU time is read second: a switch in between is found the next time.
+  off_cpu_time find(cpu_account& account) noexcept {
+    const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const std::int64_t new_off_ns = off_ns - account.told_off_ns;
+    if (account.begun && new_off_ns < least_off_ns) return {};
+    const std::int64_t queue_ns = run_queue_ns(account);
+    const std::int64_t new_queue_ns = queue_ns - account.told_run_queue_ns;
+    const bool first = !account.begun;
+    account.begun = true;
+    account.told_off_ns = off_ns;
+    if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
+    if (first) return {};
+    const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
+    if (queue_ns < 0) return {found_ns, run_queue_unknown};
+    const auto queued_ns = static_cast<std::uint64_t>(new_queue_ns > 0 ? new_queue_ns : 0);
+    return {found_ns, queued_ns < found_ns ? queued_ns : found_ns};
+  }
+
+  static bool is_futile(cpu_account& account) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (account.futile++ == 0) account.futile_since_ns = now_ns;
+    if (account.futile < most_futile) return false;
+    account.futile = 0;
+    return now_ns - account.futile_since_ns < futile_ns;
+  }
+
+  /// How long this thread has waited for a CPU so far; -1 where the kernel does not tell.
+  std::int64_t run_queue_ns(cpu_account& account) noexcept {
+    if (!account.schedstat.holds()) open_schedstat(account);
+    char text[96];
+    int fd = account.schedstat.number();
+    const bool kept = fd >= 0;
+    if (!kept) fd = open_schedstat_file();
+    const ssize_t bytes = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+    if (!kept && fd >= 0) close(fd);
+    if (bytes <= 0) return -1;
+    text[bytes] = '\0';
+    char* behind_cpu_time = nullptr;
+    static_cast<void>(strtoll(text, &behind_cpu_time, 10));
+    return strtoll(behind_cpu_time, nullptr, 10);
+  }
+
+  static int open_schedstat_file() noexcept {
+    return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
+  }
+
+  /// Stays open, unless too many are.
+  void open_schedstat(cpu_account& account) noexcept {
+    if (account.schedstat.number() >= 0) {  // the program has closed it
+      open_files_.fetch_sub(1, std::memory_order_relaxed);
+      account.schedstat = {};
+    }
+    if (open_files_.fetch_add(1, std::memory_order_relaxed) < most_open_files) {
+      account.schedstat = owned_descriptor{open_schedstat_file()};
+      if (account.schedstat.number() >= 0) return;
+    }
+    open_files_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  sequence sequence_{};
+  std::uint32_t signature_[2] = {};
+  char never_run_ = 0;
+  std::uint64_t runs_ = 0;
+  std::atomic<cpu_watching> mode_{cpu_watching::off};
+  std::atomic<std::uint32_t> open_files_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_CPU_CLOCK_HPP

@@ -1,0 +1,60 @@
+// How many CPUs this process may use.
+#ifndef LOTUS_STORE_CPU_LIMITS_HPP
+#define LOTUS_STORE_CPU_LIMITS_HPP
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
+inline int cpus_of_affinity() noexcept {
+  // A mask of the kernel's size, which may know more CPUs than cpu_set_t has bits.
+  cpu_set_t masks[8];
+  CPU_ZERO_S(sizeof(masks), masks);
+  if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
+  return CPU_COUNT_S(sizeof(masks), masks);
+}
+
+/// CPUs that a "<quota> <period>" of a cgroup allows; 0: no limit.
+inline double cpus_of_quota(const char* text) noexcept {
+  char* behind_quota = nullptr;
+  const double quota = strtod(text, &behind_quota);
+  const double period = strtod(behind_quota, nullptr);
+  return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
+/// nothing that can be known.
+inline double cpus_of_cgroups() noexcept {
+  char groups[4096];
+  read_beginning("/proc/self/cgroup", groups);
+  const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
+  if (line == nullptr) return 0;
+  char* const path = groups + 3;
+  path[std::strcspn(path, "\n")] = '\0';
+  double least = 0;
+  while (true) {
+    char file[4096 + 64];
+    char text[64];
+    std::snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cpu.max", path);
+    read_beginning(file, text);
+    const double cpus = cpus_of_quota(text);
+    if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
+    char* const last = std::strrchr(path, '/');
+    if (last == nullptr) return least;
+    *last = '\0';
+  }
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_CPU_LIMITS_HPP

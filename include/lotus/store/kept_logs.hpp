@@ -1,0 +1,42 @@
+// Which threads' logs stay open between two drains.
+#ifndef LOTUS_STORE_KEPT_LOGS_HPP
+#define LOTUS_STORE_KEPT_LOGS_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Opening for each drain would cost a file system more than the writing; but descriptors are the
+/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
+class kept_logs {
+ public:
+  void keep_or_close(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
+    if (p.logs_kept_open) return;
+    threads_.fetch_sub(1, std::memory_order_relaxed);
+    close_all(p.logs);
+  }
+
+  void close(producer& p) noexcept {
+    close_all(p.logs);
+    if (p.logs_kept_open) threads_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
+  }
+
+ private:
+  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
+
+  std::atomic<std::uint32_t> threads_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_LOGS_HPP

@@ -1,0 +1,167 @@
+// What processes that died before this one left in their rings: put into the logs.
+#ifndef LOTUS_STORE_LEFTOVERS_HPP
+#define LOTUS_STORE_LEFTOVERS_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/recovery.hpp"
+#include "lotus/store/run_directory.hpp"
+#include "lotus/store/storage_reports.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The start of a recording waits for it only so long; the thread that drains does the rest. But a
+/// thread whose id a dead one had does that one's part before it logs anything, for both have the
+/// same log: what it appends must not be taken for the end of a torn append.
+/// Thread safety: all; one at a time is at the files.
+class LOTUS_DETAIL_PER_MODULE leftovers {
+ public:
+  /// @param directory  the same at every call, borrowed.
+  void begin(run_directory& directory, const log_location& location) noexcept {
+    const locked hold{lock_};
+    location_ = &location;
+    records_ = 0;
+    said_ = 0;
+    run(directory, start_ns, false);
+    if (!left_.load(std::memory_order_relaxed)) return report();
+    say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
+  }
+
+  /// A bit more. Whether there is still more.
+  bool step(run_directory& directory) noexcept {
+    if (!left_.load(std::memory_order_relaxed)) return false;
+    const signals_blocked quiet;
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return false;
+    run(directory, step_ns, true);
+    if (left_.load(std::memory_order_relaxed)) return true;
+    report();
+    return false;
+  }
+
+  /// All of one thread, before another of this id logs.
+  void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
+    if (!left_.load(std::memory_order_relaxed)) return;
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return;
+    recovery_limits limits;
+    limits.prefix = location_->prefix;
+    limits.tid = tid;
+    take(recover(directory, limits));
+  }
+
+  /// The recording ends: the rest, but not for ever.
+  void finish(run_directory& directory) noexcept {
+    const locked hold{lock_};
+    if (!left_.load(std::memory_order_relaxed)) return;
+    run(directory, finish_ns, true);
+    give_up();
+  }
+
+  /// The process ends.
+  void leave() noexcept {
+    const locked hold{lock_};
+    if (left_.load(std::memory_order_relaxed)) give_up();
+  }
+
+  /// In a forked child, which looks for itself.
+  void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::int64_t start_ns = 2'000'000;
+  static constexpr std::int64_t step_ns = 20'000'000;
+  static constexpr std::int64_t finish_ns = 1'000'000'000;
+
+  // --- caller holds lock_
+
+  void run(run_directory& directory, std::int64_t most_ns, bool advance) noexcept {
+    recovery_limits limits;
+    limits.prefix = location_->prefix;
+    limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
+    limits.advance = advance;
+    const recovery r = recover(directory, limits);
+    take(r);
+    left_.store(r.left, std::memory_order_relaxed);
+  }
+
+  recovery recover(run_directory& directory, const recovery_limits& limits) noexcept {
+    const int opened = directory.descriptor();
+    if (opened < 0) {
+      recovery none;
+      none.left = true;
+      return none;
+    }
+    return recover_directory(opened, limits,
+                             [this](const char* name, dead_ring_file::state state, int error) {
+                               say_left(name, state, error);
+                             });
+  }
+
+  void take(const recovery& r) noexcept {
+    records_ += r.records;
+    if (r.error != 0 && first(1)) {
+      say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
+          r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
+    }
+    if (r.doubted > 0 && first(2)) {
+      say("rings of processes that died in %s are damaged; what made no sense is left out",
+          location_->directory);
+    }
+  }
+
+  /// Each kind once, with the first file of it.
+  void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
+    if (state == dead_ring_file::state::damaged && first(4)) {
+      say("%s/%s is no ring file and left alone", location_->directory, name);
+    }
+    if (state == dead_ring_file::state::other_version && first(8)) {
+      say("%s/%s is of another version of lotus, whose `lotus-tool recover` it needs",
+          location_->directory, name);
+    }
+    if (state == dead_ring_file::state::refused && first(error == ELOOP         ? 16U
+                                                         : error >= not_regular ? 32U
+                                                                                : 64U)) {
+      say("%s/%s is not recovered: %s%s", location_->directory, name,
+          is_refusal(error) ? "it " : "", file_error_text(error));
+    }
+  }
+
+  bool first(std::uint32_t kind) noexcept {
+    const bool is_first = (said_ & kind) == 0;
+    said_ |= kind;
+    return is_first;
+  }
+
+  void give_up() noexcept {
+    report();
+    if (!left_.exchange(false)) return;
+    say("more of processes that died is left in %s; `lotus-tool recover` goes on",
+        location_->directory);
+  }
+
+  void report() noexcept {
+    if (records_ == 0) return;
+    report_recovered(*location_, records_);
+    records_ = 0;
+  }
+
+  mutex lock_;
+  std::atomic<bool> left_{false};
+  const log_location* location_ = nullptr;
+  std::uint64_t records_ = 0;
+  std::uint32_t said_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LEFTOVERS_HPP

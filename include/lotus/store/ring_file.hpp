@@ -1,0 +1,231 @@
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_STORE_RING_FILE_HPP
+#define LOTUS_STORE_RING_FILE_HPP
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/recovery/drain.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/safe_open.hpp"
+#include "lotus/store/run_directory.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
+/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
+/// memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
+  /// @param name_ns  ends its name; the information file has the same.
+  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
+             bool ticks_are_ns, const clock_map& clock) noexcept {
+    directory_ = &in;
+    const int directory = in.descriptor();
+    if (directory < 0) return -directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  name_ns);
+    struct stat status {};
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    if (fd < 0) return -fd;
+    file_ = {fd, status};
+    int error = take_file_lock(fd, owner_lock_byte);
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, ticks_are_ns);
+      store_clock(clock);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Copies what private memory holds into the file. False when the file cannot grow.
+  /// @param heads  how far to copy.
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    if (!exists()) return false;
+    int error = 0;
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
+    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    if (ring == nullptr) return false;
+    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    ring->capacity = from.capacity;
+    copy_records(from, heads, *ring);
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    munmap(ring, bytes);
+    return true;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+  }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    const int directory = directory_->descriptor();
+    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    file_.close();
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = file_.holds() ? 0 : reopen();
+    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        file_.number(), static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
+  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  int reopen() noexcept {
+    const int directory = directory_->descriptor();
+    if (directory < 0) return -directory;
+    struct stat status {};
+    const int fd = open_regular(directory, name_, O_RDWR, status);
+    if (fd < 0) return -fd;
+    if (!file_.file().is(status)) {
+      close(fd);
+      return ESTALE;
+    }
+    file_ = {fd, status};
+    return 0;
+  }
+
+  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  run_directory* directory_ = nullptr;
+  owned_descriptor file_;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RING_FILE_HPP

@@ -1,0 +1,79 @@
+// The directory of a run, held open by a program that may close whatever it finds.
+#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_DIRECTORY_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/recovery/directory.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+class run_directory {
+ public:
+  /// Finds or makes it. Returns 0 or errno.
+  int open(log_location& location) noexcept {
+    const int fd = location.open_directory();
+    if (fd < 0) return -fd;
+    const locked hold{lock_};
+    held_ = owned_descriptor{fd};
+    keep_path(location.directory);
+    return 0;
+  }
+
+  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
+  /// where that fails; ESTALE where its path leads to another directory now.
+  int descriptor() noexcept {
+    const locked hold{lock_};
+    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
+  }
+
+  void close() noexcept {
+    const locked hold{lock_};
+    held_.close();
+    *path_ = '\0';
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  void keep_path(const char* path) noexcept {
+    char here[sizeof(path_) / 2] = "";
+    const bool absolute = *path == '/';
+    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
+    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
+  }
+
+  /// Returns 0, or -1 with errno.
+  int reopen() noexcept {
+    const file_identity before = held_.file();
+    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    if (again.number() < 0) return -1;
+    if (again.file().device == before.device && again.file().inode == before.inode) {
+      held_ = again;
+      return 0;
+    }
+    ::close(again.number());
+    errno = ESTALE;
+    return -1;
+  }
+
+  mutex lock_;
+  owned_descriptor held_;
+  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP

@@ -1,0 +1,244 @@
+// One small file for each process of a run: who recorded, where, and how much.
+#ifndef LOTUS_STORE_RUN_INFO_HPP
+#define LOTUS_STORE_RUN_INFO_HPP
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/safe_open.hpp"
+#include "lotus/store/cpu_clock.hpp"
+#include "lotus/store/cpu_limits.hpp"
+#include "lotus/store/run_directory.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Appends lines "<key> <values>", of which the last of a kind counts:
+///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
+///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
+///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+/// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
+/// The last has a blank line's room from the beginning, for when the disk is full at the end.
+/// A process that records again in a directory goes on with its file there; records add up.
+/// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
+/// on it. Thread safety: none; the session locks. Trivially destructible.
+class run_info {
+ public:
+  /// @param directory  borrowed.
+  /// @param mode       of the file, less the umask.
+  /// @param watching   when threads read their CPU clocks.
+  /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
+  unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
+                            cpu_watching watching) noexcept {
+    if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
+      add_clock(clock);
+      add_cpus(watching);
+      return name_ns_;
+    }
+    *this = run_info{};
+    watching_ = watching;
+    directory_ = &directory;
+    mode_ = mode;
+    name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    line host_name{host};
+    char text[1024];
+    const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
+                                LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
+                                static_cast<unsigned>(getppid()));
+    append(text, n);
+    add_namespace();
+    add_rank();
+    add_cpus(watching);
+    add_clock(clock);
+    std::memset(text, ' ', records_bytes);
+    text[records_bytes - 1] = '\n';
+    records_end_ = append(text, records_bytes);
+    return name_ns_;
+  }
+
+  /// When threads read their CPU clocks, should that have changed.
+  void tell_watching(cpu_watching watching) noexcept {
+    if (watching == watching_ || directory_ == nullptr) return;
+    watching_ = watching;
+    add_cpus(watching);
+  }
+
+  /// @param tid  this thread, or one that lives.
+  void add_thread(std::uint32_t tid) noexcept {
+    char path[64];
+    char name[64] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+    read_line(path, name);
+    const line safe{name};
+    char text[256];
+    append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
+  }
+
+  void add_clock(const clock_segment& clock) noexcept {
+    char text[128];
+    append(text, std::snprintf(text, sizeof(text), "clock %llu %lld %llu\n",
+                               static_cast<unsigned long long>(clock.start_ticks),
+                               static_cast<long long>(clock.start_ns),
+                               static_cast<unsigned long long>(clock.rate)));
+  }
+
+  /// Of one recording.
+  void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
+    written_ += written;
+    dropped_ += dropped;
+    char text[records_bytes + 1];
+    const int n = std::snprintf(text, sizeof(text), "records %llu %llu\n",
+                                static_cast<unsigned long long>(written_),
+                                static_cast<unsigned long long>(dropped_));
+    // All of the room, should this be the second time.
+    std::memset(text + n, ' ', static_cast<std::size_t>(records_bytes - n));
+    text[records_bytes - 1] = '\n';
+    if (!replace(text, records_bytes)) append(text, n);
+  }
+
+  /// Its name; empty where there is none yet.
+  const char* file() const noexcept { return file_; }
+
+ private:
+  /// The first line of what the kernel tells; empty where it does not.
+  template <std::size_t Bytes>
+  static void read_line(const char* path, char (&text)[Bytes]) noexcept {
+    read_beginning(path, text);
+    text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// Whose process and thread ids these are.
+  void add_namespace() noexcept {
+    char boot[48];
+    read_line("/proc/sys/kernel/random/boot_id", boot);
+    struct stat status {};
+    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
+    char text[128];
+    append(text, std::snprintf(text, sizeof(text), "namespace %s %llu\n", boot,
+                               static_cast<unsigned long long>(status.st_ino)));
+  }
+
+  /// A name that stays on its line.
+  struct line {
+    char text[3 * 256 + 2];
+    explicit line(const char* name) noexcept {
+      text[write_line_name(std::string_view{name}.substr(0, 255), text)] = '\0';
+    }
+  };
+
+  void add_rank() noexcept {
+    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* value = getenv(variable);
+      if (value == nullptr || *value == '\0') continue;
+      char* end = nullptr;
+      const unsigned long rank = strtoul(value, &end, 10);
+      if (*end != '\0') continue;
+      char text[64];
+      append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
+      return;
+    }
+  }
+
+  void add_cpus(cpu_watching watching) noexcept {
+    const char* const word = watching == cpu_watching::off       ? "off"
+                             : watching == cpu_watching::batches ? "batches"
+                                                                 : "switches";
+    const double limit = cpus_of_cgroups();
+    char text[96];
+    int n = std::snprintf(text, sizeof(text), "cpu %s\ncpus %d ", word, cpus_of_affinity());
+    if (limit > 0) {
+      // Without a locale's comma.
+      const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "%llu.%03llu\n",
+                         thousandths / 1000, thousandths % 1000);
+    } else {
+      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "-\n");
+    }
+    append(text, n);
+  }
+
+  /// Whether the file is there still, not too long, and no ring file has its name.
+  bool can_go_on() const noexcept {
+    constexpr off_t most_bytes = off_t{1} << 20;
+    const int directory = directory_->descriptor();
+    struct stat status {};
+    const int fd = open_own(directory, file_, O_RDONLY, file_owners::of_caller(directory), status);
+    if (fd < 0) return false;
+    close(fd);
+    char ring[sizeof(file_)];
+    std::snprintf(ring, sizeof(ring), "%s%s", ring_file_start, file_ + sizeof(run_info_start) - 1);
+    struct stat other {};
+    return file_identity_.is(status) && status.st_size < most_bytes &&
+           fstatat(directory, ring, &other, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+  }
+
+  int open_file(struct stat& status) const noexcept {
+    const int directory = directory_ != nullptr ? directory_->descriptor() : -ENOENT;
+    if (directory < 0) return directory;
+    bool made = false;
+    return open_to_append(directory, file_, file_owners::of_caller(directory), mode_, status, made);
+  }
+
+  /// Returns where the file ends then, or 0 where it could not be written.
+  off_t append(const char* text, int bytes) noexcept {
+    struct stat status {};
+    const int fd = open_file(status);
+    if (fd < 0) return 0;
+    file_identity_ = {status.st_dev, status.st_ino};
+    const int error = write_all(fd, text, static_cast<std::size_t>(bytes));
+    const off_t end = lseek(fd, 0, SEEK_CUR);
+    close(fd);
+    return error == 0 && end > 0 ? end : 0;
+  }
+
+  /// Writes into the room that create() has left. False where there is none.
+  bool replace(const char* text, int bytes) const noexcept {
+    struct stat status {};
+    const int fd = records_end_ > 0 ? open_file(status) : -1;
+    if (fd < 0) return false;
+    // What is opened to append does so wherever it is told to write.
+    const bool placed = lseek(fd, 0, SEEK_END) >= records_end_ && fcntl(fd, F_SETFL, 0) == 0 &&
+                        lseek(fd, records_end_ - records_bytes, SEEK_SET) >= 0;
+    const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
+    close(fd);
+    return error == 0;
+  }
+
+  static constexpr int records_bytes = 52;  ///< the longest such line, and the blank that ends it
+
+  run_directory* directory_ = nullptr;
+  mode_t mode_ = 0;
+  char file_[64] = {};
+  unsigned long long name_ns_ = 0;  ///< CLOCK_REALTIME
+  file_identity file_identity_;
+  cpu_watching watching_{};
+  std::uint64_t written_ = 0;
+  std::uint64_t dropped_ = 0;
+  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_INFO_HPP

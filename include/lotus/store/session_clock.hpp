@@ -1,0 +1,123 @@
+// The running session's clock: when the map from ticks to time is tied again.
+#ifndef LOTUS_STORE_SESSION_CLOCK_HPP
+#define LOTUS_STORE_SESSION_CLOCK_HPP
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/recovery/line.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: all functions.
+class session_clock {
+ public:
+  session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
+
+  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
+  bool hardware() const noexcept { return hardware_; }
+
+  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  void begin() noexcept {
+    const locked hold{lock_};
+    const clock_anchor first = read_anchor();
+    while (clock_ns(CLOCK_MONOTONIC) - first.elapsed_ns < 1'000'000) {
+    }
+    map_.begin(first, read_anchor());
+    slept_ns();
+    ties_.store(0, std::memory_order_relaxed);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+  }
+
+  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
+  /// rate.
+  /// @param stored  called with the map, under the clock's lock, when it has changed.
+  /// @return the step of the wall clock that this has found, in ns, or 0.
+  template <class Stored>
+  std::int64_t tie(Stored&& stored) noexcept {
+    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
+    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
+    const auto early = [&] {
+      const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
+      return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
+    };
+    if (early()) return 0;
+    const locked hold{lock_};
+    if (early()) return 0;
+    const std::int64_t slept = slept_ns();
+    const std::int64_t stepped_ns = map_.tie(read_anchor(), slept);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+    ties_.fetch_add(1, std::memory_order_relaxed);
+    stored(map_);
+    return stepped_ns;
+  }
+
+  /// Returns `use(map)`, called with nobody changing it.
+  template <class Use>
+  auto with_map(Use&& use) noexcept {
+    const locked hold{lock_};
+    return use(map_);
+  }
+
+  std::uint64_t ticks() const noexcept {
+    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
+  std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+    const locked hold{lock_};
+    const clock_anchor now = read_anchor();
+    const auto rate = static_cast<std::int64_t>(map_.current().rate);
+    if (rate == 0) return now.ticks;
+    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
+    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
+  }
+
+  tick_converter converter() noexcept { return {map_, &lock_}; }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  /// Since the last call; caller holds lock_.
+  std::int64_t slept_ns() noexcept {
+    const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
+    return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// The three clocks at one moment: the tightest of a few readings.
+  clock_anchor read_anchor() const noexcept {
+    clock_anchor best{};
+    std::uint64_t tightest = ~std::uint64_t{0};
+    for (int i = 0; i < 5; ++i) {
+      const std::uint64_t before = ticks();
+      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
+      const std::uint64_t between = ticks();
+      const std::int64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::uint64_t after = ticks();
+      if (after - before >= tightest) continue;
+      tightest = after - before;
+      best = {before + (between - before) / 2, elapsed_ns, realtime_ns};
+    }
+    return best;
+  }
+
+  const bool hardware_;
+  mutex lock_;
+  clock_map map_{};
+  sleep_watch sleep_;
+  std::atomic<std::int64_t> last_tie_ns_{0};
+  std::atomic<std::uint32_t> ties_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SESSION_CLOCK_HPP

@@ -1,0 +1,97 @@
+// What a program is told of its run's files.
+#ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
+#define LOTUS_STORE_STORAGE_REPORTS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline void report_existing_logs(int directory, const log_location& location) noexcept {
+  unsigned count = 0;
+  for_each_entry(directory, [&](const char* name) {
+    if (is_log_name(name, location.prefix)) ++count;
+  });
+  if (count > 0) {
+    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
+        location.directory, location.prefix);
+  }
+}
+
+inline void report_recovered(const log_location& location, std::uint64_t records) noexcept {
+  say("%llu records of processes that died were recovered in %s",
+      static_cast<unsigned long long>(records), location.directory);
+}
+
+inline void report_clock_step(std::int64_t stepped_ns) noexcept {
+  say("the wall clock was stepped by %.3f s; %s", static_cast<double>(stepped_ns) * 1e-9,
+      stepped_ns > 0 ? "times go on from the new one"
+                     : "times go on as before, so that they stay in order");
+}
+
+/// Errors that may come again and again, each reported once a run.
+/// Thread safety: disk() any thread; the others, their caller locks.
+class storage_reports {
+ public:
+  void run_begins() noexcept {
+    unwritable_reported_ = no_ring_file_reported_ = false;
+    disk_failed_.store(false, std::memory_order_relaxed);
+    refused_.store(0, std::memory_order_relaxed);
+  }
+
+  void directory_unwritable(const char* log_file, int error) noexcept {
+    if (unwritable_reported_) return;
+    unwritable_reported_ = true;
+    say("cannot write %s_*: %s; this run is not recorded", log_file, std::strerror(error));
+  }
+
+  void no_ring_file(const log_location& location, int error) noexcept {
+    if (no_ring_file_reported_) return;
+    no_ring_file_reported_ = true;
+    say("no ring file in %s: %s; a kill would lose what is not yet in the logs", location.directory,
+        std::strerror(error));
+  }
+
+  /// After each attempt to append to the logs.
+  /// @param error  0, or what file_error_text() knows
+  /// @param log    that was opened last
+  void disk(const log_location& location, int error, const char* log) noexcept {
+    if (is_refusal(error)) return refused(location, error, log);
+    const bool failed = error != 0;
+    if (disk_failed_.load(std::memory_order_relaxed) == failed) return;
+    if (disk_failed_.exchange(failed) == failed) return;
+    if (failed) {
+      say("cannot append to the logs in %s: %s; records are kept in memory meanwhile",
+          location.directory, std::strerror(error));
+    } else {
+      say("the logs in %s can be written again", location.directory);
+    }
+  }
+
+ private:
+  /// One log may be refused while others are written. Each kind of refusal is reported once.
+  void refused(const log_location& location, int error, const char* log) noexcept {
+    const std::uint32_t kind = error == ELOOP ? 1U : 2U << (error - not_regular);
+    if ((refused_.load(std::memory_order_relaxed) & kind) != 0) return;
+    if ((refused_.fetch_or(kind) & kind) != 0) return;
+    say("cannot append to %s/%s: it %s; records are kept in memory meanwhile", location.directory,
+        log, file_error_text(error));
+  }
+
+  bool unwritable_reported_ = false;
+  bool no_ring_file_reported_ = false;
+  std::atomic<bool> disk_failed_{false};
+  std::atomic<std::uint32_t> refused_{0};  ///< a bit for each kind
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_STORAGE_REPORTS_HPP

@@ -1,0 +1,128 @@
+// What the tests of the examples of pipelines share: an example's run, and its lines.
+#ifndef LOTUS_TESTS_EXAMPLE_RUN_HPP
+#define LOTUS_TESTS_EXAMPLE_RUN_HPP
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "support.hpp"
+
+namespace example_run {
+
+namespace fs = std::filesystem;
+using support::beside_line;
+using support::log_line;
+
+inline int status_of(const std::string& command) {
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+inline std::string quoted(const std::string& text) {
+  return "'" + text + "'";
+}
+
+inline std::string text_of(const fs::path& file) {
+  std::ifstream in{file};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// An example's run in a folder of its own.
+class example {
+ public:
+  /// @param arguments  words for the shell.
+  explicit example(const char* program, const std::string& arguments = "") {
+    const std::string command = "cd " + quoted(folder_.path().string()) + " && " + quoted(program) +
+                                ' ' + arguments + " > said 2>&1";
+    REQUIRE(status_of(command) == 0);
+  }
+
+  fs::path run() const { return folder_.path() / "run"; }
+  std::vector<log_line> logs() const { return support::read_logs(run()); }
+  std::vector<beside_line> beside(const std::string& kind) const {
+    return support::read_beside(run(), kind);
+  }
+
+#ifdef LOTUS_TOOL_PROGRAM
+  /// What the tool prints; it must succeed.
+  /// @param arguments  words for the shell.
+  std::string tool_says(const std::string& arguments) const {
+    const std::string command = "cd " + quoted(folder_.path().string()) +
+                                " && '" LOTUS_TOOL_PROGRAM "' " + arguments + " > tool";
+    CHECK(status_of(command) == 0);
+    return text_of(folder_.path() / "tool");
+  }
+#endif
+
+  /// The tool reads it.
+  void check_tool() const {
+#ifdef LOTUS_TOOL_PROGRAM
+    CHECK_FALSE(tool_says("stats --strict run").empty());
+    tool_says("viz run -o trace.json");
+    CHECK(fs::file_size(folder_.path() / "trace.json") > 1000);
+#endif
+  }
+
+ private:
+  support::temp_directory folder_;
+};
+
+/// The numbers behind a name in the logs, sorted: of SBatchWait_3 and SBatchWait_0 {0, 3}.
+inline std::vector<std::uint64_t> numbers_of(const std::vector<log_line>& lines,
+                                             const std::string& name) {
+  std::vector<std::uint64_t> numbers;
+  for (const log_line& l : lines) {
+    if (l.name.rfind(name + '_', 0) == 0)
+      numbers.push_back(std::stoull(l.name.substr(name.size() + 1)));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// Each number below `count`, `times` times.
+inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t i = 0; i < count; ++i)
+    numbers.insert(numbers.end(), static_cast<std::size_t>(times), i);
+  return numbers;
+}
+
+/// Of the stage's spans or operation's pieces, by the number in the last column.
+inline std::map<std::int64_t, std::vector<beside_line>> by_number(
+    const std::vector<beside_line>& lines, const std::string& name) {
+  std::map<std::int64_t, std::vector<beside_line>> found;
+  for (const beside_line& l : lines) {
+    if (l.name == name) found[l.b].push_back(l);
+  }
+  return found;
+}
+
+inline std::size_t named(const std::vector<log_line>& lines, const std::string& name) {
+  return support::count_named(lines, name);
+}
+
+/// Whether every line of `inner` lies in one of `outer`, of its own thread.
+inline bool lies_within(const std::vector<log_line>& lines, const std::string& inner,
+                        const std::string& outer) {
+  return std::all_of(lines.begin(), lines.end(), [&](const log_line& in) {
+    return in.name != inner || std::any_of(lines.begin(), lines.end(), [&](const log_line& out) {
+             return out.name.rfind(outer, 0) == 0 && out.tid == in.tid &&
+                    out.start_ns <= in.start_ns && in.end_ns() <= out.end_ns();
+           });
+  });
+}
+
+}  // namespace example_run
+
+#endif  // LOTUS_TESTS_EXAMPLE_RUN_HPP

@@ -1,0 +1,127 @@
+// Logs that cannot be written when the process exits: what is lost is counted and said, all else
+// can be recovered.
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "small_disk.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+/// How a process ended that records into `directory` and then exits, its messages in `said`.
+template <class Body>
+int status_of_recording(const support::fs::path& directory, const support::fs::path& said,
+                        Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    dup2(open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    lotus::options o;
+    o.log_file = (directory / "lotustrace_log").string();
+    o.ring_records = 64;
+    o.cpu_time = false;  // so that each record is a line
+    if (!lotus::start(o)) _exit(2);
+    { LOTUS_SCOPE("first"); }
+    lotus::flush();
+    body();
+    exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+void record(const char* name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+struct outcome {
+  unsigned long long said_dropped = 0;
+  unsigned long long said_recoverable = 0;
+  unsigned long long info_written = 0;
+  unsigned long long info_dropped = 0;
+};
+
+outcome outcome_of(const support::fs::path& directory, const support::fs::path& said) {
+  outcome o;
+  std::ifstream messages{said};
+  for (std::string line; std::getline(messages, line);) {
+    unsigned long long n = 0;
+    if (std::sscanf(line.c_str(), "lotus: %llu records", &n) != 1) continue;
+    (line.find("were dropped") != std::string::npos ? o.said_dropped : o.said_recoverable) = n;
+  }
+  for (const auto& entry : support::fs::directory_iterator(directory)) {
+    if (entry.path().filename().string().rfind(".lotus_info_", 0) != 0) continue;
+    std::ifstream info{entry.path()};
+    for (std::string line; std::getline(info, line);) {
+      std::sscanf(line.c_str(), "records %llu %llu", &o.info_written, &o.info_dropped);
+    }
+  }
+  return o;
+}
+
+void recover(const support::fs::path& directory) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a disk that is full at exit: every record is in a log, recoverable, or counted and said") {
+  const support::temp_directory run;
+  const auto at = run.path() / "disk";
+  const support::small_disk disk{at, 1 << 20};
+  if (!disk.mounted()) return;
+  const int status = status_of_recording(at, run.path() / "said", [&] {
+    support::fill_disk(at / "filler");
+    record("full", 100'000);
+    if (lotus::dropped() != 0) _exit(3);
+  });
+  CHECK(status == 0);
+  const outcome o = outcome_of(at, run.path() / "said");
+  CHECK(o.said_dropped > 90'000);
+  CHECK(o.said_recoverable > 0);
+  CHECK(o.info_dropped == o.said_dropped);
+  CHECK(o.info_written + o.said_recoverable + o.info_dropped == 100'001);
+  support::fs::remove(at / "filler");
+  recover(at);
+  CHECK(read_logs(at).size() == o.info_written + o.said_recoverable);
+}
+
+TEST_CASE(
+    "logs that cannot be opened at exit: memory goes into the ring file, and nothing is lost") {
+  const support::temp_directory run;
+  const int status = status_of_recording(run.path(), run.path() / "said", [] {
+    rlimit few{};
+    getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (dup(0) >= 0) {
+    }
+    std::thread{[] { record("waits", 10'000); }}.join();
+  });
+  CHECK(status == 0);
+  const outcome o = outcome_of(run.path(), run.path() / "said");
+  CHECK(o.said_dropped == 0);
+  CHECK(o.said_recoverable == 10'000);
+  recover(run.path());
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Swaits") == 10'000);
+  CHECK(lines.size() == 10'001);
+}

@@ -1,0 +1,253 @@
+// A directory that others can write to: whatever they put there, nothing outside of it changes,
+// nothing hangs, and other runs' lines stay.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "catch.hpp"
+#include "forged_ring.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using namespace support;
+
+TEST_CASE("a forged ring whose log is a link: recovery does not write through it") {
+  const temp_directory run;
+  const temp_directory outside;
+  const fs::path target = outside.path() / "target";
+  const std::string text = "precious\n";
+  std::ofstream{target} << text;
+  forged_ring forged;
+  bool hard = false;
+  SECTION("to append") {
+    fs::create_symlink(target, run.path() / worker_log(77));
+  }
+  SECTION("to truncate") {
+    fs::create_symlink(target, run.path() / worker_log(77));
+    struct stat status {};
+    stat(target.c_str(), &status);
+    forged.logs[1] = {status.st_ino, 0, true};
+    forged.records = 0;
+  }
+  SECTION("to make a file") {
+    fs::create_symlink(outside.path() / "new", run.path() / worker_log(77));
+  }
+  SECTION("a hard link") {
+    hard = true;
+    fs::create_hard_link(target, run.path() / worker_log(77));
+  }
+  forged.write(run.path() / ".lotus_ring_1_1");
+  const auto result = recover(run.path());
+  if (forged.records > 0) {
+    CHECK(result.error == (hard ? lotus::detail::has_other_names : ELOOP));
+    CHECK(std::string{result.failed_log} == worker_log(77));
+  }
+  CHECK(read_file(target) == text);
+  CHECK(!fs::exists(outside.path() / "new"));
+  // Nor does start, which says so.
+  CHECK(in_child([&] {
+          if (record_one(run.path()) != 0) return 1;
+          return forged.records == 0 || heard(worker_log(77)) ? 0 : 2;
+        }) == 0);
+  CHECK(read_file(target) == text);
+}
+
+TEST_CASE("a ring cuts off no more of a log than one append may have left") {
+  const temp_directory run;
+  const fs::path log = run.path() / worker_log(77);
+  const std::string lines(200'000, 'x');
+  std::ofstream{log} << lines;
+  struct stat status {};
+  stat(log.c_str(), &status);
+  forged_ring forged;
+  forged.records = 0;
+  forged.logs[1] = {status.st_ino, 0, true};
+  forged.write(run.path() / ".lotus_ring_1_1");
+  recover(run.path());
+  CHECK(fs::file_size(log) == lines.size());
+}
+
+TEST_CASE("ordinary logging follows no link on a name that can be foretold") {
+  const temp_directory run;
+  const temp_directory outside;
+  const fs::path target = outside.path() / "target";
+  std::ofstream{target} << "precious\n";
+  const int status = in_child([&] {
+    fs::create_symlink(target, run.path() / worker_log(static_cast<std::uint32_t>(gettid())));
+    if (!lotus::start(noting(run.path()))) return 1;
+    { LOTUS_SCOPE("One"); }
+    lotus::flush();
+    { LOTUS_SCOPE("Two"); }
+    lotus::flush();
+    lotus::stop();
+    // Once, and with the file's name.
+    const std::size_t at = said.find("is a symbolic link");
+    if (at == std::string::npos || said.find("is a symbolic link", at + 1) != std::string::npos) {
+      return 2;
+    }
+    return heard("worker_pid_") ? 0 : 3;
+  });
+  CHECK(status == 0);
+  CHECK(read_file(target) == "precious\n");
+  // The records are kept, for whoever takes the link away.
+  for (const auto& entry : fs::directory_iterator(run.path())) {
+    if (entry.is_symlink()) fs::remove(entry.path());
+  }
+  recover(run.path());
+  CHECK(read_logs(run.path()).size() == 2);
+}
+
+TEST_CASE("names and prefix of a forged ring make no lines and no paths of their own") {
+  const temp_directory run;
+  forged_ring forged;
+  forged.name = "SGood,1,2\nSBatchWait_7,";
+  forged.write(run.path() / ".lotus_ring_1_1");
+  CHECK(recover(run.path()).records == 1);
+  const auto lines = read_logs(run.path());  // throws on what is no line
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].name.find("Wait_7") != std::string::npos);
+  CHECK(lines[0].name.find('%') != std::string::npos);
+
+  fs::create_directory(run.path() / "deep");
+  for (const char* prefix : {"../up", "/tmp/abs", "", "a\nb"}) {
+    forged_ring other;
+    other.prefix = prefix;
+    other.write(run.path() / "deep" / ".lotus_ring_1_1");
+    CHECK(recover(run.path() / "deep").damaged == 1);
+  }
+  CHECK(count_files(run.path(), "up") == 0);
+}
+
+TEST_CASE("names as the library writes them come out of a ring as they are") {
+  for (const char* raw : {"Crop, twice", "Batch", " x ", "100%", "\"q\"", "\xc3\xa4", "", "%2C"}) {
+    char line[lotus::detail::max_line_name_bytes + 1];
+    std::size_t bytes = lotus::detail::write_line_name(raw, line);
+    line[bytes++] = ',';
+    CHECK(lotus::detail::is_line_start({line, bytes}));
+  }
+  for (const char* bad :
+       {"", "S", "Sa", "a,", "Sa\n,", "Sa,b,", "SBatchWait_1,", "S%2,", "S%2c,"}) {
+    CHECK_FALSE(lotus::detail::is_line_start(bad));
+  }
+}
+
+TEST_CASE("a ring of zeros, sparse and huge, makes no lines") {
+  const temp_directory run;
+  forged_ring forged;
+  forged.records = 0;
+  std::string bytes = forged.bytes();
+  auto* ring = reinterpret_cast<lotus::detail::ring_block*>(bytes.data() +
+                                                            forged_ring::header_bytes + 65536);
+  ring->capacity = 1U << 24;
+  ring->published[0] = 1U << 24;
+  ring->header.bytes = (lotus::detail::ring_block::bytes_for(1U << 24) + 4095) / 4096 * 4096;
+  const fs::path path = run.path() / ".lotus_ring_1_1";
+  std::ofstream{path, std::ios::binary} << bytes;
+  fs::resize_file(path, forged_ring::header_bytes + 65536 + ring->header.bytes);
+  CHECK(in_child([&] {
+          if (!lotus::start(noting(run.path()))) return 1;
+          lotus::stop();
+          return heard("damaged") ? 0 : 2;
+        }) == 0);
+  CHECK(read_logs(run.path()).empty());
+}
+
+TEST_CASE("what comes before a record that no process can have stored is recovered") {
+  const temp_directory run;
+  forged_ring forged;
+  forged.records = 100;
+  std::string bytes = forged.bytes();
+  auto* ring = reinterpret_cast<lotus::detail::ring_block*>(bytes.data() +
+                                                            forged_ring::header_bytes + 65536);
+  ring->slot(0, 60).tag = lotus::detail::record_tag{static_cast<lotus::detail::event_kind>(200), 1};
+  std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
+  const auto result = recover(run.path());
+  CHECK(result.records == 60);
+  CHECK(result.doubted == 1);
+  CHECK(read_logs(run.path()).size() == 60);
+}
+
+TEST_CASE("pipes and links to devices hang nothing") {
+  const temp_directory run;
+  const char* const names[] = {".lotus_new_1_1", ".lotus_ring_1_1", ".lotus_info_1_1",
+                               ".lotus_samples_1_1", "lotustrace_log_main_pid_1"};
+  const bool pipes = GENERATE(true, false);
+  for (const char* name : names) {
+    const fs::path path = run.path() / name;
+    if (pipes) {
+      REQUIRE(mkfifo(path.c_str(), 0666) == 0);
+    } else {
+      fs::create_symlink("/dev/zero", path);
+    }
+  }
+  const int status = in_child([&] {
+    const fs::path own = run.path() / worker_log(static_cast<std::uint32_t>(gettid()));
+    if (pipes ? mkfifo(own.c_str(), 0666) != 0 : symlink("/dev/full", own.c_str()) != 0) return 9;
+    forged_ring forged;
+    forged.write(run.path() / ".lotus_ring_2_2");
+    const fs::path log = run.path() / worker_log(77);
+    if (pipes ? mkfifo(log.c_str(), 0666) != 0 : symlink("/dev/full", log.c_str()) != 0) return 8;
+    if (record_one(run.path()) != 0) return 1;
+    recover(run.path());
+    return heard(pipes ? "is no regular file" : "is a symbolic link") ? 0 : 2;
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("a ring that changes and shrinks while it is recovered does no harm") {
+  const temp_directory run;
+  fs::create_directory(run.path() / "deep");
+  forged_ring forged;
+  forged.capacity = 65536;
+  forged.records = 65536;
+  const std::string bytes = forged.bytes();
+  const fs::path path = run.path() / "deep" / ".lotus_ring_1_1";
+  for (int round = 0; round < 25; ++round) {
+    std::ofstream{path, std::ios::binary} << bytes;
+    // Never longer than it was: a shared mapping would end in SIGBUS.
+    const pid_t attacker = fork();
+    if (attacker == 0) {
+      const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+      const std::uint32_t index[] = {0, 1, 0x7fffffff, 0xffffffff};
+      const std::size_t ring = forged_ring::header_bytes + 65536;
+      for (std::uint32_t i = 0;; ++i) {
+        const auto put = [&](const void* data, std::size_t n, std::size_t at) {
+          if (pwrite(fd, data, n, static_cast<off_t>(at)) < 0) _exit(0);
+        };
+        put(&index[i % 4], 4, ring + offsetof(lotus::detail::ring_block, commit_index));
+        put(i % 2 == 0 ? "../E" : "lotu", 4, offsetof(lotus::detail::ring_file_header, prefix));
+        put(&index[i % 4], 4, offsetof(lotus::detail::ring_file_header, clock_index));
+        if (i % 64 == 63) {
+          if (ftruncate(fd, static_cast<off_t>(i / 64 % 7 * bytes.size() / 7)) != 0) _exit(0);
+          put(bytes.data(), bytes.size(), 0);
+        }
+      }
+    }
+    usleep(static_cast<useconds_t>(round * 40));
+    CHECK(in_child([&] {
+            recover(run.path() / "deep");
+            return 0;
+          }) == 0);
+    kill(attacker, SIGKILL);
+    waitpid(attacker, nullptr, 0);
+    for (const auto& entry : fs::directory_iterator(run.path())) {
+      CHECK(entry.path().filename() == "deep");
+    }
+    fs::remove_all(run.path() / "deep");
+    fs::create_directory(run.path() / "deep");
+  }
+}
+
+TEST_CASE("a message with a file's name stays one line") {
+  const temp_directory run;
+  std::ofstream{run.path() / ".lotus_ring_1\n\x1b[2J"} << "x";
+  CHECK(in_child([&] {
+          if (record_one(run.path()) != 0) return 1;
+          return heard("no ring file") && !heard("\x1b") ? 0 : 2;
+        }) == 0);
+}

@@ -1,0 +1,146 @@
+// Writes that raise signals: a pipe that nobody reads, a limit on the size of files. Neither may
+// kill the program, and its own such signals stay its own.
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "recording.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+/// How a child ended, in which both signals do what they do by default.
+template <class Body>
+int status_of_child(Body&& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    alarm(60);
+    body();
+    exit(0);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+void limit_files(rlim_t bytes) {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = bytes;
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/// A descriptor for writing to a pipe that nobody reads.
+int unread_pipe() {
+  int ends[2] = {-1, -1};
+  if (pipe(ends) != 0) _exit(2);
+  close(ends[0]);
+  return ends[1];
+}
+
+bool pending(int number) {
+  sigset_t set;
+  sigpending(&set);
+  return sigismember(&set, number) == 1;
+}
+
+void record(const char* name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+}  // namespace
+
+TEST_CASE("a process that may write no file at all goes on") {
+  const support::temp_directory run;
+  CHECK(status_of_child([&] {
+          limit_files(0);
+          lotus::start(support::options_for(run));
+          record("nowhere", 1000);
+          lotus::stop();
+          lotus::collector::resume();
+        }) == 0);
+}
+
+TEST_CASE("a message to a pipe that nobody reads kills nobody") {
+  const support::temp_directory run;
+  lotus::options o = support::options_for(run);
+  o.on_message = nullptr;
+  CHECK(status_of_child([&] {
+          dup2(unread_pipe(), STDERR_FILENO);
+          { std::ofstream{run.prefix() + "_worker_pid_1"}; }
+          lotus::start(o);  // says that there are logs
+          record("quiet", 10);
+          lotus::stop();
+          lotus::detail::say("nobody hears this");
+        }) == 0);
+  CHECK(count_named(read_logs(run.path()), "Squiet") == 10);
+  // What the program itself writes there is its own affair.
+  const int status = status_of_child([&] {
+    dup2(unread_pipe(), STDERR_FILENO);
+    lotus::start(o);
+    lotus::stop();
+    if (write(STDERR_FILENO, "x", 1) != 1) _exit(3);
+  });
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE));
+}
+
+TEST_CASE("beyond RLIMIT_FSIZE records wait as on a full disk") {
+  const support::temp_directory run;
+  CHECK(status_of_child([&] {
+          static std::vector<std::string> messages;
+          lotus::options o = support::options_for(run);
+          o.ring_records = 64;
+          o.on_message = [](const char* message) { messages.emplace_back(message); };
+          rlimit before{};
+          getrlimit(RLIMIT_FSIZE, &before);
+          lotus::start(o);
+          record("waits", 1);
+          lotus::flush();
+          limit_files(1000);
+          record("waits", 20'000);
+          for (int i = 0; i < 70; ++i) {
+            LOTUS_SCOPE_DYNAMIC(std::string(1000, 'a') + std::to_string(i));
+          }
+          limit_files(before.rlim_cur);
+          lotus::stop();
+          if (messages.size() != 2 || lotus::dropped() != 0) _exit(1);
+          if (messages[0].find("File too large") == std::string::npos) _exit(2);
+        }) == 0);
+  CHECK(count_named(read_logs(run.path()), "Swaits") == 20'001);
+}
+
+TEST_CASE("of two signals only ours is taken back, and the thread's mask is as before") {
+  const int fd = unread_pipe();
+  sigset_t before;
+  sigset_t pipe_only;
+  sigemptyset(&pipe_only);
+  sigaddset(&pipe_only, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+  CHECK(lotus::detail::write_all(fd, "x", 1) == EPIPE);
+  CHECK_FALSE(pending(SIGPIPE));
+  pthread_kill(pthread_self(), SIGPIPE);
+  CHECK(lotus::detail::write_all(fd, "x", 1) == EPIPE);
+  CHECK(pending(SIGPIPE));
+  int taken = 0;
+  sigwait(&pipe_only, &taken);
+  CHECK(taken == SIGPIPE);
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, &before, &now);
+  CHECK(sigismember(&now, SIGPIPE) == 1);
+  CHECK(sigismember(&now, SIGXFSZ) == 0);
+  close(fd);
+}

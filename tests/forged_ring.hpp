@@ -1,0 +1,129 @@
+// A ring file as somebody may forge it, byte by byte as record/ring_layout.hpp says; and what tests
+// of such files need.
+#ifndef LOTUS_TESTS_FORGED_RING_HPP
+#define LOTUS_TESTS_FORGED_RING_HPP
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+namespace support {
+
+namespace layout = lotus::detail;
+
+/// One process's ring file: one ring, and the names a line may begin with.
+struct forged_ring {
+  std::string prefix = "lotustrace_log";
+  std::uint32_t tid = 77;
+  std::uint32_t capacity = 8192;
+  std::uint64_t records = 1;
+  layout::event_kind kind = layout::event_kind::operation;
+  std::string name = "SForged,";
+  layout::log_position logs[2] = {};
+
+  static constexpr std::size_t header_bytes =
+      (sizeof(layout::ring_file_header) + 4095) / 4096 * 4096;
+
+  std::size_t ring_bytes() const {
+    return (layout::ring_block::bytes_for(capacity) + 4095) / 4096 * 4096;
+  }
+
+  std::string bytes() const {
+    constexpr std::size_t names_bytes = 65536;
+    std::string file(header_bytes + names_bytes + ring_bytes(), '\0');
+    auto& header = *reinterpret_cast<layout::ring_file_header*>(file.data());
+    std::memcpy(header.magic, layout::ring_file_magic, sizeof(header.magic));
+    header.layout = layout::ring_file_layout;
+    header.header_bytes = header_bytes;
+    header.pid = 1;
+    std::memcpy(header.prefix, prefix.data(), prefix.size());
+    header.clocks[0].begin({1, 1, 1'000'000'000'000'000'000}, {2, 2, 1'000'000'000'000'000'001});
+
+    auto& names = *reinterpret_cast<layout::names_block*>(file.data() + header_bytes);
+    names.header.bytes = names_bytes;
+    const layout::stored_name head{1, static_cast<std::uint32_t>(name.size())};
+    std::memcpy(names.entries(), &head, sizeof(head));
+    std::memcpy(names.entries() + sizeof(head), name.data(), name.size());
+    names.used_bytes = layout::padded_name_bytes(name.size());
+    names.header.kind = layout::block_kind::names;
+
+    auto& ring = *reinterpret_cast<layout::ring_block*>(file.data() + header_bytes + names_bytes);
+    ring.header.bytes = ring_bytes();
+    ring.tid = tid;
+    ring.capacity = capacity;
+    ring.published[0] = records;
+    for (std::size_t i = 0; i < 2; ++i) ring.commits[0].logs[i] = logs[i];
+    for (std::uint64_t i = 0; i < records; ++i) {
+      ring.slot(0, i) = {10 + i, 20 + i, layout::record_tag{kind, 1}};
+    }
+    ring.header.kind = layout::block_kind::ring;
+    return file;
+  }
+
+  void write(const fs::path& path) const { std::ofstream{path, std::ios::binary} << bytes(); }
+};
+
+inline std::string read_file(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+inline lotus::detail::recovery recover(const fs::path& directory) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const auto result = lotus::detail::recover_directory(fd, nullptr);
+  close(fd);
+  return result;
+}
+
+/// Runs `what` in a child that is killed after 20 s. Returns its status; -1 where it was killed.
+template <class What>
+int in_child(What&& what, uid_t user = 0) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(20);
+    if (user != 0 && (setgid(user) != 0 || setuid(user) != 0)) _exit(126);
+    _exit(what());
+  }
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+inline std::string said;  ///< by the library, a line each
+
+inline bool heard(const std::string& text) {
+  return said.find(text) != std::string::npos;
+}
+
+inline lotus::options noting(const fs::path& directory) {
+  said.clear();
+  lotus::options o;
+  o.log_file = (directory / "lotustrace_log").string();
+  o.on_message = [](const char* message) { (said += message) += '\n'; };
+  return o;
+}
+
+/// Records one scope from start to stop. Returns 0.
+inline int record_one(const fs::path& directory) {
+  if (!lotus::start(noting(directory))) return 1;
+  { LOTUS_SCOPE("One"); }
+  lotus::stop();
+  return 0;
+}
+
+inline std::string worker_log(std::uint32_t tid) {
+  return "lotustrace_log_worker_pid_" + std::to_string(tid);
+}
+
+}  // namespace support
+
+#endif  // LOTUS_TESTS_FORGED_RING_HPP

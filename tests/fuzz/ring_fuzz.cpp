@@ -1,0 +1,157 @@
+// Recovery: any bytes as a ring file, also while they change, give whole lines in the logs of that
+// folder or nothing, and nothing outside of it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "forged_ring.hpp"
+#include "fuzz.hpp"
+#include "lotus/recovery/recovery.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder in a folder, so that what is written outside is seen.
+struct workplace {
+  workplace() {
+    const char* const memory = "/dev/shm";
+    std::string path = access(memory, W_OK) == 0 ? memory : fs::temp_directory_path().string();
+    path += "/lotus_ring_fuzz_XXXXXX";
+    require(mkdtemp(path.data()) != nullptr);
+    outer = path;
+    inner = outer / "run";
+    fs::create_directory(inner);
+    directory = open(inner.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    require(directory >= 0);
+  }
+  ~workplace() {
+    close(directory);
+    std::error_code ignored;
+    fs::remove_all(outer, ignored);
+  }
+  workplace(const workplace&) = delete;
+  workplace& operator=(const workplace&) = delete;
+
+  fs::path outer;
+  fs::path inner;
+  int directory = -1;
+};
+
+constexpr char ring_name[] = ".lotus_ring_1_1";
+
+/// Each line whole: five columns.
+void check_beside(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    require(std::count(line.begin(), line.end(), ',') == 4);
+    const std::string_view kind = line.substr(0, line.find(','));
+    require(kind == "stage" || kind == "number" || kind == "piece" || kind == "counter" ||
+            kind == "takes" || kind == "off_cpu");
+    at = end + 1;
+  }
+}
+
+/// Each line whole: a name, a start and a duration.
+void check_log(const fs::path& path) {
+  const std::string text = support::read_file(path);
+  if (path.filename().string().rfind(lotus::detail::beside_log_start, 0) == 0) {
+    require(text.empty() || text.back() == '\n');
+    return check_beside(text);
+  }
+  require(text.empty() || text.back() == '\n');
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    const std::size_t comma = line.find(',');
+    require(line.front() == 'S' && comma != std::string_view::npos);
+    const std::string_view numbers = line.substr(comma + 1);
+    require(numbers.find_first_not_of("0123456789,") == std::string_view::npos);
+    const std::size_t second = numbers.find(',');
+    require(second != 0 && second + 1 < numbers.size());
+    require(numbers.find(',', second + 1) == std::string_view::npos);
+    at = end + 1;
+  }
+}
+
+/// The file that an input stands for. Beginning with a ring file's magic, it is one; else eight
+/// bytes after each other are put into a good one, each behind a place of two bytes, so that what
+/// is changed stays where it belongs.
+std::string ring_of(std::string_view input) {
+  if (input.substr(0, 5) == "LOTUS") return std::string(input);
+  support::forged_ring good;
+  good.capacity = 64;
+  good.records = 40;
+  std::string file = good.bytes();
+  for (; input.size() >= 10; input.remove_prefix(10)) {
+    const std::size_t place = static_cast<unsigned char>(input[0]) * std::size_t{256} +
+                              static_cast<unsigned char>(input[1]);
+    input.copy(file.data() + place * 8 % file.size(), 8, 2);
+  }
+  return file;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const workplace place;
+  const int ring = openat(place.directory, static_cast<const char*>(ring_name),
+                          O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  require(ring >= 0);
+  const std::string file = ring_of({reinterpret_cast<const char*>(data), size});  // NOLINT
+  require(write(ring, file.data(), file.size()) == static_cast<ssize_t>(file.size()));
+
+  // One input in eight changes while it is read, and the file is shortened.
+  std::atomic<bool> done{false};
+  std::thread changer;
+  if (size > 20 && data[size - 1] % 8 == 0) {
+    changer = std::thread([&] {
+      for (std::size_t i = 0; !done.load(); ++i) {
+        // From the header, the names or the ring, whose beginnings matter.
+        const std::size_t to = i % 3 * 8 + i / 3 % 64 * 8 + (i % 2) * (file.size() - 8192);
+        const std::size_t from = i % (size - 8);
+        if (to + 8 > file.size() || pwrite(ring, data + from, 8, static_cast<off_t>(to)) < 0)
+          return;
+        if (i % 50 == 49 && ftruncate(ring, static_cast<off_t>(i * 997 % file.size())) != 0) return;
+        if (i % 50 == 10 && pwrite(ring, file.data(), file.size(), 0) < 0) return;
+      }
+    });
+  }
+  // Counted first, as stats does it.
+  {
+    lotus::detail::dead_ring_file reader;
+    const auto state = reader.open(place.directory, static_cast<const char*>(ring_name), false,
+                                   lotus::detail::file_owners{});
+    if (state == lotus::detail::dead_ring_file::state::opened) {
+      reader.read_blocks(INT64_MAX);
+      reader.for_each_ring([](lotus::detail::ring_copy& copy) { copy.fetch(); });
+    }
+  }
+  lotus::detail::recover_directory(place.directory, nullptr);
+  done = true;
+  if (changer.joinable()) changer.join();
+  close(ring);
+
+  for (const auto& entry : fs::directory_iterator(place.outer)) {
+    require(entry.path().filename() == "run");
+  }
+  for (const auto& entry : fs::directory_iterator(place.inner)) {
+    if (entry.is_directory()) {  // of a loader
+      for (const auto& log : fs::directory_iterator(entry.path())) check_log(log.path());
+    } else if (entry.path().filename() != ring_name) {
+      check_log(entry.path());
+    }
+    fs::remove_all(entry.path());
+  }
+  return 0;
+}

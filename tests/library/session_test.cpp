@@ -1,0 +1,239 @@
+#include <sys/resource.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::read_logs;
+
+namespace {
+
+std::vector<std::string> messages;
+void keep_message(const char* message) {
+  messages.emplace_back(message);
+}
+
+lotus::options quiet(const std::string& log_file) {
+  messages.clear();
+  lotus::options o;
+  o.log_file = log_file;
+  o.on_message = keep_message;
+  return o;
+}
+
+void record(const char* name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+}  // namespace
+
+TEST_CASE("start makes the directory with its parents") {
+  const support::temp_directory run;
+  const auto deep = run.path() / "a" / "b c";
+  REQUIRE(lotus::start(quiet((deep / "lotustrace_log").string())));
+  record("x", 1);
+  lotus::stop();
+  CHECK(read_logs(deep).size() == 1);
+  CHECK(messages.empty());
+}
+
+TEST_CASE("start appends to logs that exist and says so") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  record("first", 2);
+  lotus::stop();
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  record("second", 3);
+  lotus::stop();
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].find("exist already") != std::string::npos);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sfirst") == 2);
+  CHECK(count_named(lines, "Ssecond") == 3);
+}
+
+TEST_CASE("start that cannot write says so once and returns false; the program goes on") {
+  const support::temp_directory run;
+  { std::ofstream{run.path() / "file"} << "not a directory"; }
+  const std::string impossible = (run.path() / "file" / "lotustrace_log").string();
+  messages.clear();
+  for (int i = 0; i < 3; ++i) {
+    lotus::options o;
+    o.log_file = impossible;
+    o.on_message = keep_message;
+    CHECK_FALSE(lotus::start(o));
+    record("unrecorded", 10);
+  }
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].find("Not a directory") != std::string::npos);
+  CHECK(messages[0].find(impossible) != std::string::npos);
+}
+
+TEST_CASE("a name too long for a path is refused") {
+  CHECK_FALSE(lotus::start(quiet(std::string(5000, 'x') + "/log")));
+  CHECK_FALSE(lotus::start(quiet("run/" + std::string(300, 'x'))));
+}
+
+TEST_CASE("starting twice: the same run is fine, another is refused with what to do") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  CHECK(lotus::start(quiet(run.prefix())));
+  CHECK_FALSE(lotus::start(quiet(run.prefix() + "2")));
+  lotus::stop();
+  lotus::stop();
+}
+
+TEST_CASE("flush writes what is complete while the run goes on") {
+  const support::temp_directory run;
+  auto o = quiet(run.prefix());
+  o.drain_interval_ms = 1'000'000;
+  REQUIRE(lotus::start(o));
+  record("a", 5);
+  lotus::flush();
+  CHECK(count_named(read_logs(run.path()), "Sa") == 5);
+  record("a", 1);
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "Sa") == 6);
+}
+
+TEST_CASE("the drain thread writes without being asked") {
+  const support::temp_directory run;
+  auto o = quiet(run.prefix());
+  o.drain_interval_ms = 10;
+  REQUIRE(lotus::start(o));
+  record("background", 5);
+  std::size_t seen = 0;
+  for (int i = 0; i < 1000 && seen < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    seen = count_named(read_logs(run.path()), "Sbackground");
+  }
+  CHECK(seen == 5);
+  lotus::stop();
+}
+
+TEST_CASE("a full ring loses nothing: its thread drains it") {
+  const support::temp_directory run;
+  auto o = quiet(run.prefix());
+  o.ring_records = 64;
+  o.drain_interval_ms = 1'000'000;
+  REQUIRE(lotus::start(o));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back([] { record("full", 25'000); });
+  for (auto& t : threads) t.join();
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "Sfull") == 100'000);
+  CHECK(lotus::dropped() == 0);
+}
+
+TEST_CASE("full_ring::drop drops and counts") {
+  const support::temp_directory run;
+  auto o = quiet(run.prefix());
+  o.ring_records = 64;
+  o.drain_interval_ms = 1'000'000;
+  o.when_full = lotus::full_ring::drop;
+  o.cpu_time = false;  // its records take room, too
+  const std::uint64_t before = lotus::dropped();
+  REQUIRE(lotus::start(o));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the first, early drain
+  record("maybe", 1000);
+  lotus::stop();
+  const std::size_t kept = count_named(read_logs(run.path()), "Smaybe");
+  CHECK(kept >= 64);
+  CHECK(kept + (lotus::dropped() - before) == 1000);
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].find("dropped") != std::string::npos);
+}
+
+TEST_CASE("a thousand starts and stops, with a thread that records all the while") {
+  const support::temp_directory run{support::in_memory()};
+  std::atomic<bool> done{false};
+  std::thread busy{[&] {
+    while (!done) record("busy", 10);
+  }};
+  for (int i = 0; i < 1000; ++i) {
+    REQUIRE(lotus::start(quiet(run.prefix())));
+    record("mine", 1);
+    lotus::stop();
+  }
+  done = true;
+  busy.join();
+  CHECK(count_named(read_logs(run.path()), "Smine") == 1000);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+}
+
+TEST_CASE("start from many threads at once makes one session") {
+  const support::temp_directory run;
+  std::vector<std::thread> threads;
+  std::atomic<int> started{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      lotus::options o;
+      const std::string prefix = run.prefix();
+      o.log_file = prefix;
+      o.on_message = [](const char*) {};
+      if (lotus::start(o)) ++started;
+      record("each", 100);
+    });
+  }
+  for (auto& t : threads) t.join();
+  lotus::stop();
+  CHECK(started == 8);
+  CHECK(count_named(read_logs(run.path()), "Seach") == 800);
+}
+
+TEST_CASE("a run ends without a ring file left behind") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 1);
+  record("x", 1);
+  lotus::stop();
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+}
+
+TEST_CASE(
+    "thousands of threads, one after another and at once: rings are recycled, nothing is lost") {
+  const support::temp_directory run{support::in_memory()};
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  for (int t = 0; t < 10'000; ++t) std::thread{[] { record("short", 3); }}.join();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 500; ++t) threads.emplace_back([] { record("short", 3); });
+  for (auto& t : threads) t.join();
+  std::size_t ring_bytes = 0;
+  for (const auto& entry : support::fs::directory_iterator(run.path())) {
+    if (entry.path().filename().string().rfind(".lotus_ring_", 0) == 0) {
+      ring_bytes += entry.file_size();
+    }
+  }
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "Sshort") == 31'500);
+  CHECK(ring_bytes < 1'100 * (8192 * 24 + 16384));  // no more than about twice the most at once
+}
+
+namespace {
+
+struct last_words {
+  ~last_words() { LOTUS_SCOPE("LastWords"); }
+};
+
+}  // namespace
+
+TEST_CASE("what a thread_local destructor records survives its thread") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(quiet(run.prefix())));
+  for (int t = 0; t < 20; ++t) {
+    std::thread{[] {
+      static thread_local last_words at_end;
+      (void)at_end;
+      record("body", 1);
+    }}.join();
+  }
+  lotus::stop();
+  CHECK(count_named(read_logs(run.path()), "SLastWords") == 20);
+}

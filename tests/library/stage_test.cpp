@@ -1,0 +1,300 @@
+// Stages, pieces, counters, late waits and given spans: in the logs, and in the hidden ones beside.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::beside_line;
+using support::count_named;
+using support::read_beside;
+using support::read_logs;
+
+namespace {
+
+std::vector<std::string> said;
+
+/// Records into `run`, and notes what is said.
+lotus::options noting(const support::temp_directory& run) {
+  said.clear();
+  lotus::options chosen;
+  chosen.log_file = run.prefix();
+  chosen.on_message = [](const char* message) { said.emplace_back(message); };
+  return chosen;
+}
+
+/// Whether the logs have the operation line of a stage or a piece.
+bool has_operation(const std::vector<support::log_line>& lines, const beside_line& of) {
+  return std::any_of(lines.begin(), lines.end(), [&](const auto& l) {
+    return l.name == of.name && l.start_ns == of.time_ns && l.duration_ns == of.a &&
+           l.tid == of.tid && l.role == "worker";
+  });
+}
+
+std::vector<std::int64_t> numbers_of(const std::vector<beside_line>& lines, const std::string& name,
+                                     std::int64_t beside_line::*column = &beside_line::b) {
+  std::vector<std::int64_t> numbers;
+  for (const beside_line& l : lines) {
+    if (l.name == name) numbers.push_back(l.*column);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a stage is an operation, and its number stands beside") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  std::string runtime = "Resize, large";
+  const char* const names[] = {"Left", "Right"};
+  for (int i = 0; i < 4; ++i) {
+    LOTUS_STAGE("Decode", i);
+    { LOTUS_STAGE(names[i % 2], i); }
+    LOTUS_STAGE(runtime, 0xFFFF'FFFEU);
+  }
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  const auto stages = read_beside(run.path(), "stage");
+  CHECK(lines.size() == 12);
+  REQUIRE(stages.size() == 12);
+  for (const beside_line& stage : stages) CHECK(has_operation(lines, stage));
+  CHECK(numbers_of(stages, "SDecode") == std::vector<std::int64_t>{0, 1, 2, 3});
+  CHECK(numbers_of(stages, "SLeft") == std::vector<std::int64_t>{0, 2});
+  CHECK(numbers_of(stages, "SRight") == std::vector<std::int64_t>{1, 3});
+  CHECK(numbers_of(stages, "SResize%2C large") ==
+        std::vector<std::int64_t>(4, std::int64_t{0xFFFF'FFFE}));
+}
+
+TEST_CASE("a large number of a stage stands in a line before it") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  const std::uint64_t large[] = {0xFFFF'FFFF, std::uint64_t{1} << 32, INT64_MAX};
+  const auto staged = lotus::staged("Staged", [](std::uint64_t i) { return i; });
+  for (const std::uint64_t i : large) {
+    LOTUS_STAGE("Outer", i);
+    LOTUS_STAGE("Inner", i + 1);
+    staged(i);
+  }
+  { LOTUS_STAGE("Inner", 0xFFFF'FFFE); }
+  lotus::stop();
+  const auto stages = read_beside(run.path(), "stage");
+  CHECK(stages.size() == 10);
+  const auto numbers = read_beside(run.path(), "number");
+  REQUIRE(numbers.size() == 9);
+  for (const beside_line& number : numbers) {
+    CHECK(std::count_if(stages.begin(), stages.end(), [&](const beside_line& stage) {
+            return stage.name == number.name && stage.time_ns == number.time_ns && stage.b == -1;
+          }) == 1);
+  }
+  const std::vector<std::int64_t> wanted(large, large + 3);
+  CHECK(numbers_of(numbers, "SOuter", &beside_line::a) == wanted);
+  CHECK(numbers_of(numbers, "SStaged", &beside_line::a) == wanted);
+  CHECK(numbers_of(numbers, "SInner", &beside_line::a) ==
+        std::vector<std::int64_t>{wanted[1], wanted[1] + 1, INT64_MIN});
+  CHECK(count_named(read_logs(run.path()), "SInner") == 4);
+}
+
+namespace {
+struct item {
+  std::uint32_t id;
+  std::string text;
+};
+}  // namespace
+
+TEST_CASE("staged functions are numbered by argument, projection or result") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  const auto by_argument = lotus::staged("Argument", [](int i) { return i + 1; });
+  const auto by_member = lotus::staged(
+      "Member", [](const item& x) { return x.id; }, [](const item& x) { return x.text + "!"; });
+  auto by_result = lotus::staged(
+      "Source",
+      [](const std::optional<item>& x) {
+        return x ? std::optional<std::uint32_t>{x->id} : std::nullopt;
+      },
+      [next = 0U]() mutable {
+        return next < 3 ? std::optional<item>{item{next++, "source"}} : std::nullopt;
+      });
+  const auto by_pointer = lotus::staged("Pointer", &item::id, [](const item& x) -> const item& {
+    return x;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's
+  });
+  const auto throws = lotus::staged("Throws", [](int) -> int { throw std::runtime_error("no"); });
+
+  CHECK(by_argument(41) == 42);
+  CHECK(by_member(item{7, "seven"}) == "seven!");
+  int made = 0;
+  while (by_result()) ++made;
+  CHECK(made == 3);
+  const item kept{9, "nine"};
+  CHECK(&by_pointer(kept) == &kept);
+  CHECK_THROWS_AS(throws(5), std::runtime_error);
+  lotus::stop();
+
+  const auto stages = read_beside(run.path(), "stage");
+  CHECK(numbers_of(stages, "SArgument") == std::vector<std::int64_t>{41});
+  CHECK(numbers_of(stages, "SMember") == std::vector<std::int64_t>{7});
+  CHECK(numbers_of(stages, "SSource") == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(numbers_of(stages, "SPointer") == std::vector<std::int64_t>{9});
+  CHECK(numbers_of(stages, "SThrows") == std::vector<std::int64_t>{5});
+  // The call that made nothing is no operation either.
+  CHECK(count_named(read_logs(run.path()), "SSource") == 3);
+}
+
+TEST_CASE("takes and counters stand beside only") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  LOTUS_BATCH_TAKES(3, (std::uint64_t{1} << 56) - 1);
+  LOTUS_BATCH_TAKES(std::uint64_t{1} << 40, 5);
+  const std::string runtime = "bytes";
+  LOTUS_COUNTER("queue", -17);
+  LOTUS_COUNTER(runtime, std::int64_t{1} << 62);
+  LOTUS_COUNTER("queue", INT64_MIN);
+  lotus::stop();
+  CHECK(read_logs(run.path()).empty());
+  std::ifstream in{support::log_files(run.path(), true).at(0)};
+  std::vector<std::string> ends;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t name_end = line.find(',', line.find(',') + 1);
+    ends.push_back(line.substr(0, name_end) + line.substr(line.find(',', name_end + 1)));
+  }
+  CHECK(ends == std::vector<std::string>{"takes,,3,72057594037927935", "takes,,1099511627776,5",
+                                         "counter,Squeue,-17,0",
+                                         "counter,Sbytes,4611686018427387904,0",
+                                         "counter,Squeue,-9223372036854775808,0"});
+}
+
+TEST_CASE("an item or a batch too large for a record is dropped, counted, and said once") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(noting(run)));
+  const std::uint64_t before = lotus::dropped();
+  LOTUS_BATCH_TAKES(3, -1);
+  LOTUS_BATCH_TAKES(std::uint64_t{1} << 56, 3);
+  CHECK(lotus::dropped() - before == 2);
+  lotus::stop();
+  CHECK(read_beside(run.path(), "takes").empty());
+  CHECK(said.size() == 2);  // the number, and how many records were dropped
+}
+
+TEST_CASE("a late wait is logged where its batch is known, and not at all without") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    lotus::wait_for_batch wait;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    if (i == 2) break;  // the end of the data
+    wait.got(i + 10);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    wait.got(99);
+  }
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  REQUIRE(lines.size() == 2);
+  CHECK(count_named(lines, "SBatchWait_10") == 1);
+  CHECK(count_named(lines, "SBatchWait_11") == 1);
+  for (const auto& l : lines) {
+    CHECK(l.role == "main");
+    CHECK(l.duration_ns >= 3'000'000);
+  }
+  CHECK(lines[0].end_ns() + 20'000'000 <= lines[1].start_ns);
+}
+
+TEST_CASE("an asynchronous operation has its pieces on the threads where they ran") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  {
+    lotus::async_scope first{"Load"};
+    lotus::async_scope second{"Load"};
+    first.suspend();
+    first.suspend();
+    std::thread{[&] {
+      first.resume();
+      first.resume();
+      first.suspend();
+    }}.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    first.resume();
+  }
+  { lotus::async_scope moved_on{"Save"}; }
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  const auto pieces = read_beside(run.path(), "piece");
+  REQUIRE(pieces.size() == 5);
+  for (const beside_line& piece : pieces) CHECK(has_operation(lines, piece));
+  std::map<std::int64_t, std::vector<beside_line>> by_id;
+  for (const beside_line& piece : pieces) by_id[piece.b].push_back(piece);
+  REQUIRE(by_id.size() == 3);
+  std::multiset<std::size_t> sizes;
+  for (const auto& [id, of] : by_id) {
+    sizes.insert(of.size());
+    std::set<std::uint32_t> threads;
+    for (const beside_line& piece : of) threads.insert(piece.tid);
+    CHECK(threads.size() == (of.size() == 3 ? 2 : 1));
+  }
+  CHECK(sizes == std::multiset<std::size_t>{1, 1, 3});
+}
+
+TEST_CASE("numbers of asynchronous operations differ between threads") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 1000; ++i) lotus::async_scope{"Load"};
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  lotus::stop();
+  std::set<std::int64_t> ids;
+  for (const beside_line& piece : read_beside(run.path(), "piece")) ids.insert(piece.b);
+  CHECK(ids.size() == 4000);
+}
+
+TEST_CASE("a span that somebody else has measured stands where it was") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    LOTUS_SCOPE("Measured");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto end = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  lotus::record_span("Given", begin, end);
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  REQUIRE(lines.size() == 2);
+  const auto& given = lines[lines[0].name == "SGiven" ? 0 : 1];
+  const auto& measured = lines[lines[0].name == "SGiven" ? 1 : 0];
+  // Around the other, but for what the clocks' conversion is off.
+  constexpr std::int64_t off_ns = 20'000;
+  CHECK(given.start_ns <= measured.start_ns + off_ns);
+  CHECK(given.end_ns() + off_ns >= measured.end_ns());
+  CHECK(std::abs(given.duration_ns - std::chrono::nanoseconds(end - begin).count()) <= off_ns);
+}
+
+#if !defined(NDEBUG)
+TEST_CASE("a scope that ends on another thread is told once") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(noting(run)));
+  for (int i = 0; i < 2; ++i) {
+    std::optional<lotus::scope> crossing;
+    crossing.emplace("Crossing");
+    std::thread{[&] { crossing.reset(); }}.join();
+  }
+  lotus::stop();
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("Crossing") != std::string::npos);
+  CHECK(said[0].find("async_scope") != std::string::npos);
+}
+#endif

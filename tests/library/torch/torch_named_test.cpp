@@ -1,0 +1,203 @@
+// Data loaders of lotus/torch.hpp that have a name, beside one that has none; and time off the CPU.
+#include <sys/wait.h>
+#include <torch/data.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/torch.hpp"
+#include "torch_samples.hpp"
+
+namespace {
+
+using lotus::torch::traced;
+using samples::all_batches;
+using samples::batches_of;
+using samples::check_batches;
+using samples::count_kind;
+using samples::named;
+using samples::numbers;
+using samples::recorded_run;
+using samples::stream;
+using samples::traced_pipeline;
+using support::log_line;
+using torch::data::samplers::SequentialSampler;
+using torch::data::transforms::Stack;
+using namespace std::chrono_literals;
+
+/// All of an epoch, with a step for each batch that is none of the loader's.
+template <class Loader>
+std::size_t use_up(Loader& loader) {
+  std::size_t batches = 0;
+  for (auto& batch : loader) {
+    LOTUS_SCOPE("Step");
+    batches += batch.data.defined() ? 1U : 0U;
+  }
+  return batches;
+}
+
+auto asleep_in_each(std::size_t count) {
+  return traced_pipeline(numbers{count, [](std::size_t) { std::this_thread::sleep_for(3ms); }});
+}
+
+/// Of lines of this kind, which sleep for 3 ms, much of it is found to be off the CPU by their
+/// ends.
+void check_sleeping(const support::fs::path& run, const std::string& kind, std::size_t count) {
+  const auto off = support::read_beside(run, "off_cpu");
+  std::size_t found = 0;
+  for (const log_line& l : support::read_logs(run)) {
+    if (l.name.rfind(kind, 0) != 0 || samples::is_marker(l)) continue;
+    ++found;
+    if (l.duration_ns < 2'500'000) continue;  // a wait for what was there
+    std::int64_t off_ns = 0;
+    for (const auto& o : off) {
+      if (o.tid != l.tid || o.time_ns <= l.start_ns || o.time_ns > l.end_ns()) continue;
+      off_ns += std::min(o.a, o.time_ns - l.start_ns);  // the rest was before
+    }
+    CAPTURE(l.name, l.duration_ns, off_ns);
+    CHECK(off_ns >= 1'250'000);
+  }
+  CHECK(found == count);
+}
+
+}  // namespace
+
+TEST_CASE("validation between training batches is a loader of its own, and nothing is mixed") {
+  const std::size_t workers = GENERATE(0U, 2U);
+  const bool ordered = GENERATE(true, false);
+  const recorded_run run;
+  const auto options = batches_of(2, workers).enforce_ordering(ordered);
+  const auto train =
+      lotus::torch::make_data_loader<SequentialSampler>(traced_pipeline(numbers{8}), options);
+  const auto val = lotus::torch::make_data_loader<SequentialSampler>(
+      std::string{"val"}, traced_pipeline(numbers{6}), options);
+  for (auto& batch : *train) {
+    LOTUS_SCOPE("Step");
+    CHECK(batch.data.size(0) == 2);
+    if (batch.target[0].item<std::int64_t>() % 4 != 0) CHECK(use_up(*val) == 3);
+  }
+  train->join();
+  val->join();
+
+  const auto of_train = run.lines();
+  check_batches(of_train, 4, 1);
+  CHECK(named(of_train, "SLoader").size() == 8);
+  CHECK(named(of_train, "SNormalize").size() == 8);
+  CHECK(named(of_train, "SCollation").size() == 4);
+  CHECK(named(of_train, "SStep").size() == 4 + 2 * 3);
+  CHECK(of_train.size() == 4 * 4 + 8 + 8 + 4 + 10);
+  const auto of_val = run.lines("val");
+  check_batches(of_val, 3, 2);
+  CHECK(named(of_val, "SLoader").size() == 12);
+  CHECK(named(of_val, "SNormalize").size() == 12);
+  CHECK(named(of_val, "SCollation").size() == 6);
+  CHECK(of_val.size() == 2 * (3 * 4 + 6 + 6 + 3));
+}
+
+TEST_CASE("a stateful dataset's loader has its name, too") {
+  const std::size_t workers = GENERATE(0U, 2U);
+  const recorded_run run;
+  const auto loader = lotus::torch::make_data_loader(
+      "val", traced(stream{10}).map(traced(Stack<>{})), batches_of(4, workers));
+  CHECK(use_up(*loader) == 3);
+  CHECK(use_up(*loader) == 3);
+  loader->join();
+  const auto outside = run.lines();
+  CHECK(outside.size() == 6);
+  CHECK(named(outside, "SStep").size() == 6);
+  const auto of_val = run.lines("val");
+  CHECK(of_val.size() == 6 * 6);
+  for (const char* kind : {"SBatchPreprocessed_", "SBatchQueued_", "SBatchWait_", "SBatchConsumed_",
+                           "SLoader", "SCollation"}) {
+    CHECK(count_kind(of_val, kind) == 6);
+  }
+}
+
+TEST_CASE("with a name: the other arguments as without") {
+  const recorded_run run;
+  SECTION("a sampler") {
+    const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{5}),
+                                                       SequentialSampler{3}, batches_of(2, 0));
+    CHECK(all_batches(*loader).size() == 2);
+    CHECK(run.lines().empty());
+    check_batches(run.lines("val"), 2, 1);
+  }
+  SECTION("sampler and options by default") {
+    const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{5}));
+    CHECK(all_batches(*loader).size() == 5);
+    CHECK(run.lines().empty());
+    check_batches(run.lines("val"), 5, 1);
+  }
+  SECTION("stateful, options by default") {
+    const auto loader = lotus::torch::make_data_loader("val", stream{3}.map(Stack<>{}));
+    CHECK(all_batches(*loader).size() == 3);
+    CHECK(run.lines().empty());
+    check_batches(run.lines("val"), 3, 1);
+  }
+  SECTION("an empty name leaves the consumer in its own loader") {
+    LOTUS_LOADER("mine");
+    const auto loader = lotus::torch::make_data_loader("", traced_pipeline(numbers{5}), 2);
+    CHECK(all_batches(*loader).size() == 3);
+    CHECK(run.lines().empty());
+    check_batches(run.lines("mine"), 3, 1);
+  }
+  SECTION("an exception leaves the consumer where it was") {
+    const auto fail = [](std::size_t) { throw std::runtime_error("broken"); };
+    const auto loader = lotus::torch::make_data_loader("val", traced_pipeline(numbers{1, fail}), 1);
+    CHECK_THROWS_WITH(all_batches(*loader), "broken");
+    { LOTUS_SCOPE("After"); }
+    CHECK(run.lines().size() == 1);
+    check_batches(run.lines("val"), 1, 1);
+  }
+}
+
+TEST_CASE("time off the CPU is known for waits, batches and operations") {
+  if (lotus::detail::sequence_pointer() == nullptr) {
+    WARN("skipped: this machine's threads cannot notice when they are switched out");
+    return;
+  }
+  const std::size_t workers = GENERATE(0U, 1U);
+  const recorded_run run;
+  const auto loader =
+      lotus::torch::make_data_loader<SequentialSampler>(asleep_in_each(4), batches_of(1, workers));
+  CHECK(all_batches(*loader).size() == 4);
+  loader->join();
+  lotus::stop();
+  for (const char* kind : {"SLoader", "SBatchPreprocessed_", "SBatchWait_"}) {
+    check_sleeping(run.path(), kind, 4);
+  }
+}
+
+TEST_CASE("where no switch can be noticed, time off the CPU is known for waits and batches") {
+  // As in cpu_time_test.cpp.
+  const support::temp_directory run;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+    setenv("LOTUS_LOG_FILE", run.prefix().c_str(), 1);
+    support::exec_program("/proc/self/exe", {"test", "[.torch-batches-only]"});
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  REQUIRE(status == 0);
+  for (const char* kind : {"SBatchPreprocessed_", "SBatchWait_"}) {
+    check_sleeping(run.path(), kind, 8);
+  }
+}
+
+TEST_CASE("batches only, of libtorch", "[.torch-batches-only]") {
+  for (const std::size_t workers : {0U, 1U}) {
+    const auto loader = lotus::torch::make_data_loader<SequentialSampler>(asleep_in_each(4),
+                                                                          batches_of(1, workers));
+    CHECK(all_batches(*loader).size() == 4);
+  }
+}

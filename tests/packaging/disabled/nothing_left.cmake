@@ -1,0 +1,25 @@
+# A file whose macros are disabled has one symbol, its own function, and no section that the loader
+# runs; without LOTUS_DISABLE it has both, or the check sees nothing:
+# cmake -DCOMPILER=c++ -DNM=nm -DOBJDUMP=objdump -DINCLUDE_DIR=dir -DWORK=dir -P nothing_left.cmake
+file(MAKE_DIRECTORY "${WORK}")
+foreach(level O0 O2)
+  foreach(disable "" -DLOTUS_DISABLE)
+    set(object "${WORK}/${level}${disable}.o")
+    execute_process(
+        COMMAND "${COMPILER}" -std=c++17 -${level} ${disable} -I "${INCLUDE_DIR}"
+                -c "${CMAKE_CURRENT_LIST_DIR}/only_macros.cpp" -o "${object}"
+        COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND "${NM}" "${object}" OUTPUT_VARIABLE symbols
+                    COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND "${OBJDUMP}" -h "${object}" OUTPUT_VARIABLE sections
+                    COMMAND_ERROR_IS_FATAL ANY)
+    string(REGEX MATCHALL "[^\n]*(lotus|atfork|atexit|_GLOBAL__)[^\n]*" left "${symbols}")
+    string(REGEX MATCHALL "\\.(init|fini)_array" run "${sections}")
+    if(disable AND (left OR run))
+      list(JOIN left "\n  " left)
+      message(FATAL_ERROR "-${level} -DLOTUS_DISABLE leaves ${run}\n  ${left}")
+    elseif(NOT disable AND NOT (left AND run))
+      message(FATAL_ERROR "-${level}: found no trace of the library: the check does not see it")
+    endif()
+  endforeach()
+endforeach()

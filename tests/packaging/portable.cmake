@@ -1,0 +1,20 @@
+# The whole API compiles, links and, where there is an emulator, runs on a platform where nothing is
+# recorded, with include/ and with the single header. Where the compiler is missing: skipped.
+# cmake -DCOMPILER=g++ -DEMULATOR=program -DSOURCE=checkout -DWORK=dir -P portable.cmake
+find_program(compiler "${COMPILER}")
+if(NOT compiler)
+  message("skipped: no ${COMPILER} (Debian: ${PACKAGE})")
+  return()
+endif()
+find_program(emulator "${EMULATOR}")
+file(MAKE_DIRECTORY "${WORK}")
+foreach(include include single_include)
+  execute_process(
+      COMMAND "${compiler}" -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+              -static -I "${SOURCE}/${include}" "${CMAKE_CURRENT_LIST_DIR}/portable.cpp"
+              -o "${WORK}/portable"
+      COMMAND_ERROR_IS_FATAL ANY)
+  if(emulator)
+    execute_process(COMMAND "${emulator}" "${WORK}/portable" COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endforeach()

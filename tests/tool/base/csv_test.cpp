@@ -1,0 +1,18 @@
+#include "base/csv.hpp"
+
+#include "catch.hpp"
+
+using namespace lotus::tool;
+
+TEST_CASE("a field is quoted where it must be") {
+  CHECK(csv_field("") == "");
+  CHECK(csv_field("SCrop 3|a") == "SCrop 3|a");
+  CHECK(csv_field("a,b") == R"("a,b")");
+  CHECK(csv_field(R"(say "a")") == R"("say ""a""")");
+}
+
+TEST_CASE("a record is a line, whatever a name holds") {
+  CHECK(csv_field("a\nb") == "a%0Ab");
+  CHECK(csv_field("a\r\n,b") == R"("a%0D%0A,b")");
+  CHECK(csv_field("\xFF") == "%FF");
+}

@@ -1,0 +1,151 @@
+#include "base/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <array>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "base/errors.hpp"
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using lotus::tool::input_error;
+using lotus::tool::output_file;
+using lotus::tool_test::read_file;
+using lotus::tool_test::temp_dir;
+namespace fs = std::filesystem;
+
+TEST_CASE("an output appears whole, and leaves nothing beside it") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.path() + "/a.json";
+  const std::string text(1'000'000, 'x');
+  {
+    output_file file(path, out);
+    file.write(text);
+    CHECK_FALSE(fs::exists(path));
+    file.commit();
+  }
+  CHECK(read_file(path) == text);
+  CHECK(dir.names().size() == 1);
+}
+
+TEST_CASE("without commit the old output stays and the new one is gone") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.file("a.json", "old");
+  { output_file(path, out).write(std::string(1'000'000, 'x')); }
+  CHECK(read_file(path) == "old");
+  CHECK(dir.names().size() == 1);
+}
+
+TEST_CASE("a symbolic link is replaced, and what it points to is left alone") {
+  const temp_dir dir;
+  std::ostringstream out;
+  dir.file("real/old.json", "old");
+  fs::create_symlink("real/old.json", dir.path() + "/link");
+  fs::create_symlink("real/new.json", dir.path() + "/dangling");
+  fs::create_symlink("/dev/null", dir.path() + "/device");
+  for (const auto* name : {"/link", "/dangling", "/device"}) {
+    output_file file(dir.path() + name, out);
+    file.write("new");
+    file.commit();
+    CHECK_FALSE(fs::is_symlink(dir.path() + name));
+    CHECK(read_file(dir.path() + name) == "new");
+  }
+  CHECK(read_file(dir.path() + "/real/old.json") == "old");
+  CHECK_FALSE(fs::exists(dir.path() + "/real/new.json"));
+  fs::create_directory_symlink("real", dir.path() + "/folder");
+  CHECK_THROWS_AS(output_file(dir.path() + "/folder", out), input_error);
+}
+
+TEST_CASE("an output may be named as a descriptor, which stays where it is") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.file("appended", "before,");
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  REQUIRE(descriptor >= 0);
+  for (const auto* folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    output_file file(folder + std::to_string(descriptor), out);
+    file.write("behind,");
+    file.commit();
+  }
+  ::close(descriptor);
+  CHECK(read_file(path) == "before,behind,behind,");
+  CHECK_THROWS_AS(output_file("/dev/fd/" + std::to_string(descriptor), out), input_error);
+}
+
+TEST_CASE("a pipe with a name is written") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.path() + "/pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  output_file file(path, out);
+  file.write("through");
+  file.commit();
+  std::array<char, 16> got{};
+  CHECK(::read(reader, got.data(), got.size()) == 7);
+  CHECK(std::string(got.data()) == "through");
+  ::close(reader);
+  CHECK(fs::is_fifo(path));
+}
+
+TEST_CASE("an output keeps the rights of the file it replaces") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.file("a.json", "old");
+  REQUIRE(::chmod(path.c_str(), 0604) == 0);
+  output_file file(path, out);
+  file.commit();
+  CHECK((fs::status(path).permissions() & fs::perms::all) == fs::perms{0604});
+}
+
+TEST_CASE("a pipe or device is written directly, and - is standard output") {
+  std::ostringstream out;
+  output_file nowhere("/dev/null", out);
+  nowhere.write("x");
+  nowhere.commit();
+  CHECK(fs::exists("/dev/null"));
+  output_file standard("-", out);
+  standard.write("to the stream");
+  standard.commit();
+  CHECK(out.str() == "to the stream");
+}
+
+TEST_CASE("what cannot be written is said") {
+  const temp_dir dir;
+  std::ostringstream out;
+  CHECK_THROWS_WITH(output_file(dir.path() + "/no/where.json", out),
+                    Catch::Contains("there is no directory"));
+  CHECK_THROWS_AS(output_file(dir.path(), out), input_error);
+  output_file full("/dev/full", out);
+  full.write("x");
+  CHECK_THROWS_WITH(full.commit(), Catch::Contains("No space left"));
+}
+
+TEST_CASE("gzip makes a file that gunzip reads") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.path() + "/a.gz";
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += std::to_string(i);
+  output_file file(path, out, true);
+  file.write(text);
+  file.commit();
+  std::string back;
+  gzFile in = gzopen(path.c_str(), "rb");
+  std::array<char, 65536> block{};
+  int n = 0;
+  while ((n = gzread(in, block.data(), block.size())) > 0)
+    back.append(block.data(), static_cast<std::size_t>(n));
+  gzclose(in);
+  CHECK(back == text);
+  CHECK(fs::file_size(path) < text.size());
+}

@@ -1,0 +1,47 @@
+#include "base/text.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool;
+
+namespace {
+
+std::string us(std::int64_t ns) {
+  std::array<char, 24> room{};
+  return {room.data(), put_us(room.data(), ns)};
+}
+
+}  // namespace
+
+TEST_CASE("nanoseconds are written as exact microseconds") {
+  CHECK(us(0) == "0.000");
+  CHECK(us(7) == "0.007");
+  CHECK(us(1234567) == "1234.567");
+  CHECK(us(-5) == "-0.005");
+  CHECK(us(std::numeric_limits<std::int64_t>::max()) == "9223372036854775.807");
+  CHECK(us(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775.808");
+}
+
+TEST_CASE("any bytes make a valid JSON string") {
+  CHECK(json_string("a\"b\\c") == R"("a\"b\\c")");
+  CHECK(json_string("\n\x7f") == R"("\u000a\u007f")");
+  CHECK(json_string("\xFF") == "\"%FF\"");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  const auto document = lotus::tool_test::parse_json('[' + json_string(all) + ']');
+  CHECK(document[0].text().size() > 256);
+}
+
+TEST_CASE("numbers read back as the same value") {
+  CHECK(json_number(0.1) == "0.1");
+  CHECK(json_number(12) == "12");
+  CHECK(json_number(1.0 / 3) == "0.3333333333333333");
+  CHECK(json_number(std::nan("")) == "null");
+}

@@ -1,0 +1,81 @@
+// Records that were dropped are told by every command that shows figures.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* told = "1,234,160 of 1,398,000 records were dropped: figures are of the rest";
+const std::string blank_room(51, ' ');
+
+std::string whole_run() {
+  return traces() + "/c_ooo_w4/b8_gpu4";
+}
+
+/// A run of two processes of which one recorded twice; a third was killed.
+std::string lossy_run(const temp_dir& dir) {
+  fs::copy(whole_run(), dir.path() + "/run", fs::copy_options::recursive);
+  dir.file("run/.lotus_info_1_1",
+           "pid 1\n" + blank_room + "\nrecords 5 7\nrecords 100000 1234000\n");
+  dir.file("run/.lotus_info_1_2", "pid 1\nrecords 63000 160                          \n");
+  dir.file("run/.lotus_info_2_3", "pid 2\nrecords 840 0\n");
+  dir.file("run/.lotus_info_3_4", "pid 3\n" + blank_room + "\n");
+  dir.file("run/.lotus_info_4_5", "pid 4\nrecords -1 -1\nrecords 5\nrecords x y\n");
+  return dir.path() + "/run";
+}
+
+}  // namespace
+
+TEST_CASE("dropped records are warned of by every command, also with --quiet") {
+  const temp_dir dir;
+  const std::string lossy = lossy_run(dir);
+  const std::string output = dir.path() + "/output";
+  const std::vector<std::vector<std::string>> commands = {{"stats", lossy},
+                                                          {"stats", lossy, "--csv"},
+                                                          {"stats", lossy, "--json"},
+                                                          {"diagnose", lossy},
+                                                          {"viz", lossy, "-o", output},
+                                                          {"viz", lossy, "-o", output, "--compat"},
+                                                          {"report", lossy, "-o", output},
+                                                          {"compare", lossy, whole_run()}};
+  for (std::vector<std::string> command : commands) {
+    CAPTURE(command[0], command.back());
+    command.emplace_back("--quiet");
+    const result r = run(command);
+    CHECK(r.status == 0);
+    CHECK(r.err == "warning: " + lossy + ": " + told + '\n');
+    command[1] = whole_run();
+    CHECK(run(command).err.empty());
+  }
+  CHECK(run({"compare", lossy, lossy, "--quiet"}).err == "warning: " + lossy + ": " + told + '\n');
+}
+
+TEST_CASE("JSON and the page tell what was dropped, and nothing where nothing was") {
+  const temp_dir dir;
+  const std::string lossy = lossy_run(dir);
+  const std::string whole = whole_run();
+  const auto stats = parse_json(run({"stats", lossy, whole, "--json"}).out);
+  CHECK(stats["runs"][0]["dropped"].number() == 1234160);
+  CHECK(stats["runs"][0]["recorded"].number() == 1398000);
+  CHECK_FALSE(contains(run({"stats", whole, "--json"}).out, "\"dropped\""));
+  const auto verdict = parse_json(run({"diagnose", lossy, "--json"}).out);
+  CHECK(verdict["dropped"].number() == 1234160);
+  CHECK(verdict["recorded"].number() == 1398000);
+  CHECK_FALSE(contains(run({"diagnose", whole, "--json"}).out, "\"dropped\""));
+  const auto compared = parse_json(run({"compare", whole, lossy, "--json"}).out);
+  CHECK(compared["dropped_before"].number() == 0);
+  CHECK(compared["dropped_after"].number() == 1234160);
+  CHECK(compared["recorded_after"].number() == 1398000);
+  CHECK_FALSE(contains(run({"compare", whole, whole, "--json"}).out, "\"dropped"));
+  const std::string page = dir.path() + "/page.html";
+  REQUIRE(run({"report", lossy, "-o", page}).status == 0);
+  CHECK(contains(read_file(page), std::string("\"dropped\":\"") + told));
+  REQUIRE(run({"report", whole, "-o", page}).status == 0);
+  CHECK_FALSE(contains(read_file(page), "records were dropped"));
+}

@@ -1,0 +1,125 @@
+// The program itself: exit statuses and what goes where.
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Runs the program by the shell; stdout and stderr go to files in `dir`.
+result call(const temp_dir& dir, const std::string& arguments) {
+  const std::string command = std::string("'") + LOTUS_TOOL_PROGRAM + "' " + arguments + " >'" +
+                              dir.path() + "/out' 2>'" + dir.path() + "/err'";
+  const int status = std::system(command.c_str());
+  REQUIRE(WIFEXITED(status));
+  return {WEXITSTATUS(status), read_file(dir.path() + "/out"), read_file(dir.path() + "/err")};
+}
+
+}  // namespace
+
+TEST_CASE("wrong use is status 2, with a line on stderr") {
+  const temp_dir dir;
+  for (const auto* arguments :
+       {"", "nonsense", "viz", "viz x --format nonsense", "stats", "stats x --nonsense"}) {
+    INFO(arguments);
+    const result r = call(dir, arguments);
+    CHECK(r.status == 2);
+    CHECK(r.out.empty());
+    CHECK_FALSE(r.err.empty());
+  }
+}
+
+TEST_CASE("what is wrong about an argument is named in one line") {
+  const temp_dir dir;
+  const struct {
+    const char* arguments;
+    const char* diagnostics;
+  } cases[] = {
+      {"stat x", "'stat' is no command; did you mean 'stats'?"},
+      {"map jion x", "'jion' is no command; did you mean 'join'?"},
+      {"viz x --format foo", "--format: 'foo' is none of chrome, perfetto, speedscope"},
+      {"stats x --skip-batches -3", "--skip-batches: '-3' is no whole number of at least 0"},
+      {"map run --runs 0 -- x", "--runs: '0' is no whole number of at least 1"},
+      {"viz", "DIR is required"},
+  };
+  for (const auto& c : cases) {
+    const result r = call(dir, c.arguments);
+    CHECK(r.status == 2);
+    INFO(r.err);
+    CHECK(contains(r.err, std::string("lotus-tool: ") + c.diagnostics));
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("an output that nobody takes is status 1, whatever the command") {
+  const temp_dir dir;
+  const std::string run_folder = " '" + traces() + "/quirks/good'";
+  for (const std::string& command :
+       {"stats" + run_folder, "diagnose" + run_folder, std::string("man"), std::string("--help")}) {
+    INFO(command);
+    const std::string line = std::string("'") + LOTUS_TOOL_PROGRAM + "' " + command +
+                             " >/dev/full 2>'" + dir.path() + "/err'";
+    CHECK(WEXITSTATUS(std::system(line.c_str())) == 1);
+    CHECK(contains(read_file(dir.path() + "/err"), "standard output: cannot be written"));
+  }
+}
+
+TEST_CASE("viz without a place to write is wrong use") {
+  const temp_dir dir;
+  const result r = call(dir, "viz '" + traces() + "/quirks/good'");
+  CHECK(r.status == 2);
+  CHECK(contains(r.err, "-o FILE"));
+}
+
+TEST_CASE("help and version go to stdout") {
+  const temp_dir dir;
+  CHECK(contains(call(dir, "--version").out, "lotus-tool "));
+  for (const std::string command : {"viz", "stats", "diagnose", "compare"}) {
+    const result r = call(dir, command + " --help");
+    CHECK(r.status == 0);
+    CHECK(r.err.empty());
+    CHECK(contains(r.out, "Example"));
+    CHECK(contains(r.out, "lotus-tool " + command));
+  }
+}
+
+TEST_CASE("bad input is status 1, with one line that names it") {
+  const temp_dir dir;
+  const result r = call(dir, "stats /no/such/folder");
+  CHECK(r.status == 1);
+  CHECK(r.out.empty());
+  CHECK(r.err ==
+        "lotus-tool: /no/such/folder: no such directory; give the folder that holds the log "
+        "files\n");
+}
+
+TEST_CASE("an output in a folder that is not there is status 1") {
+  const temp_dir dir;
+  const result r =
+      call(dir, "viz '" + traces() + "/quirks/good' -o '" + dir.path() + "/no/o.json'");
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "there is no directory"));
+}
+
+TEST_CASE("a full disk is status 1") {
+  const temp_dir dir;
+  const result r = call(dir, "viz '" + traces() + "/quirks/good' -o /dev/full");
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "No space left"));
+}
+
+TEST_CASE("a good run is status 0 and silent") {
+  const temp_dir dir;
+  const std::string out = dir.path() + "/trace.json";
+  const result r = call(dir, "viz '" + traces() + "/quirks/good' -o '" + out + "'");
+  CHECK(r.status == 0);
+  CHECK(r.out.empty());
+  CHECK(r.err.empty());
+  CHECK(parse_json(read_file(out))["traceEvents"].size() > 10);
+}

@@ -1,0 +1,125 @@
+#include "compare/compare.hpp"
+
+#include <cstddef>
+#include <string>
+
+#include "base/errors.hpp"
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+using lotus::tool::parse_share;
+using lotus::tool::usage_error;
+
+namespace {
+
+/// A run whose loader takes about `loader` ns.
+void write_run(const temp_dir& dir, const std::string& name, int loader) {
+  std::string log;
+  for (int i = 0; i < 200; ++i) {
+    log += "SLoader," + std::to_string(1000000 + i * 10000) + ',' + std::to_string(loader + i % 7) +
+           '\n';
+    log += "SCrop," + std::to_string(1005000 + i * 10000) + ",500\n";
+  }
+  dir.file(name + "/lotustrace_log_worker_pid_1", log + "SBatchPreprocessed_0,1000,5000\n");
+}
+
+}  // namespace
+
+TEST_CASE("a run is as quick as itself") {
+  const result r =
+      run({"compare", traces() + "/c_ooo_w4", traces() + "/c_ooo_w4", "--fail-above", "0%"});
+  CHECK(r.status == 0);
+  CHECK(contains(r.out, "SLoader"));
+  CHECK_FALSE(contains(r.out, "SLOWER"));
+}
+
+TEST_CASE("what is odd about a log is noted once, though both sides read it") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "SLoad,1000,100\nSLo");
+  const result r = run({"compare", dir.path(), dir.path()});
+  const std::size_t first = r.err.find("torn last line");
+  REQUIRE(first != std::string::npos);
+  CHECK(r.err.find("torn last line", first + 1) == std::string::npos);
+}
+
+TEST_CASE("what became slower than allowed fails the comparison") {
+  const temp_dir dir;
+  write_run(dir, "a", 1000);
+  write_run(dir, "b", 1100);
+  const std::string a = dir.path() + "/a";
+  const std::string b = dir.path() + "/b";
+  CHECK(run({"compare", a, b}).status == 0);
+  CHECK(run({"compare", a, b, "--fail-above", "5%"}).status == 3);
+  CHECK(run({"compare", a, b, "--fail-above", "0.05"}).status == 3);
+  CHECK(run({"compare", a, b, "--fail-above", "15%"}).status == 0);
+  CHECK(run({"compare", b, a, "--fail-above", "5%"}).status == 0);
+  const auto document = parse_json(run({"compare", a, b, "--fail-above", "5%", "--json"}).out);
+  REQUIRE(document["slower"].size() == 1);
+  CHECK(document["slower"][0].text() == "SLoader");
+  const auto& loader = document["rows"][0];
+  CHECK(loader["change"].number() == Approx(100.0 / 1002.99).epsilon(0.001));
+  CHECK(loader["low"].number() > 0.09);
+  CHECK(loader["high"].number() < 0.11);
+  CHECK(document["rows"][1]["change"].number() == 0);
+}
+
+TEST_CASE("an operation that only one run has is shown without a change") {
+  const temp_dir dir;
+  dir.file("a/lotustrace_log_worker_pid_1", "SBoth,1,5\nSOld,1,5\n");
+  dir.file("b/lotustrace_log_worker_pid_1", "SBoth,1,5\nSNew,1,5\n");
+  const auto document =
+      parse_json(run({"compare", dir.path() + "/a", dir.path() + "/b", "--json"}).out);
+  CHECK(document["rows"][1]["change"].is_null());
+  CHECK(document["rows"][2]["name"].text() == "SNew");
+  dir.file("c/lotustrace_log_worker_pid_1", "SOther,1,5\n");
+  CHECK(run({"compare", dir.path() + "/a", dir.path() + "/c"}).status == 1);
+}
+
+TEST_CASE("few values have no interval and fail nothing; many that took no time before do") {
+  const temp_dir dir;
+  const auto write = [&](const std::string& name, int count, const std::string& duration) {
+    std::string log;
+    for (int i = 0; i < count; ++i) log += "SIndex," + std::to_string(i) + ',' + duration + '\n';
+    dir.file(name + "/lotustrace_log_worker_pid_1", log);
+  };
+  write("once", 1, "100");
+  write("once_slower", 1, "200");
+  write("nothing", 5, "0");
+  write("something", 5, "50");
+  const auto compare = [&](const char* a, const char* b) {
+    return run({"compare", dir.path() + '/' + a, dir.path() + '/' + b, "--fail-above", "5%"});
+  };
+  const result once = compare("once", "once_slower");
+  CHECK(once.status == 0);
+  CHECK(contains(once.out, "+100.00 %"));
+  CHECK_FALSE(contains(once.out, ".."));
+  const result more = compare("nothing", "something");
+  CHECK(more.status == 3);
+  CHECK(contains(more.out, "SLOWER"));
+  CHECK(compare("nothing", "nothing").status == 0);
+  const result unset = run({"compare", dir.path(), dir.path(), "--fail-above", ""});
+  CHECK(unset.status == 2);
+  CHECK(contains(unset.err, "--fail-above"));
+}
+
+TEST_CASE("a longer delay is no failure") {
+  const temp_dir dir;
+  for (const std::string run_dir : {"a", "b"}) {
+    dir.file(run_dir + "/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1000,5000\n");
+    dir.file(run_dir + "/lotustrace_log_main_pid_1",
+             std::string("SBatchConsumed_0,") + (run_dir == "a" ? "7000" : "90000") + ",1000\n");
+  }
+  const std::string a = dir.path() + "/a";
+  CHECK(run({"compare", a, dir.path() + "/b", "--fail-above", "5%"}).status == 0);
+}
+
+TEST_CASE("shares are read, and nonsense is wrong use") {
+  CHECK(parse_share("5%", "x") == Approx(0.05));
+  CHECK(parse_share("2.5 %", "x") == Approx(0.025));
+  CHECK(parse_share("0.05", "x") == Approx(0.05));
+  for (const auto* text : {"", "%", "five", "-5%", "5%%", "nan", "5"}) {
+    CHECK_THROWS_AS(parse_share(text, "x"), usage_error);
+  }
+  CHECK(run({"compare", "a"}).status == 2);
+}

@@ -1,0 +1,98 @@
+// The threads of a program's stage, and the bounded queues between them.
+#ifndef LOTUS_TESTS_CREW_HPP
+#define LOTUS_TESTS_CREW_HPP
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace lotus::tool_test {
+
+/// Numbers in order. Thread safety: all.
+class channel {
+ public:
+  explicit channel(std::size_t bound) : bound_{bound} {}
+
+  /// Waits for room.
+  void put(int number) {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return numbers_.size() < bound_; });
+    numbers_.push_back(number);
+    changed_.notify_all();
+  }
+  /// Nothing follows.
+  void close() {
+    const std::lock_guard guard{mutex_};
+    closed_ = true;
+    changed_.notify_all();
+  }
+  /// Waits for a number; nullopt where none follows.
+  std::optional<int> take() {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return closed_ || !numbers_.empty(); });
+    if (numbers_.empty()) return std::nullopt;
+    const int number = numbers_.front();
+    numbers_.pop_front();
+    changed_.notify_all();
+    return number;
+  }
+
+ private:
+  const std::size_t bound_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int> numbers_;
+  bool closed_ = false;
+};
+
+/// Threads that call each(number) until there is none left; then `to` is closed.
+class crew {
+ public:
+  /// @param next  gives each number once.
+  crew(int threads, const std::function<std::optional<int>()>& next, channel& to,
+       const std::function<void(int)>& each)
+      : left_{threads} {
+    for (int t = 0; t < threads; ++t) {
+      threads_.emplace_back([this, next, &to, each] {
+        while (const std::optional<int> i = next()) {
+          each(*i);
+          to.put(*i);
+        }
+        if (--left_ == 0) to.close();
+      });
+    }
+  }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+  ~crew() {
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  std::atomic<int> left_;
+  std::vector<std::thread> threads_;
+};
+
+/// From 0 on, each once.
+inline std::function<std::optional<int>()> numbers(int below) {
+  return [below, next = std::make_shared<std::atomic<int>>(0)] {
+    const int i = (*next)++;
+    return i < below ? std::optional{i} : std::nullopt;
+  };
+}
+
+/// What comes out of another crew.
+inline std::function<std::optional<int>()> out_of(channel& from) {
+  return [&from] { return from.take(); };
+}
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_CREW_HPP

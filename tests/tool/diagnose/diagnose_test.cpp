@@ -1,0 +1,259 @@
+// Verdicts on traces whose answer is known.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+/// Puts a run together, record by record, in ms.
+class trace {
+ public:
+  void made(int worker, int i, std::int64_t start, std::int64_t duration) {
+    log(worker, "SBatchPreprocessed_" + std::to_string(i), start, duration);
+  }
+  void op(int worker, const std::string& name, std::int64_t start, std::int64_t duration) {
+    log(worker, name, start, duration);
+  }
+  void waited(int i, std::int64_t start, std::int64_t duration) {
+    main_ += line("SBatchWait_" + std::to_string(i), start, duration * ms);
+  }
+  void arrived(int i, std::int64_t at) {
+    main_ += line("SBatchWait_" + std::to_string(i), at, 1000);
+  }
+  void used(int i, std::int64_t at) {
+    main_ += line("SBatchConsumed_" + std::to_string(i), at, 1000);
+  }
+
+  json diagnosis(const std::vector<std::string>& more = {}) const {
+    dir_.file("lotustrace_log_main_pid_1", main_);
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      if (!workers_[w].empty()) {
+        dir_.file("lotustrace_log_worker_pid_" + std::to_string(100 + w), workers_[w]);
+      }
+    }
+    std::vector<std::string> arguments{"diagnose", dir_.path(), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const result r = run(arguments);
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    const result text = run({"diagnose", dir_.path()});
+    CHECK(text.status == 0);
+    return parse_json(r.out);
+  }
+
+ private:
+  static std::string line(const std::string& name, std::int64_t start_ms, std::int64_t ns) {
+    return name + ',' + std::to_string(start_ms * ms) + ',' + std::to_string(ns) + '\n';
+  }
+  void log(int worker, const std::string& name, std::int64_t start, std::int64_t duration) {
+    const auto w = static_cast<std::size_t>(worker);
+    if (w >= workers_.size()) workers_.resize(w + 1);
+    workers_[w] += line(name, start, duration * ms);
+  }
+
+  temp_dir dir_;
+  std::string main_;
+  std::vector<std::string> workers_;
+};
+
+std::string text(const json& value) {
+  return value.text();
+}
+
+}  // namespace
+
+TEST_CASE("one slow worker: preprocessing-bound") {
+  trace t;
+  for (int i = 0; i < 10; ++i) {
+    t.made(0, i, 100 * i, 100);
+    t.op(0, "SLoader", 100 * i, 60);
+    t.op(0, "SCrop", 100 * i + 60, 20);
+    t.op(0, "STransform", 100 * i + 60, 20);
+    t.waited(i, i == 0 ? 0 : 100 * i + 10, i == 0 ? 100 : 90);
+    t.used(i, 100 * i + 100);
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "preprocessing-bound");
+  CHECK(d["workers"].integer() == 1);
+  CHECK(d["preprocessing_capacity"].number() == Approx(10));
+  CHECK(d["consumer_capacity"].number() == Approx(100));
+  CHECK(d["wait_share"].number() == Approx(910.0 / (910 + 90)));
+  CHECK(d["head_of_line_share"].number() == 0);
+  REQUIRE(d["ops"].size() == 2);  // STransform contains the others
+  CHECK(text(d["ops"][0]["name"]) == "SLoader");
+  CHECK(d["ops"][0]["share"].number() == Approx(0.6));
+  CHECK(d["ops"][0]["at_most_faster"].number() == Approx(2.5));
+  CHECK(d["ops"][1]["share"].number() == Approx(0.2));
+  CHECK(d["samples_per_batch"].number() == 1);
+}
+
+TEST_CASE("a slow consumer: consumer-bound") {
+  trace t;
+  for (int i = 0; i < 10; ++i) {
+    t.made(i % 2, i, 10 * i, 10);
+    t.waited(i, 100 * i, 1);
+    t.used(i, 100 * i + 1);
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "consumer-bound");
+  CHECK(d["workers"].integer() == 2);
+  CHECK(d["preprocessing_capacity"].number() == Approx(200));
+  CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 99));
+}
+
+TEST_CASE("the consumer waits while later batches lie ready: order-bound") {
+  trace t;
+  // Even batches take 100 ms, odd ones 10 ms, all begin together in pairs; a step takes 60 ms.
+  for (int i = 0; i < 10; i += 2) {
+    const std::int64_t at = 220 * i / 2;
+    t.made(0, i, at, 100);
+    t.made(1, i + 1, at, 10);
+    t.arrived(i + 1, at + 10);
+    t.waited(i, at, 100);
+    t.used(i, at + 100);
+    t.used(i + 1, at + 160);
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "order-bound");
+  CHECK(d["preprocessing_capacity"].number() == Approx(2000.0 / 55));
+  CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 60));
+  CHECK(d["head_of_line_share"].number() == Approx(0.9));
+}
+
+TEST_CASE("batches of the next epoch do not lie ready") {
+  trace t;
+  t.made(0, 0, 0, 10);
+  t.made(0, 1, 10, 390);
+  t.made(1, 0, 20, 10);  // of the next epoch, while batch 1 of this one is waited for
+  t.made(1, 1, 30, 10);
+  t.waited(0, 0, 10);
+  t.used(0, 10);
+  t.waited(1, 11, 389);
+  t.used(1, 400);
+  t.waited(0, 410, 1);
+  t.used(0, 411);
+  t.waited(1, 420, 1);
+  t.used(1, 421);
+  // Only in the second epoch did a later batch lie ready, for 1 ms of the 401.
+  CHECK(t.diagnosis()["head_of_line_share"].number() == Approx(1.0 / 401));
+}
+
+TEST_CASE("waits for the first batches only: unsteady, because of start-up") {
+  trace t;
+  for (int i = 0; i < 20; ++i) {
+    t.made(i % 2, i, 40 * (i / 2), 40);
+    t.waited(i, i == 0 ? 0 : 40 + 50 * i - 1, i == 0 ? 40 : 1);
+    t.used(i, 40 + 50 * i);
+  }
+  // The wait must be worth speaking of: 60 ms against 950 ms.
+  const auto d = t.diagnosis();
+  CHECK(d["wait_share"].number() > 0.05);
+  CHECK(text(d["verdict"]) == "unsteady");
+  CHECK(text(d["because"]) == "start-up");
+  const auto later = t.diagnosis({"--skip-batches", "2"});
+  CHECK(text(later["verdict"]) == "consumer-bound");
+}
+
+TEST_CASE("waits for a few slow batches: unsteady, because of stragglers") {
+  trace t;
+  std::int64_t at = 10;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t took = i == 10 ? 500 : 10;
+    t.made(0, i, at - (i == 10 ? 500 : 10), took);
+    const std::int64_t wait = i == 10 ? 300 : 1;
+    t.waited(i, at, wait);
+    t.used(i, at + wait);
+    at += wait + 50;
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "unsteady");
+  CHECK(text(d["because"]) == "stragglers");
+}
+
+TEST_CASE("workers are counted at once, though each epoch starts new ones") {
+  trace t;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t at = 1000 * epoch + 100 * i;
+      t.made(2 * epoch + i % 2, i, at, 100);
+      t.waited(i, at, 100);
+      t.used(i, at + 100);
+    }
+  }
+  CHECK(t.diagnosis()["workers"].integer() == 2);
+}
+
+TEST_CASE("slow workers and slow samples are named") {
+  trace t;
+  for (int i = 0; i < 30; ++i) {
+    const std::int64_t took = i % 3 == 1 ? 90 : 30;
+    t.made(i % 3, i, 100 * (i / 3), took);
+    t.op(i % 3, "SLoader", 100 * (i / 3), i == 4 ? 80 : 2);
+    t.waited(i, 100 * i, 5);
+    t.used(i, 100 * i + 5);
+  }
+  const auto d = t.diagnosis();
+  REQUIRE(d["slow_workers"].size() == 1);
+  CHECK(d["slow_workers"][0]["worker"].integer() == 101);
+  CHECK(d["slow_workers"][0]["slower_than_median"].number() == Approx(3));
+  REQUIRE(d["slow_samples"].size() == 1);
+  CHECK(d["slow_samples"][0]["index"].integer() == 4);
+  CHECK(d["slow_samples"][0]["worker"].integer() == 101);
+}
+
+TEST_CASE("logs that cannot bear a verdict are an error") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
+  const result r = run({"diagnose", dir.path()});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "no verdict without SBatchWait records"));
+}
+
+TEST_CASE("several runs are judged one by one") {
+  const result r = run({"diagnose", traces() + "/quirks/subdirs", "--json"});
+  CHECK(r.status == 0);
+  CHECK(parse_json(r.out)["runs"].size() == 2);
+}
+
+TEST_CASE("verdicts on real runs") {
+  const auto verdict_of = [](const std::string& dir) {
+    const result r = run({"diagnose", dir, "--json"});
+    REQUIRE(r.status == 0);
+    return text(parse_json(r.out)["verdict"]);
+  };
+  CHECK(verdict_of(traces() + "/c_ooo_w4") == "preprocessing-bound");
+  if (shared_traces().empty()) {
+    lotus_test::skip("the larger set of traces is absent; one run judged");
+    return;
+  }
+  CHECK(verdict_of(shared_traces() + "/a_preproc_w1") == "preprocessing-bound");
+  CHECK(verdict_of(shared_traces() + "/d_consumer_w2") == "consumer-bound");
+  const auto two_epochs =
+      parse_json(run({"diagnose", shared_traces() + "/h_epochs2_w2", "--json"}).out);
+  CHECK(two_epochs["workers"].integer() == 2);
+}
+
+TEST_CASE("real runs fail no check but that some are short") {
+  const auto checks_of = [](const std::string& dir) {
+    std::string ids;
+    const auto answer = parse_json(run({"diagnose", dir, "--json"}).out);
+    for (const json& check : answer["checks"].array()) ids += text(check["id"]) + ' ';
+    return ids;
+  };
+  CHECK(checks_of(traces() + "/c_ooo_w4").empty());
+  if (shared_traces().empty()) {
+    lotus_test::skip("the larger set of traces is absent; one run checked");
+    return;
+  }
+  for (const std::string name : {"a_preproc_w1", "g_profiled_w2", "h_epochs2_w2"}) {
+    CHECK(checks_of(shared_traces() + '/' + name).empty());
+  }
+  CHECK(checks_of(shared_traces() + "/d_consumer_w2") == "short ");
+}

@@ -1,0 +1,163 @@
+// Recordings that a confident verdict was once wrong about: each fails the right check.
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/planted_answer.hpp"
+#include "tool/diagnose/planted_pipelines.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Two workers of 10 ms, a thread that takes 30 ms for each of their batches, a consumer.
+answer pinned(double step_ms) {
+  stage_chain chain;
+  chain.stages = {{"", 2, constant(10), 4}, {"Pin", 1, constant(30), 2}};
+  chain.first_is_workers = true;
+  chain.step = constant(step_ms);
+  planted p;
+  generator random(7);
+  simulate(chain, p, random);
+  return diagnose(p.logs);
+}
+
+}  // namespace
+
+TEST_CASE("a pin thread behind the workers is the bottleneck") {
+  for (const double step_ms : {5.0, 20.0}) {
+    const answer a = pinned(step_ms);
+    CHECK(a.verdict() == "stage-bound");
+    CHECK(a.whole["stage"].text() == "Pin");
+    CHECK(a.checks == no_checks);
+    CHECK(a.whole["preprocessing_capacity"].number() == Approx(1000.0 / 30).epsilon(0.03));
+    // Faster workers gain nothing.
+    for (const json& op : a.whole["ops"].array()) {
+      CHECK(op["at_most_faster"].number() < 1.05);
+    }
+    CHECK_FALSE(contains(a.text, "1273"));
+  }
+}
+
+TEST_CASE("a pin thread that is only an operation: no verdict, and it is named") {
+  planted_logs logs;
+  std::int64_t pin_free = 0;
+  std::int64_t consumer_free = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t start = (i / 2) * 11 * ms + (i > 6 ? (i - 6) * 25 * ms : 0);
+    made_as_one(logs, 1 + i % 2, i, start, 10 * ms);
+    const std::int64_t pin = std::max(pin_free, start + 10 * ms);
+    logs.op(5, "Pin", pin, 30 * ms);
+    pin_free = pin + 30 * ms;
+    logs.waited(0, i, consumer_free, pin_free - consumer_free);
+    logs.used(0, i, pin_free + 1000);
+    consumer_free = pin_free + 5 * ms;
+  }
+  const answer a = diagnose(logs);
+  CHECK(a.verdict() == "none");
+  CHECK(a.checks == std::set<std::string>{"unrecorded-work"});
+  CHECK(contains(text_of(a, "unrecorded-work"), "SPin"));
+  CHECK(contains(a.whole["why"].text(), "SPin"));
+  CHECK(contains(a.text, "no verdict"));
+  CHECK(contains(a.text, "LOTUS_STAGE"));
+}
+
+TEST_CASE("stages with a batch around collation only: no verdict, the work is named") {
+  worker_loader loader;
+  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                         std::int64_t duration) {
+    for (int item = 0; item < 3; ++item) {
+      logs.op(10 + item, "Decode", start + item * 3 * ms, 3 * ms);
+    }
+    logs.made(thread, i, start + duration - ms / 2, ms / 2);
+    logs.op(thread, "Collate", start + duration - ms / 2, ms / 2 - 100);
+  };
+  const answer a = diagnose(loader);
+  CHECK(a.verdict() == "none");
+  CHECK(contains(a.whole["why"].text(), "SDecode"));
+}
+
+TEST_CASE("stages with a batch around every one: pieces of as many batches as there are") {
+  worker_loader loader;
+  loader.batches = 30;
+  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                         std::int64_t duration) {
+    for (int piece = 0; piece < 49; ++piece) {
+      const std::int64_t each = duration / 50;
+      logs.made(thread + 10 * (piece % 3), i, start + piece * each, each);
+      logs.op(thread + 10 * (piece % 3), "Decode", start + piece * each, each - 100);
+    }
+  };
+  const answer a = diagnose(loader);
+  CHECK(a.checks == std::set<std::string>{"pieces"});
+  CHECK(a.whole["batches"].integer() == 30);
+  CHECK(a.verdict() != "none");
+}
+
+TEST_CASE("training and validation under one loader: no verdict") {
+  planted_logs logs;
+  generator random(7);
+  worker_loader train;
+  worker_loader val;
+  val.batches = 10;
+  val.first_thread = 20;
+  std::int64_t now = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    now = simulate(train, logs, random, now).end_ns;
+    now = simulate(val, logs, random, now).end_ns;
+  }
+  const answer a = diagnose(logs);
+  CHECK(a.verdict() == "none");
+  CHECK(a.checks.count("loaders-mixed") == 1);
+  CHECK(contains(a.text, "LOTUS_LOADER"));
+}
+
+TEST_CASE("epochs that were left early are one loader's") {
+  planted_logs logs;
+  generator random(7);
+  worker_loader loader;
+  loader.workers = 4;
+  loader.new_threads = true;
+  std::int64_t now = 0;
+  for (const int batches : {40, 25, 40, 30}) {
+    loader.batches = batches;
+    loader.log_making = made_as_one;
+    now = simulate(loader, logs, random, now).end_ns;
+    // What was prefetched for nobody.
+    for (int i = 0; i < 4 && batches < 40; ++i) {
+      made_as_one(logs, loader.first_thread + i, batches + i, now - 20 * ms, 10 * ms);
+    }
+    loader.first_thread += 10;
+  }
+  CHECK(diagnose(logs).checks.count("loaders-mixed") == 0);
+}
+
+TEST_CASE("work that is done twice: no verdict") {
+  worker_loader loader;
+  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                         std::int64_t duration) {
+    made_as_one(logs, thread, i, start, duration / 2);
+    const std::int64_t again = start + duration / 2;
+    logs.op(thread, "Decode", again + 100, duration / 4);
+    logs.op(thread, "Crop", again + 200 + duration / 4, duration / 8);
+    logs.op(thread, "Collate", again + 300 + duration * 3 / 8, duration / 10 - 400);
+  };
+  const answer a = diagnose(loader);
+  CHECK(a.verdict() == "none");
+  CHECK(a.checks == std::set<std::string>{"twice"});
+}
+
+TEST_CASE("a coroutine's scope that crosses others: no verdict") {
+  planted_logs logs;
+  generator random(7);
+  worker_loader loader;
+  simulate(loader, logs, random);
+  for (int i = 0; i < 30; ++i) logs.op(1, "Fetch", i * 10 * ms + 3 * ms, 9 * ms);
+  const answer a = diagnose(logs);
+  CHECK(a.verdict() == "none");
+  CHECK(a.checks.count("overlap") == 1);
+  CHECK(contains(text_of(a, "overlap"), "async_scope"));
+}

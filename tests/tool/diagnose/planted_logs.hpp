@@ -1,0 +1,89 @@
+// Logs of a run that never was, with what lies beside them.
+#ifndef LOTUS_TESTS_PLANTED_LOGS_HPP
+#define LOTUS_TESTS_PLANTED_LOGS_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tool/tool_test.hpp"
+
+namespace lotus::tool_test {
+
+/// Collects records of any threads in any order; writes them as their threads would have, in the
+/// order of their ends. Times are ns since the beginning of the run.
+class planted_logs {
+ public:
+  /// What follows belongs to the loader of that name; "" is the default one.
+  void loader(std::string name) { loader_ = std::move(name); }
+
+  void op(int thread, const std::string& name, std::int64_t start, std::int64_t duration) {
+    line(thread, "worker", 'S' + name, start, duration);
+  }
+  void stage(int thread, const std::string& name, std::int64_t number, std::int64_t start,
+             std::int64_t duration) {
+    op(thread, name, start, duration);
+    beside(thread, "stage,S" + name, start, duration, number);
+  }
+  void piece(int thread, const std::string& name, std::int64_t id, std::int64_t start,
+             std::int64_t duration) {
+    op(thread, name, start, duration);
+    beside(thread, "piece,S" + name, start, duration, id);
+  }
+  void takes(int thread, std::int64_t at, std::int64_t batch, std::int64_t item) {
+    beside(thread, "takes,", at, batch, item);
+  }
+  /// Of `off` ns until `at` the thread waited `run_queue` for a CPU.
+  void off_cpu(int thread, std::int64_t at, std::int64_t off, std::int64_t run_queue) {
+    beside(thread, "off_cpu,", at, off, run_queue);
+  }
+  void made(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
+    line(thread, "worker", numbered("SBatchPreprocessed_", i), start, duration);
+  }
+  void waited(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
+    line(thread, "main", numbered("SBatchWait_", i), start, duration);
+  }
+  /// It came out of order and was put aside.
+  void arrived(int thread, std::int64_t i, std::int64_t at) { waited(thread, i, at, 1000); }
+  void used(int thread, std::int64_t i, std::int64_t at) {
+    line(thread, "main", numbered("SBatchConsumed_", i), at, 1000);
+  }
+  /// Records written and dropped, as the process told it.
+  void records(std::uint64_t written, std::uint64_t dropped) {
+    written_ = written;
+    dropped_ = dropped;
+  }
+  /// CPUs that the process may use, and that it measured switches.
+  void cpus(int count) { cpus_ = count; }
+  /// Lines that are none, at the end of a thread's worker log.
+  void damage(int thread, int lines) { damaged_[thread] = lines; }
+
+  void write(const temp_dir& dir) const;
+
+ private:
+  struct record {
+    std::int64_t end;
+    std::int64_t start;
+    std::string text;
+  };
+
+  static std::string numbered(const char* name, std::int64_t i) { return name + std::to_string(i); }
+  std::string file(int thread, const std::string& role) const;
+  void line(int thread, const std::string& role, const std::string& name, std::int64_t start,
+            std::int64_t duration);
+  void beside(int thread, const std::string& kind_and_name, std::int64_t time, std::int64_t a,
+              std::int64_t b);
+
+  std::string loader_;
+  std::map<std::string, std::vector<record>> files_;
+  std::map<int, int> damaged_;
+  std::uint64_t written_ = 0;
+  std::uint64_t dropped_ = 0;
+  int cpus_ = 0;
+};
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PLANTED_LOGS_HPP

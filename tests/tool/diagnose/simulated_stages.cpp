@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tool/diagnose/planted_pipelines.hpp"
+
+namespace lotus::tool_test {
+namespace {
+
+/// What one thread holds.
+struct worker {
+  int thread = 0;
+  std::size_t stage = 0;
+  std::int64_t item = -1;     ///< -1: idle
+  std::int64_t done_ns = -1;  ///< -1: at work; else it holds the item since then
+  std::int64_t idle_ns = 0;   ///< since when it has none
+};
+
+struct done_span {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  int thread;
+};
+
+struct held {
+  std::int64_t from_ns;
+  std::int64_t to_ns;
+};
+
+class simulation {
+ public:
+  simulation(const stage_chain& chain, planted& to, generator& random)
+      : chain_(chain),
+        to_(to),
+        random_(random),
+        queues_(chain.stages.size() + 1),
+        at_work_(chain.stages.size()),
+        spans_(chain.stages.size()),
+        held_(chain.stages.size()) {
+    int thread = 1;
+    if (chain.pool > 0) {
+      for (int t = 0; t < chain.pool; ++t) workers_.push_back({thread++, 0});
+    } else {
+      for (std::size_t s = 0; s < chain.stages.size(); ++s) {
+        for (int t = 0; t < chain.stages[s].threads; ++t) workers_.push_back({thread++, s});
+      }
+    }
+  }
+
+  consumer_truth run() {
+    progress();
+    while (!events_.empty()) {
+      const auto [at, w] = events_.top();
+      events_.pop();
+      now_ = at;
+      if (w == consumer) {
+        stepping_ = false;
+        wait_from_ = now_;
+      } else {
+        workers_[w].done_ns = now_;
+        --at_work_[workers_[w].stage];
+      }
+      // What happens at one moment happens before anybody looks around.
+      if (events_.empty() || events_.top().first > now_) progress();
+    }
+    tell();
+    return truth_;
+  }
+
+ private:
+  static constexpr std::size_t consumer = SIZE_MAX;
+  using event = std::pair<std::int64_t, std::size_t>;
+
+  bool room_behind(std::size_t stage) const {
+    return queues_[stage + 1].size() < static_cast<std::size_t>(chain_.stages[stage].bound);
+  }
+
+  void progress() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      if (!stepping_ && !queues_.back().empty()) {
+        hand_over(queues_.back().front());
+        queues_.back().pop_front();
+        moved = true;
+      }
+      for (std::size_t s = chain_.stages.size(); s-- > 0;) {
+        while (put_down(s) || take_up(s)) moved = true;
+      }
+    }
+  }
+
+  /// One that is done with stage `s` gives its item away, the first one first.
+  bool put_down(std::size_t s) {
+    worker* first = nullptr;
+    for (worker& w : workers_) {
+      if (w.item < 0 || w.done_ns < 0 || w.stage != s) continue;
+      if (first == nullptr || w.done_ns < first->done_ns) first = &w;
+    }
+    if (first == nullptr || !room_behind(s)) return false;
+    if (now_ > first->done_ns) held_[s].push_back({first->done_ns, now_});
+    queues_[s + 1].push_back(first->item);
+    first->item = -1;
+    first->done_ns = -1;
+    first->idle_ns = now_;
+    return true;
+  }
+
+  bool take_up(std::size_t s) {
+    if (s == 0 ? next_ == chain_.batches : queues_[s].empty()) return false;
+    if (at_work_[s] == chain_.stages[s].threads) return false;
+    // Without a bound on what is under way all of a pool could hold items that nobody can take.
+    if (s == 0 && chain_.pool > 0 && next_ - handed_over_ >= 2 * chain_.pool) return false;
+    // Who has waited longest: one that never works is in no log.
+    std::size_t found = workers_.size();
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      const worker& w = workers_[i];
+      if (w.item >= 0 || (chain_.pool == 0 && w.stage != s)) continue;
+      if (found == workers_.size() || w.idle_ns < workers_[found].idle_ns) found = i;
+    }
+    if (found == workers_.size()) return false;
+    worker& w = workers_[found];
+    w.stage = s;
+    if (s == 0) {
+      w.item = next_++;
+    } else {
+      w.item = queues_[s].front();
+      queues_[s].pop_front();
+    }
+    ++at_work_[s];
+    const std::int64_t end = now_ + chain_.stages[s].service(random_);
+    events_.push({end, found});
+    spans_[s].push_back({now_, end, w.thread});
+    log(s, w.item, spans_[s].back());
+    return true;
+  }
+
+  void log(std::size_t s, std::int64_t item, const done_span& span) {
+    const std::int64_t duration = span.end_ns - span.start_ns;
+    if (s == 0 && chain_.first_is_workers) {
+      made_as_one(to_.logs, span.thread, item, span.start_ns, duration);
+    } else {
+      to_.logs.stage(span.thread, chain_.stages[s].name, item, span.start_ns, duration);
+      to_.logs.op(span.thread, "Inside", span.start_ns + 100, duration / 2);
+    }
+    batch_truth& b = to_.batches[item];
+    b.service_ns += duration;
+    if (s == 0) b.latency_ns = -span.start_ns;
+    if (s + 1 == chain_.stages.size()) b.latency_ns += span.end_ns;
+  }
+
+  void hand_over(std::int64_t item) {
+    to_.logs.waited(0, item, wait_from_, now_ - wait_from_ + 500);
+    truth_.waits_ns += now_ - wait_from_;
+    to_.logs.used(0, item, now_ + 600);
+    if (truth_.first_hand_over_ns == 0) truth_.first_hand_over_ns = now_ + 600;
+    truth_.last_hand_over_ns = now_ + 600;
+    const std::int64_t step = chain_.step(random_) + 1000;
+    truth_.steps_ns += step;
+    truth_.end_ns = now_ + step;
+    ++handed_over_;
+    stepping_ = true;
+    events_.push({now_ + step, consumer});
+  }
+
+  void tell() {
+    for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
+      std::int64_t first_ns = INT64_MAX;
+      std::int64_t last_ns = 0;
+      std::int64_t last_start_ns = 0;
+      double busy_ns = 0;
+      for (const done_span& span : spans_[s]) {
+        first_ns = std::min(first_ns, span.start_ns);
+        last_start_ns = std::max(last_start_ns, span.start_ns);
+        last_ns = std::max(last_ns, span.end_ns);
+        busy_ns += static_cast<double>(span.end_ns - span.start_ns);
+      }
+      double blocked_ns = 0;
+      double busy_in_time_ns = busy_ns;
+      if (s == 0) {  // a source is done with its last start
+        busy_in_time_ns = 0;
+        last_ns = last_start_ns;
+        for (const done_span& span : spans_[s]) {
+          busy_in_time_ns += static_cast<double>(std::min(span.end_ns, last_ns) - span.start_ns);
+        }
+      }
+      for (const held& h : held_[s]) {
+        blocked_ns +=
+            static_cast<double>(std::max<std::int64_t>(0, std::min(h.to_ns, last_ns) - h.from_ns));
+      }
+      const double all_ns = static_cast<double>(last_ns - first_ns) * chain_.stages[s].threads;
+      stage_truth t;
+      t.name = s == 0 && chain_.first_is_workers ? "preprocess" : chain_.stages[s].name;
+      t.capacity_per_s =
+          chain_.stages[s].threads * 1e9 * static_cast<double>(spans_[s].size()) / busy_ns;
+      t.busy = busy_in_time_ns / all_ns;
+      t.blocked = blocked_ns / all_ns;
+      t.starved = 1 - t.busy - t.blocked;
+      to_.stages.push_back(t);
+    }
+    if (truth_.last_hand_over_ns > truth_.first_hand_over_ns) {
+      to_.achieved_per_s =
+          (chain_.batches - 1) * 1e9 /
+          static_cast<double>(truth_.last_hand_over_ns - truth_.first_hand_over_ns);
+    }
+  }
+
+  const stage_chain& chain_;
+  planted& to_;
+  generator& random_;
+  std::vector<worker> workers_;
+  std::vector<std::deque<std::int64_t>> queues_;  // before each stage, and before the consumer
+  std::vector<int> at_work_;
+  std::vector<std::vector<done_span>> spans_;
+  std::vector<std::vector<held>> held_;
+  std::priority_queue<event, std::vector<event>, std::greater<>> events_;
+  std::int64_t now_ = 0;
+  std::int64_t wait_from_ = 0;
+  std::int64_t next_ = 0;
+  std::int64_t handed_over_ = 0;
+  bool stepping_ = false;
+  consumer_truth truth_;
+};
+
+}  // namespace
+
+consumer_truth simulate(const stage_chain& chain, planted& to, generator& random) {
+  return simulation(chain, to, random).run();
+}
+
+}  // namespace lotus::tool_test

@@ -1,0 +1,157 @@
+// What killed processes left: counted in by every command, put into the logs by recover; and what
+// processes tell of themselves.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "cli/cli.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+namespace {
+
+struct outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+outcome run_tool(const std::vector<const char*>& arguments) {
+  std::vector<const char*> argv = {"lotus-tool"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = lotus::tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {status, out.str(), err.str()};
+}
+
+bool contains(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+/// A process that records a batch of two operations and is killed before any of it is written.
+void leave_records(const std::string& prefix, const char* rank = nullptr) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (rank != nullptr) setenv("RANK", rank, 1);
+    lotus::options o;
+    o.log_file = prefix;
+    o.drain_interval_ms = 1'000'000;
+    o.cpu_time = false;  // so that each record is a line
+    lotus::start(o);
+    usleep(400'000);  // the early drains are over
+    pthread_setname_np(pthread_self(), "loader \"7\"");
+    {
+      LOTUS_BATCH_PREPROCESSED(0);
+      { LOTUS_SCOPE("Loader"); }
+      { LOTUS_SCOPE("Crop, twice"); }
+    }
+    LOTUS_BATCH_CONSUMED(0);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+}
+
+}  // namespace
+
+TEST_CASE("stats and viz count in what a killed process left, and say so") {
+  const support::temp_directory run;
+  leave_records(run.prefix());
+  const auto stats = run_tool({"stats", run.path().c_str(), "--json"});
+  CHECK(stats.status == 0);
+  CHECK(contains(stats.err, "4 records of killed processes are counted in"));
+  CHECK(contains(stats.out, "SLoader"));
+  CHECK(contains(stats.out, "SCrop, twice"));
+  const auto viz = run_tool({"viz", run.path().c_str(), "-o", "-"});
+  CHECK(viz.status == 0);
+  CHECK(contains(viz.out, "step 0"));
+  // Looking changes nothing.
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 1);
+  CHECK(support::count_files(run.path(), "lotustrace_log") == 0);
+}
+
+TEST_CASE("that a killed process is not recovered yet is a check, until it is") {
+  const support::temp_directory run;
+  leave_records(run.prefix());
+  const auto before = run_tool({"stats", run.path().c_str(), "--json"});
+  CHECK(contains(before.out, "{\"id\":\"dropped\",\"text\":\"a process was killed"));
+  CHECK(contains(before.out, "lotus-tool recover"));
+  CHECK(run_tool({"recover", run.path().c_str()}).status == 0);
+  CHECK_FALSE(
+      contains(run_tool({"stats", run.path().c_str(), "--json"}).out, "\"id\":\"dropped\""));
+}
+
+TEST_CASE("recover puts them into the logs, once") {
+  const support::temp_directory run;
+  const auto deep = run.path() / "b8_gpu1";
+  leave_records((deep / "lotustrace_log").string());
+  const auto first = run_tool({"recover", run.path().c_str()});
+  CHECK(first.status == 0);
+  CHECK(contains(first.out, "recovered 4 records of 1 processes"));
+  const auto before = support::read_logs(deep);
+  CHECK(before.size() == 4);
+  const auto second = run_tool({"recover", run.path().c_str()});
+  CHECK(contains(second.out, "recovered 0 records"));
+  CHECK(support::read_logs(deep).size() == 4);
+  const auto stats = run_tool({"stats", run.path().c_str(), "--json"});
+  CHECK(stats.err.empty());
+}
+
+TEST_CASE("recover leaves the living alone and says that they are there") {
+  const support::temp_directory run;
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.drain_interval_ms = 1'000'000;
+  REQUIRE(lotus::start(o));
+  { LOTUS_SCOPE("Alive"); }
+  // A lock is the process's own; another process has to look.
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const auto result = run_tool({"recover", run.path().c_str()});
+    _exit(result.status == 0 && contains(result.out, "1 processes are still recording") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  CHECK(status == 0);
+  lotus::stop();
+  CHECK(support::read_logs(run.path()).size() == 1);
+}
+
+TEST_CASE("recover of nothing: a clear line") {
+  const auto missing = run_tool({"recover", "/nonexistent"});
+  CHECK(missing.status == 1);
+  CHECK(contains(missing.err, "no such directory"));
+  CHECK(run_tool({"recover"}).status == 2);
+}
+
+TEST_CASE("a picture of several hosts' processes has their names, ranks and threads") {
+  const support::temp_directory run;
+  leave_records((run.path() / "node1" / "lotustrace_log").string(), "0");
+  leave_records((run.path() / "node2" / "lotustrace_log").string(), "1");
+  const auto viz = run_tool({"viz", run.path().c_str(), "-o", "-"});
+  CHECK(viz.status == 0);
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  CHECK(contains(viz.out, "node1: " + std::string{host} + ", rank 0, pid "));
+  CHECK(contains(viz.out, "node2: " + std::string{host} + ", rank 1, pid "));
+  CHECK(contains(viz.out, R"((loader \"7\"))"));
+  // Without that information everything still works.
+  for (const char* node : {"node1", "node2"}) {
+    for (const auto& entry : support::fs::directory_iterator(run.path() / node)) {
+      if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {
+        support::fs::remove(entry.path());
+      }
+    }
+  }
+  const auto plain = run_tool({"viz", run.path().c_str(), "-o", "-"});
+  CHECK(plain.status == 0);
+  CHECK(contains(plain.out, "\"node1\""));
+}

@@ -1,0 +1,242 @@
+// A folder that others can write to: no command follows a link in it, waits for a pipe, or passes
+// over what it could not open without a word.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "catch.hpp"
+#include "cli/cli.hpp"
+#include "forged_ring.hpp"
+#include "log/log_files.hpp"
+#include "log/lost_records.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using namespace support;
+
+namespace {
+
+struct outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+outcome run_tool(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv = {"lotus-tool"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = lotus::tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {status, out.str(), err.str()};
+}
+
+bool contains(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+constexpr char one_batch[] = "SLoader,1000000000,500\nSBatchPreprocessed_0,1000000000,900\n";
+constexpr char one_wait[] = "SBatchWait_0,1000000100,2000\nSBatchConsumed_0,1000002100,1000\n";
+
+void write_run(const fs::path& dir) {
+  std::ofstream{dir / "lotustrace_log_worker_pid_8"} << one_batch;
+  std::ofstream{dir / "lotustrace_log_main_pid_7"} << one_wait;
+}
+
+}  // namespace
+
+TEST_CASE("no command hangs at a pipe, or follows a link to a device") {
+  const bool pipes = GENERATE(true, false);
+  const temp_directory run;
+  write_run(run.path());
+  for (const char* name : {".lotus_new_1_1", ".lotus_ring_1_1", ".lotus_info_1_1",
+                           ".lotus_samples_1_1", "lotustrace_log_worker_pid_9", "trace.json"}) {
+    const fs::path path = run.path() / name;
+    if (pipes) {
+      REQUIRE(mkfifo(path.c_str(), 0666) == 0);
+    } else {
+      fs::create_symlink("/dev/zero", path);
+    }
+  }
+  const std::string dir = run.path().string();
+  const std::vector<std::vector<std::string>> commands = {
+      {"stats", dir},       {"diagnose", dir}, {"viz", dir, "-o", "-"},
+      {"map", "join", dir}, {"recover", dir},
+  };
+  for (const auto& command : commands) {
+    CAPTURE(command[0], pipes);
+    const int status = in_child([&] {
+      const outcome result = run_tool(command);
+      if (command[0] == "recover") {
+        return result.status == 1 && contains(result.err, ".lotus_ring_1_1") ? 0 : 1;
+      }
+      if (command[0] == "map") return 0;  // there may be nothing to join
+      return result.status == 0 && contains(result.err, "lotustrace_log_worker_pid_9") ? 0 : 2;
+    });
+    CHECK(status == 0);
+  }
+}
+
+TEST_CASE("a log that is a link to another file is not read") {
+  const temp_directory run;
+  const temp_directory outside;
+  write_run(run.path());
+  std::ofstream{outside.path() / "secret"} << "SSecret,1000000000,500\n";
+  fs::create_symlink(outside.path() / "secret", run.path() / "lotustrace_log_worker_pid_9");
+  const outcome stats = run_tool({"stats", run.path().string(), "--json"});
+  CHECK(stats.status == 0);
+  CHECK(!contains(stats.out, "SSecret"));
+  CHECK(contains(stats.err, "worker_pid_9"));
+  // The folder's own path may be a link.
+  fs::create_directory_symlink(run.path(), outside.path() / "run");
+  CHECK(run_tool({"stats", (outside.path() / "run").string()}).status == 0);
+}
+
+TEST_CASE("recover goes into no folder that is a link") {
+  const temp_directory run;
+  const temp_directory outside;
+  forged_ring{}.write(outside.path() / ".lotus_ring_1_1");
+  fs::create_directory_symlink(outside.path(), run.path() / "sub");
+  const outcome result = run_tool({"recover", run.path().string()});
+  CHECK(contains(result.out, "recovered 0 records"));
+  CHECK(fs::exists(outside.path() / ".lotus_ring_1_1"));
+}
+
+TEST_CASE(
+    "rings that are there but cannot be recovered: recover says so and fails, stats goes on") {
+  const temp_directory run;
+  write_run(run.path());
+  std::string bytes = forged_ring{}.bytes();
+  ++reinterpret_cast<layout::ring_file_header*>(bytes.data())->layout;
+  for (const char* name : {".lotus_ring_1_1", ".lotus_ring_2_1", ".lotus_ring_3_1"}) {
+    std::ofstream{run.path() / name, std::ios::binary} << bytes;
+  }
+  const outcome recover = run_tool({"recover", run.path().string()});
+  CHECK(recover.status == 1);
+  CHECK(contains(recover.err, ".lotus_ring_"));
+  CHECK(contains(recover.err, "and 2 more: of another version"));
+  const outcome stats = run_tool({"stats", run.path().string()});
+  CHECK(stats.status == 0);
+  CHECK(contains(stats.err, "of another version"));
+}
+
+TEST_CASE("a damaged ring is left, and recover says what to do with it") {
+  const temp_directory run;
+  std::ofstream{run.path() / ".lotus_ring_1_1"} << std::string(8192, 'x');
+  const outcome recover = run_tool({"recover", run.path().string()});
+  CHECK(recover.status == 1);
+  CHECK(contains(recover.err,
+                 ".lotus_ring_1_1: no ring file, or damaged: nothing of it can be "
+                 "read, it may be deleted; left as it is"));
+  CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
+}
+
+TEST_CASE("another user's rings: recover fails and says why, stats reads what it may") {
+  if (geteuid() != 0) {
+    WARN("skipped: needs root");
+    return;
+  }
+  const temp_directory run;
+  REQUIRE(chmod(run.path().c_str(), 0755) == 0);
+  write_run(run.path());
+  forged_ring{}.write(run.path() / ".lotus_ring_1_1");
+  REQUIRE(chmod((run.path() / ".lotus_ring_1_1").c_str(), 0600) == 0);
+  constexpr uid_t somebody = 54'321;
+  CHECK(in_child(
+            [&] {
+              const outcome result = run_tool({"recover", run.path().string()});
+              return result.status == 1 && contains(result.err, ".lotus_ring_1_1") &&
+                             contains(result.err, "Permission denied")
+                         ? 0
+                         : 1;
+            },
+            somebody) == 0);
+  CHECK(in_child(
+            [&] {
+              const outcome result = run_tool({"stats", run.path().string()});
+              return result.status == 0 && contains(result.err, "Permission denied") ? 0 : 1;
+            },
+            somebody) == 0);
+  // A folder that may not be looked into.
+  fs::create_directory(run.path() / "closed");
+  REQUIRE(chmod((run.path() / "closed").c_str(), 0700) == 0);
+  fs::remove(run.path() / ".lotus_ring_1_1");
+  CHECK(in_child(
+            [&] {
+              const outcome result = run_tool({"recover", run.path().string()});
+              return result.status == 1 && contains(result.err, "closed: cannot be read") ? 0 : 1;
+            },
+            somebody) == 0);
+}
+
+TEST_CASE("two recoveries at once do not take each other for a living process") {
+  const temp_directory run;
+  forged_ring{}.write(run.path() / ".lotus_ring_1_1");
+  const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lotus::detail::dead_ring_file other;
+  REQUIRE(other.open(fd, ".lotus_ring_1_1", true, lotus::detail::file_owners::of_caller(fd)) ==
+          lotus::detail::dead_ring_file::state::opened);
+  const outcome result = run_tool({"recover", run.path().string()});
+  CHECK(!contains(result.out, "still recording"));
+  CHECK(contains(result.out, "being recovered by others"));
+  close(fd);
+}
+
+TEST_CASE("information files that no process writes are left out, which is said once") {
+  const bool many = GENERATE(true, false);
+  const temp_directory run;
+  write_run(run.path());
+  std::ofstream{run.path() / ".lotus_info_7_1"} << "host Shere\npid 7\nrecords 3 1\n";
+  if (many) {
+    const std::string line = "thread 1 S\n";
+    std::string lines;
+    while (lines.size() < (std::size_t{4} << 20U)) lines += line;
+    for (int i = 0; i < 8; ++i) {
+      std::ofstream{run.path() / (".lotus_info_8_" + std::to_string(i))} << lines;
+    }
+  } else {
+    for (int i = 0; i < 500; ++i) {
+      const fs::path path = run.path() / (".lotus_info_8_" + std::to_string(i));
+      std::ofstream{path} << "pid 8\n";
+      fs::resize_file(path, std::uint64_t{1} << 33U);
+    }
+  }
+  const int status = in_child([&] {
+    const outcome stats = run_tool({"stats", run.path().string()});
+    if (stats.status != 0) return 1;
+    if (!contains(stats.err, "1 of 4 records were dropped")) return 2;
+    const std::string left = many ? "6 .lotus_info_ files are not, or not wholly, read"
+                                  : "500 .lotus_info_ files are not, or not wholly, read";
+    const std::size_t at = stats.err.find(left);
+    return at != std::string::npos &&
+                   stats.err.find("wholly", at + left.size()) == std::string::npos
+               ? 0
+               : 3;
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("of what rings hold only so much is counted in as fits into memory") {
+  const temp_directory run;
+  write_run(run.path());
+  forged_ring big;
+  big.records = 8000;
+  big.write(run.path() / ".lotus_ring_1_1");
+  big.tid = 78;
+  big.write(run.path() / ".lotus_ring_2_1");
+  std::ostringstream err;
+  lotus::tool::diagnostic_log diagnostics(err, false);
+  lotus::tool::logs_by_folder files;
+  lotus::tool::count_in_lost_records(run.path().string(), "lotustrace_log", files, diagnostics,
+                                     1000);
+  std::size_t bytes = 0;
+  for (const auto& file : files[run.path().string()]) bytes += file.tail.size();
+  CHECK(bytes > 1000);
+  CHECK(bytes < 4096 * 40);  // of one piece of a ring
+  CHECK(contains(err.str(), "holds more than is counted in; `lotus-tool recover`"));
+}

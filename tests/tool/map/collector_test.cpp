@@ -1,0 +1,259 @@
+// The library's side: collectors and LOTUS_MAP_REGION, with stand-ins for vendors' libraries.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "map_test.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::map_test;
+using namespace lotus::tool_test;
+
+namespace {
+
+std::string lines_of(const temp_dir& dir, const char* name) {
+  try {
+    return read_file(dir.path() + '/' + name);
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+/// Runs the probe under the stand-in for VTune's library; returns what that was told.
+std::string told_itt(const std::string& mode, environment more = {},
+                     const std::string& diagnostics = "") {
+  const temp_dir dir;
+  environment all{{"LOTUS_COLLECTOR", "itt"},
+                  {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                  {"STAND_IN_LOG", dir.path() + "/calls"},
+                  {"LOTUS_MAP_SLEEP_MS", "1"}};
+  all.insert(all.end(), more.begin(), more.end());
+  const result r = execute({LOTUS_MAP_PROBE, mode}, all);
+  CHECK(r.status == 0);
+  CHECK(r.err == diagnostics);
+  return lines_of(dir, "calls");
+}
+
+/// The pipes through which perf is asked for control; nobody answers unless a test does.
+struct perf_pipes {
+  temp_dir dir;
+  std::string control = dir.path() + "/ctl";
+  std::string answers = dir.path() + "/ack";
+  std::string variable = "fifo:" + control + ',' + answers;
+
+  perf_pipes() {
+    REQUIRE(::mkfifo(control.c_str(), 0600) == 0);
+    REQUIRE(::mkfifo(answers.c_str(), 0600) == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("without a collector every block runs exactly once") {
+  const std::string expected = "plain 1\nreturn 7\nthrown\nmade 5\n";
+  for (const char* collector : {"none", "auto", ""}) {
+    const result r = execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", collector}});
+    CHECK(r.out == expected);
+    CHECK(r.err.empty());
+  }
+}
+
+TEST_CASE("a collector that is unknown or absent is said once, and the program goes on") {
+  const auto says = [](const char* collector, const char* text) {
+    const result r = execute({LOTUS_MAP_PROBE, "flow"},
+                             {{"LOTUS_COLLECTOR", collector}, {"INTEL_LIBITTNOTIFY64", ""}});
+    INFO(r.err);
+    CHECK(r.out == "plain 1\nreturn 7\nthrown\nmade 5\n");
+    CHECK(contains(r.err, text));
+    CHECK(r.err.find('\n') == r.err.size() - 1);
+  };
+  says("vtune", "LOTUS_COLLECTOR=vtune is not known");
+  says("itt", "INTEL_LIBITTNOTIFY64");
+  says("uprof", "amdProfileResume");
+  says("perf", "LOTUS_PERF_CONTROL");
+  says("callgrind", "valgrind does not run this program");
+}
+
+TEST_CASE("a region warms up, then collects its passes; however it is left, it pauses") {
+  std::string diagnostics;
+  for (const char* left : {"Break", "Return", "Throw"}) {
+    diagnostics += std::string("lotus: region ") + left +
+                   " was left in its warm-up, by break, return or an exception: nothing of it is "
+                   "collected; with LOTUS_MAP_WARMUP=0 its first pass is\n";
+  }
+  CHECK(told_itt("flow", {}, diagnostics) ==
+        "init\nresume\npause\n"  // Plain
+        "resume\npause\n"        // Later: the others are left in their first pass
+  );
+  const std::string at_once = told_itt("flow", {{"LOTUS_MAP_WARMUP", "0"}});
+  CHECK(at_once ==
+        "init\nresume\npause\nresume\npause\nresume\npause\nresume\npause\nresume\npause\n");
+  CHECK(told_itt("flow", {{"LOTUS_MAP_OP", "Later"}, {"LOTUS_MAP_PASSES", "3"}}) ==
+        "init\nresume\npause\nresume\npause\nresume\npause\n");
+}
+
+TEST_CASE("nested calls are counted, detaching is final and may be repeated") {
+  CHECK(told_itt("nested") == "init\nresume\npause\nresume\npause\npause\ndetach\n");
+}
+
+TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
+  for (const char* log : {"", "/log"}) {
+    const temp_dir dir;
+    const result r = execute({LOTUS_MAP_PROBE, "scopes"},
+                             {{"LOTUS_ANNOTATE", "itt"},
+                              {"LOTUS_COLLECTOR", "none"},
+                              {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                              {"LOTUS_LOG_FILE", *log == '\0' ? log : dir.path() + log},
+                              {"STAND_IN_LOG", dir.path() + "/calls"}});
+    CHECK(r.err.empty());
+    CHECK(lines_of(dir, "calls") ==
+          "init\ndomain lotus\nbegin Outer\nbegin BatchPreprocessed\nbegin Inner\nend\nend\n"
+          "begin Transform\nbegin Add\nend\nbegin Double\nend\nend\nend\n");
+    std::string logged;
+    for (const std::string& name : dir.names()) {
+      if (contains(name, "log_worker")) logged += read_file(dir.path() + '/' + name);
+    }
+    CHECK(contains(logged, "SInner,") == (*log != '\0'));
+    CHECK(contains(logged, "SDouble,") == (*log != '\0'));
+  }
+  const result r = execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "nvtx"}});
+  CHECK(r.err == "lotus: LOTUS_ANNOTATE=nvtx is not known; it can be itt\n");
+}
+
+TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded") {
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "handler", "2000"}, {{"LOTUS_ANNOTATE", "itt"},
+                                                     {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                                     {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.status == 0);
+  CHECK(r.err.empty());
+  CHECK(contains(read_file(dir.path() + "/calls"), "begin Handler\n"));
+}
+
+TEST_CASE("VTune is asked for the handle of a name once, not at every task") {
+  const temp_dir dir;
+  execute({LOTUS_MAP_PROBE, "handler", "300"}, {{"LOTUS_ANNOTATE", "itt"},
+                                                {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                                {"STAND_IN_LOG", dir.path() + "/calls"},
+                                                {"STAND_IN_HANDLES", dir.path() + "/handles"}});
+  const auto lines = [&](const char* file) {
+    const std::string text = read_file(dir.path() + file);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  CHECK(lines("/calls") > 100);
+  // A handler may ask while the scope that it interrupts is asking.
+  CHECK(lines("/handles") >= 2);
+  CHECK(lines("/handles") <= 4);
+}
+
+TEST_CASE("uProf: names of 4.0 and 5.1, never both groups in a run") {
+  const auto told = [](const char* library) {
+    const temp_dir dir;
+    const result r =
+        execute({LOTUS_MAP_PROBE, "nested"}, {{"LD_PRELOAD", library},
+                                              {"LOTUS_COLLECTOR", "auto"},
+                                              {"STAND_IN_LOG", dir.path() + "/calls"}});
+    CHECK(r.err.empty());
+    return lines_of(dir, "calls");
+  };
+  CHECK(told(LOTUS_STAND_IN_UPROF) == "resume 1\npause 1\nresume 1\npause 1\npause 1\n");
+  CHECK(told(LOTUS_STAND_IN_UPROF_STRICT) ==
+        "strict resume\nstrict pause\nstrict resume\nstrict pause\nstrict pause\n");
+}
+
+TEST_CASE("a vendor's call that never returns is given up, once, and the program goes on") {
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "nested"}, {{"LD_PRELOAD", LOTUS_STAND_IN_UPROF_STRICT},
+                                            {"LOTUS_COLLECTOR", "uprof"},
+                                            {"LOTUS_COLLECTOR_TIMEOUT_MS", "200"},
+                                            {"STAND_IN_HANGS", "1"},
+                                            {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.status == 0);
+  CHECK(r.out == "inner\n");
+  CHECK(r.err == "lotus: the uprof collector does not answer; the program goes on without it\n");
+  CHECK(lines_of(dir, "calls") == "strict resume\nstrict pause\n");
+}
+
+TEST_CASE("perf that does not answer is given up, once, and the program goes on") {
+  const perf_pipes pipes;
+  const result r = execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", "perf"},
+                                                       {"LOTUS_PERF_CONTROL", pipes.variable},
+                                                       {"LOTUS_COLLECTOR_TIMEOUT_MS", "50"}});
+  CHECK(contains(r.out, "made 5\n"));
+  CHECK(r.err == "lotus: the perf collector does not answer; the program goes on without it\n");
+}
+
+TEST_CASE("a process forked while its parent waits for a collector does not wait") {
+  const perf_pipes pipes;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "fork_meanwhile"}, {{"LOTUS_COLLECTOR", "perf"},
+                                                    {"LOTUS_PERF_CONTROL", pipes.variable},
+                                                    {"LOTUS_COLLECTOR_TIMEOUT_MS", "1000"}});
+  CHECK(r.out == "child 3\n");
+}
+
+TEST_CASE("perf is told to enable and disable, and waited for") {
+  const perf_pipes pipes;
+  const int in = ::open(pipes.control.c_str(), O_RDWR | O_CLOEXEC);
+  const int out = ::open(pipes.answers.c_str(), O_RDWR | O_CLOEXEC);
+  std::string told;
+  // Plays perf: five bytes for each command.
+  std::thread perf([&] {
+    char text[64];
+    while (told.find("end") == std::string::npos) {
+      const ssize_t n = ::read(in, text, sizeof text);
+      if (n <= 0) break;
+      told.append(text, static_cast<std::size_t>(n));
+      if (::write(out, "ack\n", 5) != 5) break;
+    }
+  });
+  const result r = execute({LOTUS_MAP_PROBE, "nested"}, {{"LOTUS_PERF_CONTROL", pipes.variable}});
+  CHECK(::write(in, "end", 3) == 3);
+  perf.join();
+  ::close(in);
+  ::close(out);
+  CHECK(r.err.empty());
+  CHECK(told == "enable\ndisable\nenable\ndisable\ndisable\nend");
+}
+
+TEST_CASE("a pure function stays in its region") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const result r = execute({LOTUS_MAP_PROBE, "fence"}, {{"LOTUS_COLLECTOR", "builtin"},
+                                                        {"LOTUS_LOG_FILE", dir.path() + "/log"}});
+  CHECK(r.out == "7 inside 5\n");
+}
+
+TEST_CASE("the region is logged, with and without a collector") {
+  for (const char* collector : {"none", "itt"}) {
+    const temp_dir dir;
+    execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", collector},
+                                        {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                        {"LOTUS_MAP_SLEEP_MS", "1"},
+                                        {"LOTUS_MAP_WARMUP", "0"},
+                                        {"LOTUS_LOG_FILE", dir.path() + "/log"}});
+    std::string log;
+    for (const std::string& name : dir.names()) {
+      if (contains(name, "log_worker_pid_")) log += read_file(dir.path() + '/' + name);
+    }
+    for (const char* line : {"SPlain,", "SBreak,", "SReturn,", "SThrow,", "SLater,"}) {
+      CHECK(contains(log, line));
+    }
+  }
+}
+
+TEST_CASE("where the kernel forbids sampling, the message says what to change") {
+  const result r = execute({LOTUS_MAP_PROBE, "seccomp", "flow"}, {{"LOTUS_COLLECTOR", "builtin"}});
+  CHECK(contains(r.out, "made 5\n"));
+  for (const char* part : {"kernel.perf_event_paranoid", "CAP_PERFMON", "seccomp", "callgrind"}) {
+    CHECK(contains(r.err, part));
+  }
+  CHECK(r.err.find('\n') == r.err.size() - 1);
+}

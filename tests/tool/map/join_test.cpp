@@ -1,0 +1,299 @@
+// lotus-tool map join.
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "map/map_join.hpp"
+#include "map_test.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::map_test;
+using namespace lotus::tool_test;
+
+TEST_CASE("a sample goes to the innermost operation of its thread, to the nanosecond") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5",
+           "SCrop,1100,100\nSFlip,1200,100\nSTransform,1100,300\nSBatchPreprocessed_0,1000,1000\n");
+  located_samples samples;
+  const std::uint32_t event = samples.event_id("cpu-clock");
+  const std::uint32_t misses = samples.event_id("cache-misses");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
+  const auto at = [&](std::int64_t time_ns, std::uint32_t tid, std::uint32_t what) {
+    samples.samples.push_back({time_ns, 10, tid, f, what});
+  };
+  for (const std::int64_t time_ns : {1399, 1100, 1199, 1200, 1299, 1300, 1099, 1400}) {
+    at(time_ns, 5, event);
+  }
+  at(1150, 6, event);  // a thread without a log
+  at(1150, 5, misses);
+  std::ostringstream err;
+  diagnostic_log diagnostics(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
+  CHECK(result.ops["Crop"].total.samples == 2);
+  CHECK(result.ops["Flip"].total.samples == 2);
+  CHECK(result.ops["Transform"].total.samples == 2);
+  CHECK(result.outside.total.samples == 3);
+  CHECK(result.ops["Crop"].counters["cache-misses"] == 10);
+  CHECK(result.ops["Crop"].counters["cpu-clock"] == 20);
+  CHECK(result.ops["Crop"].functions.at("f|a").total.samples == 2);
+  CHECK(result.total().samples == 9);
+}
+
+TEST_CASE("samples are those of CPU time, whichever event came first; shares go by time") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\nSLoad,2000,100\n");
+  located_samples samples;
+  const std::uint32_t faults = samples.event_id("page-faults:u");
+  const std::uint32_t clock = samples.event_id("cpu-clock:u");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
+  const std::uint32_t g = samples.function_id({"g|a", ""});
+  samples.samples = {{1010, 1, 5, g, faults},      {1020, 1, 5, g, faults},
+                     {1030, 1, 5, g, faults},      {1040, 750'000, 5, f, clock},
+                     {2010, 125'000, 5, f, clock}, {2020, 125'000, 5, f, clock}};
+  std::ostringstream err;
+  diagnostic_log diagnostics(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
+  CHECK(result.event == "cpu-clock:u");
+  const joined_op& crop = result.ops["Crop"];
+  CHECK(crop.total.samples == 1);
+  CHECK(cpu_ns(crop, result) == std::uint64_t{750'000});
+  CHECK(crop.functions.count("g|a") == 0);
+  CHECK(crop.counters.at("page-faults:u") == 3);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["share"].number() == Approx(0.75));
+  CHECK(printed["ops"]["Load"]["share"].number() == Approx(0.25));
+}
+
+TEST_CASE("functions that were inlined are told below the one they were inlined into") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\n");
+  located_samples samples;
+  const std::uint32_t event = samples.event_id("cpu-clock");
+  const std::uint32_t own = samples.function_id({"f|a", ""});
+  const std::uint32_t inner = samples.function_id({"f|a", "round"});
+  samples.samples = {{1010, 1, 5, own, event}, {1020, 1, 5, inner, event}};
+  std::ostringstream err;
+  diagnostic_log diagnostics(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
+  std::ostringstream json;
+  print_joined(result, print_as::json, json);
+  const auto printed = parse_json(json.str());
+  CHECK(printed["ops"]["Crop"]["functions"]["f|a"].integer() == 2);
+  CHECK(printed["ops"]["Crop"]["inlined"]["f|a"]["round"].integer() == 1);
+  std::ostringstream table;
+  print_joined(result, print_as::table, table);
+  CHECK(contains(table.str(), "  inlined: round"));
+}
+
+TEST_CASE("a program that was built anew after the run is told of") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string program = dir.path() + "/probe";
+  std::filesystem::copy_file(LOTUS_MAP_PROBE, program);
+  REQUIRE(execute({LOTUS_TOOL_PROGRAM, "map", "record", "-q", "--", program, "fork", "100"},
+                  {{"LOTUS_LOG_FILE", dir.path() + "/run/lotustrace_log"}})
+              .status == 0);
+  const std::vector<std::string> join{"map", "join", "-q", dir.path() + "/run"};
+  CHECK(run(join).err.empty());
+  std::filesystem::copy_file(LOTUS_MAP_PROBE, dir.path() + "/rebuilt");
+  std::filesystem::rename(dir.path() + "/rebuilt", program);
+  CHECK(run(join).err ==
+        "warning: " + program +
+            ": has changed since it was sampled; if it was built anew, its functions are named "
+            "wrongly: record again\n");
+}
+
+TEST_CASE("perf's samples are joined by thread and time") {
+  if (!sampling_allowed() || !installed("perf")) return;
+  const temp_dir dir;
+  const std::string data = dir.path() + "/perf.data";
+  REQUIRE(execute({"perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-e", "cpu-clock:u", "-F",
+                   "2000", "-o", data, "--", LOTUS_MAP_PROBE, "fork", "200"},
+                  {{"LOTUS_LOG_FILE", dir.path() + "/run/lotustrace_log"}})
+              .status == 0);
+  const result joined = run({"map", "join", dir.path() + "/run", "--samples", data, "--json"});
+  INFO(joined.err);
+  REQUIRE(joined.status == 0);
+  const auto json = parse_json(joined.out);
+  const auto& functions = json["ops"]["Beta"]["functions"];
+  CHECK(contains(functions.members().front().name, "hot_beta|lotus_map_probe"));
+  CHECK(json["ops"]["Beta"]["cpu_ns"].integer() > 20'000'000);
+  const std::string other = dir.path() + "/other.data";
+  REQUIRE(execute({"perf", "record", "-q", "-e", "cpu-clock:u", "-o", other, "--", LOTUS_MAP_PROBE,
+                   "fork", "50"})
+              .status == 0);
+  const result wrong = run({"map", "join", dir.path() + "/run", "--samples", other});
+  CHECK(wrong.status == 1);
+  CHECK(contains(wrong.err, "perf record -k CLOCK_MONOTONIC"));
+}
+
+TEST_CASE("what perf says of a damaged file is passed on; Ctrl-C meanwhile ends the tool") {
+  const temp_dir dir;
+  const std::string data = dir.file("perf.data", "PERFILE2 and no more");
+  const std::string logs = dir.path() + "/run";
+  dir.file("run/lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
+  const auto join_with = [&](const std::string& perf) {
+    const std::string command = dir.file("bin/perf", "#!/bin/sh\n" + perf);
+    std::filesystem::permissions(command, std::filesystem::perms::owner_all);
+    return execute({LOTUS_TOOL_PROGRAM, "map", "join", logs, "--samples", data},
+                   {{"PATH", dir.path() + "/bin:/usr/bin:/bin"}});
+  };
+  const result damaged = join_with(
+      "echo ' 5/5  1.500000000:  10  cpu-clock:  7f f (/a)'\n"
+      "echo '0x4e40 [0]: failed to process type: 0 [Invalid argument]' >&2\n"
+      "echo '# done'\nexit 234\n");
+  CHECK(damaged.status == 1);
+  CHECK(damaged.err == "lotus-tool: " + data +
+                           ": perf report cannot read it: 0x4e40 [0]: failed to process type: 0 "
+                           "[Invalid argument]\n");
+  CHECK(contains(join_with("exit 3\n").err, data + ": perf report cannot read it: status 3\n"));
+  const result interrupted = join_with("kill -INT $PPID\nsleep 20\n");
+  CHECK(interrupted.status == 128 + SIGINT);
+  CHECK(interrupted.err.empty());
+}
+
+TEST_CASE("what lies outside of scopes is told by threads, and who may wait for them") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  // Thread 5 decodes for 100 ms, of which it runs 10; then it sleeps alone. Thread 6 decodes too.
+  dir.file("lotustrace_log_worker_pid_5",
+           "SInner,140000000,10000000\nSDecode,100000000,100000000\nSSleep,300000000,100000000\n");
+  dir.file("lotustrace_log_worker_pid_6", "SDecode,100000000,100000000\n");
+  located_samples samples;
+  const std::uint32_t clock = samples.event_id("cpu-clock");
+  const std::uint32_t f = samples.function_id({"f|a", ""});
+  const auto burn = [&](std::uint32_t tid, std::int64_t from_ms, std::int64_t to_ms) {
+    for (std::int64_t ms = from_ms; ms < to_ms; ++ms) {
+      samples.samples.push_back({ms * 1'000'000, 1'000'000, tid, f, clock});
+    }
+  };
+  burn(5, 100, 110);  // in Decode
+  burn(5, 220, 230);  // in none
+  burn(71, 100, 200);
+  burn(72, 150, 200);
+  burn(80, 250, 260);
+  samples.thread_names = {{71, "av:h264:df0"}, {72, "av:h264:df1"}};
+  samples.reaches(0);
+  samples.reaches(390'000'000);
+  std::ostringstream err;
+  diagnostic_log diagnostics(err, false);
+  joined_run result;
+  join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
+  const joined_op& decode = result.ops["Decode"];
+  CHECK(decode.wall_ns == 190'000'000);  // of two threads, without Inner
+  CHECK(decode.beside.value == 290'000'000);
+  CHECK(may_wait_for_others(decode, result));
+  const auto meanwhile = decode.meanwhile.sorted();
+  REQUIRE(meanwhile.size() == 1);
+  CHECK(meanwhile[0].total.value == 150'000'000);  // each once, though two threads decode
+  CHECK(meanwhile[0].description() == "2 threads named av:h264:df* that have no scope");
+  CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // as far as was sampled
+  CHECK_FALSE(may_wait_for_others(result.ops["Sleep"], result));
+  const auto outside = result.outside_threads.sorted();
+  REQUIRE(outside.size() == 3);
+  CHECK(outside[0].total.samples == 150);
+  CHECK(outside[0].tids == std::set<std::uint32_t>{71, 72});
+  CHECK(outside[1].description() == "1 thread without a name that has no scope");
+  CHECK(outside[2].description() == "1 thread without a name that has scopes");
+  std::ostringstream table;
+  print_joined(result, print_as::table, table);
+  INFO(table.str());
+  CHECK(contains(table.str(),
+                 "\nDecode: 190.0 ms wall, 10.00 ms CPU; meanwhile ran 2 threads named av:h264:df* "
+                 "that have no scope, for 150.0 ms. It may wait for what they do.\n"));
+  CHECK_FALSE(contains(table.str(), "\nSleep: "));
+  std::ostringstream text;
+  print_joined(result, print_as::json, text);
+  const auto json = parse_json(text.str());
+  CHECK(json["ops"]["Decode"]["wall_ns"].integer() == 190'000'000);
+  CHECK(json["ops"]["Decode"]["may_wait_for_others"].boolean());
+  CHECK_FALSE(json["ops"]["Sleep"]["may_wait_for_others"].boolean());
+  const auto& group = json["outside"]["threads"][0];
+  CHECK(group["name"].text() == "av:h264:df*");
+  CHECK(group["threads"].integer() == 2);
+  CHECK_FALSE(group["scopes"].boolean());
+  CHECK(group["cpu_ns"].integer() == 150'000'000);
+}
+
+TEST_CASE("a sample in an operation of another loader lies in that operation") {
+  using namespace lotus::tool;
+  const temp_dir dir;
+  dir.file(".lotus_info_7_1", "pid 7\nparent 1\nhost Snode\nthread 5 Sloop\n");
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1000,100\n");
+  dir.file("val/lotustrace_log_worker_pid_5", "SFlip,2000,100\n");
+  const std::string perf =
+      dir.file("bin/perf",
+               "#!/bin/sh\nif [ \"$1\" = report ]; then\n"
+               "echo '# reference time: today = 0.0 (TOD) = 0.0 (monotonic)'\nelse\n"
+               "echo ' a 1/2 thread  7/5  0.000001050:  10 cpu-clock:u:  7f f (/bin/a)'\n"
+               "echo '          pool7  7/5  0.000002050:  10 cpu-clock:u:  7f f (/bin/a)'\n"
+               "echo '             :8  7/8  0.000002051:  30 cpu-clock:u:  7f f (/bin/a)'\nfi\n");
+  std::filesystem::permissions(perf, std::filesystem::perms::owner_all);
+  const std::string data = dir.file("perf.data", "PERFILE2 and no more");
+  const result r =
+      execute({LOTUS_TOOL_PROGRAM, "map", "join", dir.path(), "--samples", data, "--json"},
+              {{"PATH", dir.path() + "/bin:/usr/bin:/bin"}});
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  const auto json = parse_json(r.out);
+  CHECK(json["ops"]["Crop"]["cpu_ns"].integer() == 10);
+  CHECK(json["ops"]["Flip"]["cpu_ns"].integer() == 10);
+  CHECK(json["outside"]["cpu_ns"].integer() == 30);
+  CHECK(json["outside"]["threads"][0]["name"].text().empty());  // of ":8" perf knows no name
+}
+
+TEST_CASE("in a real run the threads that a decoder waits for are found, with either sampler") {
+  if (!sampling_allowed()) return;
+  const temp_dir dir;
+  const std::string data = dir.path() + "/perf.data";
+  REQUIRE(
+      execute({LOTUS_TOOL_PROGRAM, "map", "record", "-q", "--", LOTUS_MAP_PROBE, "decoder", "200"},
+              {{"LOTUS_LOG_FILE", dir.path() + "/own/lotustrace_log"}})
+          .status == 0);
+  std::vector<std::vector<std::string>> joins{{"map", "join", dir.path() + "/own"}};
+  if (installed("perf")) {
+    REQUIRE(execute({"perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-e", "cpu-clock:u", "-F",
+                     "1000", "-o", data, "--", LOTUS_MAP_PROBE, "decoder", "200"},
+                    {{"LOTUS_LOG_FILE", dir.path() + "/perf/lotustrace_log"}})
+                .status == 0);
+    joins.push_back({"map", "join", dir.path() + "/perf", "--samples", data});
+  }
+  for (std::vector<std::string>& join : joins) {
+    const result table = run(join);
+    INFO(table.err << table.out);
+    REQUIRE(table.status == 0);
+    CHECK(contains(table.out, "  2 threads named av:h264:df* that have no scope"));
+    CHECK(contains(table.out, "\nDecode: "));
+    CHECK(contains(table.out, "meanwhile ran 2 threads named av:h264:df* that have no scope, for"));
+    CHECK_FALSE(contains(table.out, "\nSleep: "));
+    CHECK_FALSE(contains(table.out, "\nBurn: "));
+    join.emplace_back("--json");
+    const auto json = parse_json(run(join).out);
+    for (const std::string name : {"Decode", "Sleep", "Burn"}) {
+      CHECK(json["ops"][name]["wall_ns"].integer() > 150'000'000);
+      CHECK(json["ops"][name]["may_wait_for_others"].boolean() == (name == "Decode"));
+    }
+    CHECK(json["outside"]["threads"][0]["name"].text() == "av:h264:df*");
+  }
+}
+
+TEST_CASE("a run without samples is bad input") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SCrop,1100,100\n");
+  const result r = run({"map", "join", dir.path()});
+  CHECK(r.status == 1);
+  CHECK(contains(r.err, "no samples beside the logs"));
+}

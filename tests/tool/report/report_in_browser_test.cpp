@@ -1,0 +1,230 @@
+// The report's page in a headless browser: that it works.
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "catch.hpp"
+#include "page_scripts.hpp"
+#include "report_test.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Loads the page in a browser; what the probe found, by key. Empty without a browser.
+std::map<std::string, std::string> browse(const temp_dir& dir, const std::string& page, int width) {
+  const std::string chromium = LOTUS_CHROMIUM;
+  if (chromium.empty()) {
+    lotus_test::skip("no chromium to load the page");
+    return {};
+  }
+  std::string text = read_file(page);
+  text.insert(text.find("<head>") + 6, watch);
+  text.insert(text.rfind("</body>"), probe);
+  const std::string copy = dir.file("probed.html", text);
+  const std::string command =
+      "timeout 120 '" + chromium +
+      "' --headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+      "--disable-background-networking --disable-component-update --disable-sync "
+      "--disable-dev-shm-usage --user-data-dir='" +
+      dir.path() + "/profile' --window-size=" + std::to_string(width) +
+      ",900 --virtual-time-budget=20000 --dump-dom 'file://" + copy + "' 2>'" + dir.path() +
+      "/chromium.err' >'" + dir.path() + "/dom'";
+  const int status = std::system(command.c_str());
+  INFO(read_file(dir.path() + "/chromium.err"));
+  REQUIRE(status == 0);
+  const std::string dom = read_file(dir.path() + "/dom");
+  const std::size_t at = dom.find("id=\"probed\"");
+  REQUIRE(at != std::string::npos);
+  std::map<std::string, std::string> found;
+  std::istringstream lines(dom.substr(at));
+  std::string line;
+  while (std::getline(lines, line)) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return found;
+}
+
+/// What holds for every report.
+void check_page(std::map<std::string, std::string>& found) {
+  CHECK(found["errors"] == "none");
+  CHECK(found["images"] == "0");
+  CHECK(found["scripts"] == "5");  // data, library, ours, and the two of this test
+  CHECK(found["wheel_zooms"] == "true");
+  CHECK(found["button_zooms"] == "true");
+  CHECK(found["all_again"] == "true");
+  CHECK(std::stol(found["deepest_ns"]) <= 1000);
+  CHECK(found["width_fits"] == "true");
+  CHECK(std::stol(found["colours_timeline"]) > 4);
+  for (const auto* chart : {"preprocess", "waits", "delays", "cpu"}) {
+    INFO(chart);
+    CHECK(std::stol(found[std::string("colours_") + chart]) > 2);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a real run is shown without an error, wide and narrow") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  for (const int width : {1280, 390}) {
+    INFO(width);
+    auto found = browse(dir, page, width);
+    if (found.empty()) return;
+    check_page(found);
+    CHECK(found["operations"] == "7");
+    CHECK(found["verdicts"] == "1");
+    CHECK(found["functions_shown"] == "false");
+    CHECK(found["counters_shown"] == "false");
+    CHECK(found["cpu_note_shown"] == "false");
+    CHECK_FALSE(contains(found["operations_table"], "on CPU"));
+    CHECK(found["stages_shown"] == "false");
+    CHECK(contains(found["first_verdict"], "preprocessing-bound: the consumer waits 92.86 %"));
+  }
+}
+
+TEST_CASE("hostile names stay text") {
+  const temp_dir dir;
+  const std::string name = "S</script><img src=x onerror=alert(1)>";
+  dir.file("b1</script><img src=x onerror=alert(2)>/lotustrace_log_worker_pid_1",
+           name +
+               ",10,500\nS%22%27`${alert(3)}%3C!--,600,500\nS@SCRIPT@@CHART@,1200,10\n"
+               "SBatchPreprocessed_0,10,1300\n");
+  dir.file("b1</script><img src=x onerror=alert(2)>/lotustrace_log_main_pid_1",
+           "SBatchWait_0,5,1400\nSBatchConsumed_0,2000,1000\nSBatchWait_1,3000,2000\n");
+  const std::string page = report(dir, dir.path());
+  CHECK_FALSE(contains(read_file(page), "<img"));
+  auto found = browse(dir, page, 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["images"] == "0");
+  CHECK(found["scripts"] == "5");
+  CHECK(found["hostile_name"] == "true");
+}
+
+TEST_CASE("functions and counters behind the operations") {
+  const temp_dir dir;
+  const std::string mapping = dir.file(
+      "m.json",
+      R"({"op_to_func":{"Loader":["decode|libjpeg.so","</script><img src=x>|b.so"],"Collation":["copy|libc.so"]},)"
+      R"("common_funcs_to_op":{},"functions":{"Loader":{"decode|libjpeg.so":{"hits":2,"runs":2,"samples":30,"share":0.75},)"
+      R"("</script><img src=x>|b.so":{"hits":1,"runs":2,"samples":10,"share":0.25}},)"
+      R"("Collation":{"copy|libc.so":{"hits":2,"runs":2,"samples":8,"share":1}}}})");
+  const std::string counters =
+      dir.file("w4.csv",
+               "Source Function / Function / Call Stack\tCPU Time\tClockticks\tL1 Bound\tModule\n"
+               "decode\t3s\t9,000\t10.0%\tlibjpeg.so\n"
+               "copy\t1s\t3,000\t50.0%\tlibc.so\n"
+               "elsewhere\t2s\t6,000\t0.0%\tlibm.so\n");
+  const std::string page =
+      report(dir, traces() + "/c_ooo_w4", {"--mapping", mapping, "--counters", counters});
+  CHECK_FALSE(contains(read_file(page), "<img"));
+  for (const int width : {1280, 390}) {
+    INFO(width);
+    auto found = browse(dir, page, width);
+    if (found.empty()) return;
+    check_page(found);
+    CHECK(std::stol(found["colours_functions"]) > 4);
+    CHECK(std::stol(found["colours_counters"]) > 4);
+    CHECK(contains(found["functions_table"], "Loader decode libjpeg.so 30 75.0 %"));
+    CHECK(contains(found["functions_table"], "&lt;/script&gt;&lt;img src=x&gt; b.so 10 25.0 %"));
+    CHECK(found["counters_choice"] == "CPU Time; Clockticks; L1 Bound, clockticks");
+  }
+  // 10 % of 9000 and 50 % of 3000 clockticks; what no operation runs is outside.
+  CHECK(contains(read_file(page),
+                 R"x({"name":"L1 Bound, clockticks","configs":["w4"],"ops":[)x"
+                 R"x({"name":"(outside)","values":[0]},{"name":"Collation","values":[1500]},)x"
+                 R"x({"name":"Loader","values":[900]}]})x"));
+  const std::string other = dir.path() + "/x";
+  CHECK(run({"report", traces() + "/c_ooo_w4", "-o", other, "--counters", counters}).status == 2);
+}
+
+TEST_CASE("runs that lack nearly everything are shown too") {
+  const temp_dir dir;
+  auto found = browse(dir, report(dir, traces() + "/quirks/preprocessed_never_consumed"), 1280);
+  if (!found.empty()) CHECK(found["errors"] == "none");
+  const temp_dir other;
+  other.file("lotustrace_log_worker_pid_1", "SA,10,0\n");
+  found = browse(other, report(other, other.path()), 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(contains(found["first_verdict"], "no verdict"));
+}
+
+TEST_CASE("very many slices are drawn as columns, not one by one") {
+  const temp_dir dir;
+  std::string log;
+  std::int64_t at = 1'000'000'000;
+  for (int i = 0; i < 300'000; ++i) {
+    log += "SOp" + std::to_string(i % 5) + ',' + std::to_string(at) + ",900\n";
+    at += 1000;
+  }
+  dir.file("lotustrace_log_worker_pid_1", log);
+  auto found = browse(dir, report(dir, dir.path()), 1280);
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(std::stol(found["drawn"]) > 500);
+  CHECK(std::stol(found["drawn"]) < 5000);
+  CHECK(found["wheel_zooms"] == "true");
+}
+
+TEST_CASE("CPU time, stages, loaders and counters are shown") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\nrecords 99900 100\n"));
+  for (const std::string folder : {"run/", "run/val%3Cimg%3E/"}) {
+    thread_logs consumer;
+    thread_logs worker;
+    for (std::int64_t i = 0; i < 30; ++i) {
+      worker.stage("Read", 20 * i, 8, i);
+      worker.off_cpu(20 * i + 8, 6, "1");
+      worker.stage("Decode", 20 * i + 8, 12, i);
+      consumer.wait(i, 20 * i, 20);
+      consumer.consumed(i, 20 * i + 20);
+      consumer.operation("Fetch", 20 * i, 4);
+      consumer.beside +=
+          "piece," + columns("SFetch", 20 * i, 4) + ',' + std::to_string(i / 2) + '\n';
+      worker.beside += "counter,Sbytes%20in%20flight," + std::to_string(begin_ns + 20 * i * ms) +
+                       ',' + std::to_string(i % 7 - 1) + ",0\n";
+    }
+    consumer.write(dir, folder, 1);
+    worker.write(dir, folder, 2);
+  }
+  const std::string page = report(dir, dir.path() + "/run");
+  CHECK_FALSE(contains(read_file(page), "val<img>"));
+  for (const int width : {1280, 390}) {
+    INFO(width);
+    auto found = browse(dir, page, width);
+    if (found.empty()) return;
+    CHECK(found["errors"] == "none");
+    CHECK(found["width_fits"] == "true");
+    CHECK(found["preprocess_shown"] == "false");  // no worker made a whole batch
+    CHECK(found["legend"] ==
+          "preprocessing wait step out-of-order arrival blocked SFetch SRead SDecode");
+    CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
+    CHECK(contains(
+        found["operations_table"],
+        "total self on CPU waiting for a CPU blocked for distribution run SFetch 30 4 ms"));
+    CHECK(contains(found["operations_table"], "240 ms 240 ms 60 ms 30 ms 150 ms"));
+    CHECK(found["cpu_note_shown"] == "true");
+    CHECK(found["stages_shown"] == "true");
+    CHECK(contains(found["stages_table"], "run, loader val&lt;img&gt; Read 30 8 ms"));
+    CHECK(contains(found["stages_table"], "1 shared"));
+    CHECK(contains(found["stages_table"], "50 60.0 %"));
+    CHECK(contains(found["through_stages"],
+                   "run: 30 batches from first stage to last: p50 20 ms, p99 20 ms; the slowest:"));
+    CHECK(contains(found["trees"],
+                   "of it in queues) Read 8 ms at 0 thread 2 Decode 12 ms at 8 ms thread 2"));
+    CHECK(contains(found["async_table"], "SFetch 15 24 ms 24 ms 24 ms 24 ms 360 ms 120 ms"));
+    CHECK(contains(found["lanes"], "SFetch, asynchronous"));
+    CHECK(contains(found["off_cpu_told"], "blocked, 6 ms, from 2 ms"));
+    CHECK(contains(found["through_stages"], "(20 ms, 0 of it in queues)"));
+    CHECK(contains(found["lanes"], "bytes in flight (-1 to 5)"));
+    CHECK(contains(found["counter_told"], "bytes in flight (-1 to 5): 0, 20 ms"));
+    CHECK(found["dropped_told"] == "2");  // by a check of each loader
+  }
+}

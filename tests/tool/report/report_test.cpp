@@ -1,0 +1,117 @@
+// The report's page: its escaping, and what stands in it.
+#include "report/report.hpp"
+
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "report/timeline_data.hpp"
+#include "report_test.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+using lotus::tool::base64;
+using lotus::tool::script_safe;
+
+TEST_CASE("nothing in the data can end its script element") {
+  CHECK(script_safe("a</script><!--&") == "a\\u003c/script\\u003e\\u003c!--\\u0026");
+  // NOLINTNEXTLINE(misc-misleading-bidirectional)
+  CHECK(script_safe("\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA") == "\\u2028\\u2029\xE2\x80\xAA");
+  CHECK(script_safe("\xE2\x80") == "\xE2\x80");
+}
+
+TEST_CASE("base64 as in RFC 4648, section 10") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("foobar") == "Zm9vYmFy");
+}
+
+TEST_CASE("the page is one file that asks for nothing from elsewhere") {
+  const temp_dir dir;
+  const std::string text = read_file(report(dir, traces() + "/c_ooo_w4"));
+  CHECK(contains(text, "default-src 'none'"));
+  CHECK_FALSE(contains(text, "<link"));
+  CHECK_FALSE(contains(text, " src="));
+  CHECK_FALSE(contains(text, "@DATA@"));
+  CHECK_FALSE(contains(text, "@SCRIPT@"));
+  const std::size_t begin = text.find("id=\"data\">") + 10;
+  const auto data = parse_json(text.substr(begin, text.find("</script>", begin) - begin));
+  const auto& run_data = data["runs"][0];
+  CHECK(run_data["verdict"]["verdict"].text() == "preprocessing-bound");
+  CHECK(run_data["ops"].size() == 7);
+  CHECK(run_data["waits_ns"].size() == 75);
+  CHECK(run_data["timeline"]["tracks"].size() == 5);
+  CHECK(run_data["timeline"]["arrows"].size() == 75);
+}
+
+TEST_CASE("arrows of the timeline go from stage to stage, and to the consumer") {
+  const temp_dir dir;
+  dir.file("run/lotustrace_log_main_pid_10", "SBatchWait_3,1000,8000\nSBatchConsumed_3,9000,100\n");
+  dir.file("run/lotustrace_log_worker_pid_11", "SDecode,1000,3000\n");
+  dir.file("run/.lotus_beside_lotustrace_log_pid_11", "stage,SDecode,1000,3000,3\n");
+  dir.file("run/lotustrace_log_worker_pid_12", "SCollate,8100,100\n");
+  dir.file("run/.lotus_beside_lotustrace_log_pid_12", "stage,SCollate,8100,100,3\n");
+  const std::string text = read_file(report(dir, dir.path() + "/run"));
+  CHECK(contains(text, R"("arrows":[[3000,1,7100,2],[7200,2,8000,0]])"));
+}
+
+TEST_CASE("several tables of counters, before and behind the folder") {
+  const temp_dir dir;
+  const std::string mapping =
+      dir.file("m.json", R"({"op_to_func":{"Loader":["decode|a.so"]},"common_funcs_to_op":{}})");
+  const std::string table =
+      "Source Function / Function / Call Stack\tCPU Time\tModule\ndecode\t3s\ta.so\n";
+  const std::string first = dir.file("first.csv", table);
+  const std::string second = dir.file("second.csv", table);
+  const std::string logs = traces() + "/c_ooo_w4";
+  const std::string page = dir.path() + "/page.html";
+  const std::vector<std::string> start{"report", "-o", page, "--mapping", mapping};
+  const std::vector<std::vector<std::string>> forms{
+      {logs, "--counters", first, second},
+      {"--counters", first, second, logs},
+      {"--counters", first, "--counters", second, logs}};
+  for (const std::vector<std::string>& form : forms) {
+    std::vector<std::string> all = start;
+    all.insert(all.end(), form.begin(), form.end());
+    const result r = run(all);
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    CHECK(contains(read_file(page), R"("configs":["first","second"])"));
+  }
+  const result none =
+      run({"report", "-o", page, "--mapping", mapping, "--counters", first, second});
+  CHECK(none.status == 2);
+  CHECK(contains(none.err, "DIR is required"));
+}
+
+TEST_CASE("what is read is not written over") {
+  const temp_dir dir;
+  const std::string log = dir.file("run/lotustrace_log_worker_pid_1", "SLoader,1000,5\n");
+  const std::string mapping = dir.file("m.json", R"({"op_to_func":{},"common_funcs_to_op":{}})");
+  for (const std::string& output : {log, mapping, dir.path() + "/lotustrace_log_new_1"}) {
+    CHECK(run({"report", dir.path() + "/run", "--mapping", mapping, "-o", output}).status == 2);
+  }
+  CHECK(read_file(log) == "SLoader,1000,5\n");
+}
+
+TEST_CASE("the page leaves skipped batches out, and tells runs of one name apart") {
+  const temp_dir dir;
+  std::string log;
+  for (int i = 0; i < 4; ++i) {
+    log += "SBatchPreprocessed_" + std::to_string(i) + ",1000,5\n";
+  }
+  dir.file("a/run/lotustrace_log_worker_pid_1", log);
+  dir.file("b/run/lotustrace_log_worker_pid_1", log);
+  const std::string page = dir.path() + "/page.html";
+  const std::string second = dir.path() + "/b/run";
+  REQUIRE(
+      run({"report", dir.path() + "/a/run", second, "--skip-batches", "3", "-o", page}).status ==
+      0);
+  const std::string text = read_file(page);
+  CHECK(contains(text, R"("batch_count":1,)"));
+  CHECK(contains(text, R"("preprocess":{"count":1,)"));
+  CHECK(contains(text, R"({"name":"run",)"));
+  CHECK(contains(text, R"({"name":")" + second + "\","));
+}

@@ -1,0 +1,25 @@
+// What the tests of stats share.
+#ifndef LOTUS_TESTS_STATS_TEST_HPP
+#define LOTUS_TESTS_STATS_TEST_HPP
+
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+namespace lotus::tool_test {
+
+/// What `stats --json` prints of a folder.
+inline json stats(const std::string& dir, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"stats", dir, "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const result r = run(arguments);
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return parse_json(r.out);
+}
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_STATS_TEST_HPP

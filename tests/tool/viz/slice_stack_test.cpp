@@ -1,0 +1,59 @@
+#include "viz/slice_stack.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "catch.hpp"
+
+namespace {
+
+/// Writes what a format with beginnings and ends would hold, as "a0 b0 B5 A9".
+struct closing {
+  std::string& text;
+  void operator()(std::int64_t at, char name) const {
+    text += static_cast<char>(name - 'a' + 'A');
+    text += std::to_string(at) + ' ';
+  }
+};
+
+struct writer {
+  void slice(std::int64_t start, std::int64_t duration, char name) {
+    const std::int64_t at = stack.open(start, duration, name, closing{text});
+    text += std::string(1, name) + std::to_string(at) + ' ';
+  }
+  void finish() { stack.finish(closing{text}); }
+
+  lotus::tool::slice_stack<char> stack;
+  std::string text;
+};
+
+}  // namespace
+
+TEST_CASE("nested and neighbouring slices open and close in order") {
+  writer w;
+  w.slice(0, 10, 'a');
+  w.slice(0, 4, 'b');
+  w.slice(4, 6, 'c');
+  w.slice(12, 0, 'd');
+  w.slice(12, 3, 'e');
+  w.finish();
+  CHECK(w.text == "a0 b0 B4 c4 C10 A10 d12 D12 e12 E15 ");
+}
+
+TEST_CASE("a slice that reaches out of its parent is cut") {
+  writer w;
+  w.slice(0, 10, 'a');
+  w.slice(5, 10, 'b');
+  w.slice(20, 1, 'c');
+  w.finish();
+  CHECK(w.text == "a0 b5 B10 A10 c20 C21 ");
+}
+
+TEST_CASE("times never fall, also when a slice comes late") {
+  writer w;
+  w.slice(0, 5, 'a');
+  w.slice(8, 2, 'b');
+  w.slice(3, 20, 'c');
+  w.finish();
+  CHECK(w.text == "a0 A5 b8 c8 C10 B10 ");
+}

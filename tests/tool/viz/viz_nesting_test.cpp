@@ -1,0 +1,227 @@
+// Slices of one track nest or follow each other, in every format, as viewers read the numbers.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// A slice with the times that a viewer works with, as it has them: doubles.
+struct seen_slice {
+  double start = 0;
+  double end = 0;
+};
+
+using seen_track = std::vector<seen_slice>;
+
+std::string drawn(const std::string& dir, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const result r = run(arguments);
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return r.out;
+}
+
+/// The tracks of a Chrome trace. @param rebased  with every track's first start taken off its
+/// starts before durations are added, as speedscope does; else as they stand.
+std::vector<seen_track> chrome_tracks(const std::string& text, bool rebased) {
+  std::map<std::int64_t, std::vector<std::pair<double, double>>> of_tid;  // starts, durations
+  const json document = parse_json(text);
+  for (const json& event : document["traceEvents"].array()) {
+    if (event["ph"].text() != "X") continue;
+    const std::string category = event.has("cat") ? event["cat"].text() : "";
+    if (category != "op" && category != "batch") continue;  // a profiler's
+    of_tid[event["tid"].integer()].emplace_back(event["ts"].number(), event["dur"].number());
+  }
+  std::vector<seen_track> tracks;
+  for (const auto& [tid, events] : of_tid) {
+    double first = events.front().first;
+    for (const auto& [start, duration] : events) first = std::min(first, start);
+    seen_track track;
+    for (const auto& [start, duration] : events) {
+      const double from = rebased ? start - first : start;
+      track.push_back({from, from + duration});
+    }
+    tracks.push_back(std::move(track));
+  }
+  return tracks;
+}
+
+/// How many slices of a track, in order of start and the longer first, overlap another partly.
+std::size_t partial_overlaps(seen_track track) {
+  std::stable_sort(track.begin(), track.end(), [](const seen_slice& a, const seen_slice& b) {
+    return a.start != b.start ? a.start < b.start : a.end > b.end;
+  });
+  std::size_t found = 0;
+  std::vector<double> open;
+  for (const seen_slice& slice : track) {
+    while (!open.empty() && open.back() <= slice.start) open.pop_back();
+    if (!open.empty() && slice.end > open.back()) ++found;
+    open.push_back(slice.end);
+  }
+  return found;
+}
+
+void check_chrome(const std::string& dir, const std::vector<std::string>& more = {}) {
+  INFO(dir);
+  const std::string text = drawn(dir, more);
+  for (const bool rebased : {false, true}) {
+    for (const seen_track& track : chrome_tracks(text, rebased)) {
+      INFO((rebased ? "rebased" : "as they stand"));
+      CHECK(partial_overlaps(track) == 0);
+    }
+  }
+}
+
+/// Balanced, in order, and every closing is of what was opened last; returns the time of slices.
+std::int64_t check_speedscope(const std::string& dir) {
+  INFO(dir);
+  const json document = parse_json(drawn(dir, {"--format", "speedscope"}));
+  std::int64_t total = 0;
+  for (const json& profile : document["profiles"].array()) {
+    double last = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> open;
+    for (const json& event : profile["events"].array()) {
+      const std::int64_t at = event["at"].integer();
+      REQUIRE(static_cast<double>(at) >= last);
+      last = static_cast<double>(at);
+      if (event["type"].text() == "O") {
+        open.emplace_back(event["frame"].integer(), at);
+        continue;
+      }
+      REQUIRE_FALSE(open.empty());
+      REQUIRE(open.back().first == event["frame"].integer());
+      total += at - open.back().second;
+      open.pop_back();
+    }
+    CHECK(open.empty());
+  }
+  return total;
+}
+
+/// The names of threads, sorted, and the slices' ns in all.
+std::pair<std::vector<std::string>, std::int64_t> chrome_threads(const std::string& dir) {
+  std::vector<std::string> names;
+  std::int64_t total = 0;
+  const json document = parse_json(drawn(dir, {}));
+  for (const json& event : document["traceEvents"].array()) {
+    if (event["name"].text() == "thread_name") names.push_back(event["args"]["name"].text());
+    if (event["ph"].text() == "X") total += std::llround(event["dur"].number() * 1000);
+  }
+  std::sort(names.begin(), names.end());
+  return {names, total};
+}
+
+/// A log of nested operations without a gap between neighbours: ends meet starts everywhere.
+class seamless_log {
+ public:
+  seamless_log(std::uint64_t seed, std::int64_t at_ns) : random_(seed), now_ns_(at_ns) {}
+
+  /// Appends an operation with its children before it, as logs have them.
+  void operation(int depth) {
+    const std::int64_t start = now_ns_;
+    const std::uint64_t children = depth == 0 ? 0 : below(5);
+    for (std::uint64_t i = 0; i < children; ++i) operation(depth - 1);
+    if (children == 0 || below(2) == 0) now_ns_ += static_cast<std::int64_t>(below(400'000));
+    text_ += "SDepth" + std::to_string(depth) + ',' + std::to_string(start) + ',' +
+             std::to_string(now_ns_ - start) + '\n';
+    total_ns_ += now_ns_ - start;
+  }
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  const std::string& text() const { return text_; }
+  std::int64_t total_ns() const { return total_ns_; }
+
+ private:
+  std::mt19937_64 random_;
+  std::int64_t now_ns_;
+  std::int64_t total_ns_ = 0;
+  std::string text_;
+};
+
+}  // namespace
+
+TEST_CASE("real runs nest as viewers add: in doubles") {
+  std::vector<std::string> dirs{traces() + "/c_ooo_w4"};
+  if (shared_traces().empty()) {
+    lotus_test::skip("the larger set of traces is absent; one run drawn");
+  } else {
+    for (const auto* name :
+         {"a_preproc_w1", "c_ooo_w4", "d_consumer_w2", "g_profiled_w2", "h_epochs2_w2"}) {
+      dirs.push_back(shared_traces() + '/' + name);
+    }
+  }
+  for (const std::string& dir : dirs) {
+    check_chrome(dir);
+    check_chrome(dir, {"--coarse"});
+    check_speedscope(dir);
+  }
+}
+
+TEST_CASE("slices whose ends meet do not overlap by rounding, however long the run is") {
+  constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
+  constexpr std::int64_t hour = 3'600'000'000'000;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    const temp_dir dir;
+    // Something that began long before gives the times more digits.
+    dir.file("lotustrace_log_main_pid_1", "SBatchWait_0," + std::to_string(epoch) + ",2000\n");
+    seamless_log log(seed, epoch + static_cast<std::int64_t>(seed * seed * seed / 8) * hour);
+    for (int i = 0; i < 300; ++i) log.operation(4);
+    dir.file("lotustrace_log_worker_pid_2", log.text());
+    check_chrome(dir.path());
+    const auto [threads, total] = chrome_threads(dir.path());
+    CHECK(threads == std::vector<std::string>{"main 1", "worker 2"});
+    CHECK(total == log.total_ns() + 2000);
+    CHECK(check_speedscope(dir.path()) == total);
+  }
+}
+
+TEST_CASE("merged into a trace of the old form, whose times are absolute, slices nest too") {
+  const temp_dir dir;
+  seamless_log log(99, 1'700'000'000'000'000'000);
+  for (int i = 0; i < 300; ++i) log.operation(4);
+  dir.file("lotustrace_log_worker_pid_2", log.text());
+  dir.file(
+      "t.json",
+      R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1700000000000000,"dur":5}]})");
+  check_chrome(dir.path());
+}
+
+TEST_CASE("what overlaps partly gets a track of its own, whole") {
+  const temp_dir dir;
+  // A scope that crossed threads: it begins within one operation and ends within the next. And a
+  // step that outlasts the scope that it began in.
+  dir.file("lotustrace_log_worker_pid_5",
+           "SInner,1000,100\nSFirst,1000,1000\nSAstray,1500,1000\nSBelow,1600,100\n"
+           "SSecond,2000,1000\nSAgain,2600,1000\n");
+  dir.file("lotustrace_log_main_pid_6",
+           "SBatchWait_0,1000,100\nSBatchConsumed_0,1050,10\nSBatchWait_1,3000,100\n");
+  check_chrome(dir.path());
+  constexpr std::int64_t whole = 100 + 1000 + 1000 + 100 + 1000 + 1000 + 100 + 1950 + 100;
+  const auto [threads, total] = chrome_threads(dir.path());
+  CHECK(threads == std::vector<std::string>{"main 6", "main 6 (overlapping)", "worker 5",
+                                            "worker 5 (overlapping)"});
+  CHECK(total == whole);
+  CHECK(check_speedscope(dir.path()) == whole);
+}
+
+TEST_CASE("what overlaps the overlapping gets a further track") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_5", "SA,1000,100\nSB,1030,100\nSC,1060,100\nSD,2000,5\n");
+  check_chrome(dir.path());
+  const auto [threads, total] = chrome_threads(dir.path());
+  CHECK(threads ==
+        std::vector<std::string>{"worker 5", "worker 5 (overlapping 2)", "worker 5 (overlapping)"});
+  CHECK(total == 305);
+  CHECK(check_speedscope(dir.path()) == 305);
+}

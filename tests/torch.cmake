@@ -1,5 +1,0 @@
-include("${PROJECT_SOURCE_DIR}/tools/cmake/torch.cmake")
-if(lotus_torch_found)
-  lotus_test(torch torch_test.cpp torch_loader_test.cpp torch_traced_test.cpp LABELS torch)
-  lotus_link_torch(test_torch)
-endif()

@@ -1,0 +1,103 @@
+// Plain and gzip files, byte by byte in constant memory.
+#ifndef LOTUS_TOOL_BASE_BYTE_STREAM_HPP
+#define LOTUS_TOOL_BASE_BYTE_STREAM_HPP
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/errors.hpp"
+
+namespace lotus::tool {
+
+/// Throws input_error when gzip holds over 64 MiB and over 200 times its own bytes: no trace and no
+/// log does, for their times differ from line to line, but what is made to fill disks and days.
+/// @param unpacked  bytes that were read of it so far.
+inline void refuse_gzip_bomb(const std::string& path, gzFile file, std::uint64_t unpacked) {
+  constexpr std::uint64_t always_bytes = std::uint64_t{64} << 20U;
+  constexpr std::uint64_t most_times = 200;
+  if (unpacked <= always_bytes || gzdirect(file) != 0) return;
+  if (unpacked / most_times <= static_cast<std::uint64_t>(gzoffset(file))) return;
+  throw input_error(path +
+                    ": not read on, unpacked it is over 64 MiB and 200 times as large as packed; "
+                    "if that is meant, gunzip it and give that file");
+}
+
+/// A plain or gzip file as bytes. Throws input_error when the file cannot be read, or is a gzip
+/// bomb. Not thread-safe.
+class byte_stream {
+ public:
+  explicit byte_stream(const std::string& path)
+      : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose), buffer_(block_bytes) {
+    if (!file_) {
+      throw input_error(
+          path + ": cannot be read: " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    }
+    fill();
+  }
+  byte_stream(const byte_stream&) = delete;
+  byte_stream& operator=(const byte_stream&) = delete;
+  ~byte_stream() = default;
+
+  /// The next byte; 0 at the end.
+  char take() {
+    if (at_end()) return '\0';
+    const char c = buffer_[at_];
+    if (++at_ == end_) fill();
+    return c;
+  }
+  /// How many bytes were taken or passed.
+  std::uint64_t taken() const noexcept { return before_ + at_; }
+
+  bool at_end() const noexcept { return at_ == end_; }
+
+  /// Hands the next bytes to `write`, at most `limit`; returns how many.
+  template <class Write>
+  std::uint64_t pass(std::uint64_t limit, Write write) {
+    std::uint64_t passed = 0;
+    while (passed < limit && !at_end()) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(limit - passed, end_ - at_));
+      write(std::string_view(buffer_.data() + at_, n));
+      passed += n;
+      at_ += n;
+      if (at_ == end_) fill();
+    }
+    return passed;
+  }
+
+ private:
+  static constexpr std::size_t block_bytes = std::size_t{128} << 10U;
+
+  void fill() {
+    before_ += end_;
+    at_ = end_ = 0;
+    const int n = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    int error = Z_OK;
+    const char* const what = gzerror(file_.get(), &error);
+    if (n < 0 || (error != Z_OK && error != Z_STREAM_END)) {
+      throw input_error(path_ + ": cannot be read to its end: " + what);
+    }
+    end_ = static_cast<std::size_t>(n);
+    refuse_gzip_bomb(path_, file_.get(), before_ + end_);
+  }
+
+  std::string path_;
+  // Closed also when the constructor fails on a damaged file.
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
+  std::vector<char> buffer_;
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t before_ = 0;  // bytes before the buffer
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_BYTE_STREAM_HPP

@@ -1,0 +1,48 @@
+// The one way to read JSON, whole or as a stream.
+#ifndef LOTUS_TOOL_BASE_JSON_READER_HPP
+#define LOTUS_TOOL_BASE_JSON_READER_HPP
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/byte_stream.hpp"
+
+namespace lotus::tool {
+
+/// Receives the parts of a JSON text in their order. At each call the stream stands behind what is
+/// told. Returning false ends the reading.
+class json_events {
+ public:
+  json_events() = default;
+  json_events(const json_events&) = delete;
+  json_events& operator=(const json_events&) = delete;
+  virtual ~json_events() = default;
+
+  virtual bool begin_object() { return true; }
+  virtual bool end_object() { return true; }
+  virtual bool begin_array() { return true; }
+  virtual bool end_array() { return true; }
+  /// Valid during the call. Every byte of a letter beyond ASCII is told as '?'.
+  virtual bool key(std::string_view /*name*/) { return true; }
+  virtual bool text(std::string_view /*value*/) { return true; }
+  virtual bool whole_number(std::uint64_t /*value*/) { return true; }
+  /// Any other number, true, false or null.
+  virtual bool other_value() { return true; }
+};
+
+/// Reads one JSON value; memory grows with its longest text and its depth only. Lenient where
+/// profilers are: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
+/// @return  what is wrong, and where; nothing when all was read or `to` has ended the reading.
+/// Throws input_error when the stream cannot be read.
+std::optional<std::string> stream_json(byte_stream& in, json_events& to);
+
+/// `text` as a value; bytes that are not UTF-8 become %XX. Throws input_error, which names `path`
+/// and the line.
+nlohmann::json parse_json(const std::string& path, std::string_view text);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_JSON_READER_HPP

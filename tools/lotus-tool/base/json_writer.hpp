@@ -1,0 +1,127 @@
+// The one way to write JSON: commas, escaping and numbers in one place.
+#ifndef LOTUS_TOOL_BASE_JSON_WRITER_HPP
+#define LOTUS_TOOL_BASE_JSON_WRITER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/text.hpp"
+
+namespace lotus::tool {
+
+enum class json_style : std::uint8_t {
+  compact,  ///< {"a":1,"b":2}
+  spaced    ///< {"a": 1, "b": 2}, as Python writes it
+};
+
+/// Appends JSON to a string, which it does not own and which must outlive it. It remembers nothing
+/// of what it appended but whether a comma is due: so the string may be written out and cleared
+/// between any two calls, and what is larger than the memory is written piece by piece. Brackets
+/// are not counted: a caller may write a part of an object only. Not thread-safe; throws nothing
+/// but bad_alloc.
+class json_writer {
+ public:
+  explicit json_writer(std::string& text, json_style style = json_style::compact) noexcept
+      : text_(text), spaced_(style == json_style::spaced) {}
+
+  json_writer& begin_object() { return open('{'); }
+  json_writer& end_object() { return close('}'); }
+  json_writer& begin_array() { return open('['); }
+  json_writer& end_array() { return close(']'); }
+
+  /// Its value is what is written next.
+  json_writer& key(std::string_view name) {
+    separate();
+    append_json_string(text_, name);
+    text_ += spaced_ ? ": " : ":";
+    comma_due_ = false;
+    after_key_ = true;
+    return *this;
+  }
+
+  /// A text, an integer exactly, a double in the shortest form that reads back as the same (null
+  /// where JSON cannot hold it), a bool, nullptr, or an optional of one of them.
+  template <class Value>
+  json_writer& value(const Value& value) {
+    if constexpr (std::is_same_v<Value, std::nullptr_t>) {
+      raw("null");
+    } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+      separate();
+      append_json_string(text_, value);
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      raw(value ? "true" : "false");
+    } else if constexpr (std::is_integral_v<Value>) {
+      static_assert(!std::is_same_v<Value, char>, "a text or a number?");
+      char digits[20];
+      raw({digits, static_cast<std::size_t>(put_integer(digits, value) - digits)});
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      static_assert(std::is_same_v<Value, double>, "a float has other shortest digits");
+      raw(json_number(value));
+    } else if (value) {
+      this->value(*value);
+    } else {
+      this->value(nullptr);
+    }
+    return *this;
+  }
+
+  template <class Value>
+  json_writer& member(std::string_view name, const Value& value) {
+    key(name);
+    return this->value(value);
+  }
+
+  /// A value that is JSON already.
+  json_writer& raw(std::string_view json) {
+    separate();
+    text_ += json;
+    return *this;
+  }
+
+  /// What comes next, a closing bracket too, begins a line.
+  json_writer& newline(std::size_t indent = 0) noexcept {
+    newline_ = true;
+    indent_ = indent;
+    return *this;
+  }
+
+ private:
+  /// What stands between the last element and the next one, which is due a comma then.
+  void separate() {
+    if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
+    if (newline_ && !after_key_) break_line();
+    comma_due_ = true;
+    after_key_ = false;
+  }
+  void break_line() {
+    text_ += '\n';
+    text_.append(indent_, ' ');
+    newline_ = false;
+  }
+  json_writer& open(char bracket) {
+    separate();
+    text_ += bracket;
+    comma_due_ = false;
+    return *this;
+  }
+  json_writer& close(char bracket) {
+    if (newline_) break_line();
+    text_ += bracket;
+    comma_due_ = true;
+    return *this;
+  }
+
+  std::string& text_;
+  std::size_t indent_ = 0;
+  bool spaced_;
+  bool newline_ = false;
+  bool comma_due_ = false;
+  bool after_key_ = false;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_JSON_WRITER_HPP

@@ -1,0 +1,73 @@
+#include "base/printable.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+namespace {
+
+void append_escaped(std::string& out, unsigned char byte) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  out += '%';
+  out += hex[byte >> 4U];
+  out += hex[byte & 15U];
+}
+
+/// Length of the well-formed UTF-8 sequence that `text` begins with (Unicode 15, table 3-7:
+/// no overlong forms, no surrogates, nothing above U+10FFFF); 0 when it begins with none.
+std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto continues = [&byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80U) return 1;
+  if (first >= 0xC2U && first <= 0xDFU) return continues(1) ? 2 : 0;
+  if (first >= 0xE0U && first <= 0xEFU) {
+    const unsigned low = first == 0xE0U ? 0xA0U : 0x80U;
+    const unsigned high = first == 0xEDU ? 0x9FU : 0xBFU;
+    return byte(1) >= low && byte(1) <= high && continues(2) ? 3 : 0;
+  }
+  if (first >= 0xF0U && first <= 0xF4U) {
+    const unsigned low = first == 0xF0U ? 0x90U : 0x80U;
+    const unsigned high = first == 0xF4U ? 0x8FU : 0xBFU;
+    return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string printable_where(std::string_view text, bool controls) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t n = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    // C1 controls (U+0080..U+009F) steer some terminals just as C0 does.
+    const bool c1 = n == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U;
+    if (n == 0 || (!controls && (first < 0x20U || first == 0x7FU || c1))) {
+      append_escaped(out, first);
+      text.remove_prefix(1);
+      if (c1) {
+        append_escaped(out, static_cast<unsigned char>(text.front()));
+        text.remove_prefix(1);
+      }
+    } else {
+      out += text.substr(0, n);
+      text.remove_prefix(n);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return printable_where(text, true);
+}
+
+std::string printable_line(std::string_view text) {
+  return printable_where(text, false);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,50 @@
+// How far a command has come, for people who wait.
+#ifndef LOTUS_TOOL_BASE_PROGRESS_HPP
+#define LOTUS_TOOL_BASE_PROGRESS_HPP
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace lotus::tool {
+
+/// Tells that so many bytes of input will be read, or were read. Thread-safe and cheap; without
+/// a bar nobody looks. The state is the process's, because reading is far away from main().
+void expect_bytes(std::uint64_t bytes) noexcept;
+void count_bytes(std::uint64_t bytes) noexcept;
+
+/// Draws a bar on a terminal while it lives, but only after a while, so that quick commands show
+/// none; removes it at the end. At most one at a time.
+class progress_bar {
+ public:
+  using duration = std::chrono::milliseconds;
+
+  /// @param descriptor  of the terminal; nothing is drawn when it is negative.
+  explicit progress_bar(int descriptor, duration wait = duration(1000),
+                        duration between = duration(100));
+  progress_bar(const progress_bar&) = delete;
+  progress_bar& operator=(const progress_bar&) = delete;
+  ~progress_bar();
+
+ private:
+  void draw_until_stopped();
+  void draw(const std::string& text) const;
+
+  int descriptor_;
+  duration wait_;
+  duration between_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+/// The bar's line: "[#####.....]  52 %  210 of 400 MB".
+std::string progress_text(std::uint64_t done, std::uint64_t expected);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_PROGRESS_HPP

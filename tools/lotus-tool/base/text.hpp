@@ -1,0 +1,84 @@
+// Numbers and strings as text, without locales and without allocating for every piece.
+#ifndef LOTUS_TOOL_BASE_TEXT_HPP
+#define LOTUS_TOOL_BASE_TEXT_HPP
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+
+/// Copies `text` to `to`; returns the byte behind it. The caller sees to the room.
+inline char* put(char* to, std::string_view text) noexcept {
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+/// Needs at most 20 bytes.
+template <class Integer>
+char* put_integer(char* to, Integer value) noexcept {
+  return std::to_chars(to, to + 20, value).ptr;
+}
+
+namespace detail {
+
+/// "00" to "99".
+struct digit_pairs {
+  char text[200] = {};
+  constexpr digit_pairs() {
+    for (std::size_t i = 0; i < 100; ++i) {
+      text[2 * i] = static_cast<char>('0' + i / 10);
+      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+  }
+};
+inline constexpr digit_pairs pairs;
+
+}  // namespace detail
+
+/// Nanoseconds as microseconds with three decimals, so exactly. Needs at most 24 bytes.
+inline char* put_us(char* to, std::int64_t ns) noexcept {
+  auto magnitude = static_cast<std::uint64_t>(ns);
+  if (ns < 0) {
+    *to++ = '-';
+    magnitude = 0 - magnitude;
+  }
+  const std::size_t rest = magnitude % 1000U;
+  std::uint64_t us = magnitude / 1000U;
+  // Written backwards, two digits at a time; std::to_chars would count the digits first.
+  char digits[24];
+  char* first = digits + sizeof digits;
+  while (us >= 100U) {
+    first -= 2;
+    std::memcpy(first, detail::pairs.text + 2 * (us % 100U), 2);
+    us /= 100U;
+  }
+  if (us >= 10U) {
+    first -= 2;
+    std::memcpy(first, detail::pairs.text + 2 * us, 2);
+  } else {
+    *--first = static_cast<char>('0' + us);
+  }
+  const auto n = static_cast<std::size_t>(digits + sizeof digits - first);
+  std::memcpy(to, first, n);
+  to += n;
+  to[0] = '.';
+  to[1] = static_cast<char>('0' + rest / 100U);
+  std::memcpy(to + 2, detail::pairs.text + 2 * (rest % 100U), 2);
+  return to + 4;
+}
+
+/// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become %XX.
+void append_json_string(std::string& out, std::string_view text);
+
+std::string json_string(std::string_view text);
+
+/// The shortest text that reads back as `value`; "null" for what JSON cannot hold.
+std::string json_number(double value);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TEXT_HPP

@@ -1,0 +1,109 @@
+#include "cli/cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <new>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "base/progress.hpp"
+#include "cli/action.hpp"
+#include "cli/arguments.hpp"
+#include "cli/log_commands.hpp"
+#include "cli/self_description.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Commands that tell about the program itself; `app` outlives them.
+void add_self_description(CLI::App& app, action& chosen) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->footer(
+      "Examples:\n"
+      "  source <(lotus-tool completion bash)\n"
+      "  lotus-tool completion fish > ~/.config/fish/completions/lotus-tool.fish");
+  completion->add_option("SHELL", *shell, "the shell")->required()->option_text("bash|zsh|fish");
+  completion->callback([shell, &app, &chosen] {
+    chosen = [shell, &app](std::ostream& out, std::ostream&) {
+      out << completion_script(app, *shell);
+      return exit_fine;
+    };
+  });
+  CLI::App* man = app.add_subcommand("man", "Print the manual page");
+  man->footer("Example:\n  lotus-tool man | man -l -");
+  man->callback([&app, &chosen] {
+    chosen = [&app](std::ostream& out, std::ostream&) {
+      out << man_page(app);
+      return exit_fine;
+    };
+  });
+}
+
+int report(std::ostream& err, const char* what, int status) {
+  err << styled(err, style::red, "lotus-tool:") << ' ' << printable_line(what) << '\n';
+  return status;
+}
+
+bool is_quiet(const CLI::App& app) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
+  return std::any_of(commands.begin(), commands.end(), [](const CLI::App* command) {
+    const CLI::Option* const quiet = command->get_option_no_throw("--quiet");
+    return quiet != nullptr && quiet->count() > 0;
+  });
+}
+
+/// What is wrong about the arguments, and who tells more.
+std::string one_line(const CLI::App* app, const CLI::Error& error) {
+  std::string command = "lotus-tool";
+  for (const CLI::App* at = app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().back();
+    command += ' ' + at->get_name();
+  }
+  return "lotus-tool: " + printable_line(error.what()) + "; '" + command + " --help' tells more\n";
+}
+
+}  // namespace
+
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, int terminal) {
+  try {
+    action chosen;
+    CLI::App app("Reads the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
+    app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
+    app.require_subcommand(1);
+    app.failure_message(one_line);
+    app.footer(
+        "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
+    add_log_commands(app, chosen);
+    add_self_description(app, chosen);
+    check_command(app, argc, argv);
+    int status = exit_fine;
+    try {
+      app.parse(argc, argv);
+      const bool wanted = terminal >= 0 && !is_quiet(app);
+      const progress_bar bar(wanted ? terminal : -1);
+      status = chosen(out, err);
+    } catch (const CLI::ParseError& stop) {
+      status = app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
+    }
+    out.flush();
+    if (!out) throw input_error("standard output: cannot be written");
+    return status;
+  } catch (const usage_error& error) {
+    return report(err, error.what(), exit_wrong_use);
+  } catch (const input_error& error) {
+    return report(err, error.what(), exit_bad_input);
+  } catch (const std::bad_alloc&) {
+    return report(err, "out of memory", exit_bad_input);
+  } catch (const std::exception& error) {
+    return report(err, error.what(), exit_bad_input);
+  }
+}
+
+}  // namespace lotus::tool

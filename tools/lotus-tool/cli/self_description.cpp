@@ -1,0 +1,252 @@
+#include "cli/self_description.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Option.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/errors.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A command as a user writes it, "map build", and its description.
+struct command {
+  std::string words;
+  const CLI::App* app;
+};
+
+void add_commands(const CLI::App& of, const std::string& before, std::vector<command>& all) {
+  for (const CLI::App* sub : of.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string words = before + sub->get_name();
+    all.push_back({words, sub});
+    add_commands(*sub, words + ' ', all);
+  }
+}
+
+std::vector<command> commands_of(const CLI::App& app) {
+  std::vector<command> all;
+  add_commands(app, "", all);
+  return all;
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& app) {
+  return app.get_options([](const CLI::Option*) { return true; });
+}
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+/// Text for troff: no escapes by chance, and no line that reads as a request.
+std::string troff(std::string text) {
+  text = replaced(std::move(text), "\\", "\\e");
+  text = replaced(std::move(text), "-", "\\-");
+  text = replaced(std::move(text), "\n.", "\n\\&.");
+  text = replaced(std::move(text), "\n'", "\n\\&'");
+  if (!text.empty() && (text.front() == '.' || text.front() == '\'')) text.insert(0, "\\&");
+  return text;
+}
+
+std::string value_name(const CLI::Option& option) {
+  if (!takes_value(option)) return "";
+  const std::string& text = option.get_option_text();
+  return text.empty() ? "VALUE" : text;
+}
+
+void describe_options(const CLI::App& app, std::string& page) {
+  for (const CLI::Option* option : options_of(app)) {
+    const std::string value = value_name(*option);
+    page += ".TP\n\\fB" +
+            troff(option->get_name(option->get_positional(), !option->get_positional())) + "\\fR";
+    if (!option->get_positional() && !value.empty()) page += " \\fI" + troff(value) + "\\fR";
+    page += '\n' + troff(option->get_description()) + '\n';
+  }
+}
+
+/// All ways to write the options of a command, "--from" and "-o".
+std::vector<std::string> option_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : options_of(app)) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
+  }
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// The words that an argument can be, of "chrome|perfetto"; empty where it can be anything.
+std::string choices_of(const CLI::Option& option) {
+  const std::string& text = option.get_option_text();
+  return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");
+}
+
+/// The words that may follow a command but for its options: its own commands, and what its
+/// arguments can be.
+std::string plain_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    words.push_back(sub->get_name());
+  }
+  for (const CLI::Option* option : options_of(app)) {
+    if (option->get_positional() && !choices_of(*option).empty()) {
+      words.push_back(choices_of(*option));
+    }
+  }
+  return joined(words);
+}
+
+/// Shell code for the start of a completion: finds the command among the words that stand before
+/// the one to be completed.
+std::string find_command(const CLI::App& app, const std::string& words_before) {
+  std::string names;
+  for (const command& c : commands_of(app)) {
+    names += names.empty() ? "" : "|";
+    names.append(1, '"').append(c.words).append(1, '"');
+  }
+  return "  for word in " + words_before +
+         "; do\n"
+         "    case \"${command:+$command }$word\" in\n"
+         "      " +
+         names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
+}
+
+/// Cases of "$command/$previous" for options whose value is one of few words.
+std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
+  std::string text;
+  for (const command& c : commands_of(app)) {
+    for (const CLI::Option* option : options_of(*c.app)) {
+      if (option->get_positional() || choices_of(*option).empty()) continue;
+      for (const std::string& name : option->get_lnames()) {
+        text += "    \"" + c.words + "/--" + name + "\") ";
+        text.append(before).append(choices_of(*option)).append(behind) += " ;;\n";
+      }
+    }
+  }
+  return text;
+}
+
+/// Cases of "$command", the program itself being the empty one.
+std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
+                          std::string (*words)(const CLI::App&)) {
+  std::string text = "    \"\") ";
+  text.append(before).append(words(app)).append(behind) += " ;;\n";
+  for (const command& c : commands_of(app)) {
+    text += "    \"" + c.words + "\") ";
+    text.append(before).append(words(*c.app)).append(behind) += " ;;\n";
+  }
+  return text;
+}
+
+std::string all_options(const CLI::App& app) {
+  return joined(option_words(app));
+}
+
+std::string bash_script(const CLI::App& app) {
+  // Without words for it a word is completed as a file.
+  return "# Completion of lotus-tool for bash.\n"
+         "_lotus_tool() {\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+         "  local command= word words=\n" +
+         find_command(app, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"") +
+         "  if [[ $current == -* ]]; then\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", all_options) +
+         "    esac\n  else\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", plain_words) +
+         "    esac\n    case \"$command/$previous\" in\n" + value_cases(app, "words=\"", "\"") +
+         "    esac\n  fi\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -o default -F _lotus_tool lotus-tool\n";
+}
+
+std::string zsh_script(const CLI::App& app) {
+  return "#compdef lotus-tool\n"
+         "# Completion of lotus-tool for zsh.\n"
+         "_lotus_tool() {\n"
+         "  local command= word\n" +
+         find_command(app, "\"${(@)words[2,CURRENT-1]}\"") +
+         "  case \"$command/$words[CURRENT-1]\" in\n" +
+         value_cases(app, "compadd -- ", "; return") + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", plain_words) + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", all_options) +
+         "  esac\n  [[ -n $command ]] && _files\n}\ncompdef _lotus_tool lotus-tool\n";
+}
+
+std::string fish_quoted(std::string text) {
+  text = replaced(std::move(text), "\\", "\\\\");
+  return '\'' + replaced(std::move(text), "'", "\\'") + '\'';
+}
+
+std::string fish_script(const CLI::App& app) {
+  std::string text = "# Completion of lotus-tool for fish.\n";
+  std::string top;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    top += ' ' + sub->get_name();
+  }
+  for (const command& c : commands_of(app)) {
+    const std::size_t space = c.words.rfind(' ');
+    const std::string seen = space == std::string::npos
+                                 ? "not __fish_seen_subcommand_from" + top
+                                 : "__fish_seen_subcommand_from " + c.words.substr(0, space);
+    text += "complete -c lotus-tool -n " + fish_quoted(seen) + " -a " + c.app->get_name() + " -d " +
+            fish_quoted(c.app->get_description()) + '\n';
+    for (const CLI::Option* option : options_of(*c.app)) {
+      if (option->get_positional()) continue;
+      text += "complete -c lotus-tool -n " +
+              fish_quoted("__fish_seen_subcommand_from " + c.app->get_name());
+      for (const std::string& name : option->get_lnames()) text += " -l " + name;
+      for (const std::string& name : option->get_snames()) text += " -s " + name;
+      if (takes_value(*option)) text += " -r";
+      if (!choices_of(*option).empty()) text += " -f -a " + fish_quoted(choices_of(*option));
+      text += " -d " + fish_quoted(option->get_description()) + '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string man_page(const CLI::App& app) {
+  std::string page = R"(.TH LOTUS\-TOOL 1 "" "lotus )" LOTUS_TOOL_VERSION
+                     "\" \"User Commands\"\n.SH NAME\nlotus\\-tool \\- " +
+                     troff(app.get_description()) +
+                     "\n.SH SYNOPSIS\n.B lotus\\-tool\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] ...\n"
+                     ".SH DESCRIPTION\nLotus records what every operation and every batch of a "
+                     "preprocessing pipeline costs. This program reads such logs.\n.SH OPTIONS\n";
+  describe_options(app, page);
+  page += ".SH COMMANDS\n";
+  for (const command& c : commands_of(app)) {
+    page += ".SS lotus\\-tool " + troff(c.words) + '\n' + troff(c.app->get_description()) + ".\n";
+    describe_options(*c.app, page);
+    if (!c.app->get_footer().empty()) page += ".PP\n.nf\n" + troff(c.app->get_footer()) + "\n.fi\n";
+  }
+  page +=
+      ".SH EXIT STATUS\n.TP\n0\nFine.\n.TP\n1\nBad input.\n.TP\n2\nWrong use.\n.TP\n3\n"
+      "compare \\-\\-fail\\-above found something slower.\n"
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set and not empty, nothing is coloured.\n";
+  return page;
+}
+
+std::string completion_script(const CLI::App& app, const std::string& shell) {
+  if (shell == "bash") return bash_script(app);
+  if (shell == "zsh") return zsh_script(app);
+  if (shell == "fish") return fish_script(app);
+  throw usage_error("no completion for '" + shell + "'; there is one for bash, zsh and fish");
+}
+
+}  // namespace lotus::tool

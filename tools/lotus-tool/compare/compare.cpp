@@ -1,0 +1,131 @@
+#include "compare/compare.hpp"
+
+#include <charconv>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "compare/comparison.hpp"
+#include "compare/pooled_runs.hpp"
+#include "model/bootstrap.hpp"
+#include "model/quantities.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Names of both sides: those of `before`, then what only `after` has.
+template <class Pooled>
+std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
+                                  const pooled_by_name<Pooled>& after) {
+  std::vector<std::string> names = before.names;
+  for (const std::string& name : after.names) {
+    if (before.of.count(name) == 0) names.push_back(name);
+  }
+  return names;
+}
+
+compared_times compare_values(const char* kind, std::string name, const pooled_times& before,
+                              const pooled_times& after) {
+  compared_times r;
+  r.kind = kind;
+  r.name = std::move(name);
+  r.count_before = before.durations_ns().size();
+  r.count_after = after.durations_ns().size();
+  r.mean_ns = {before.mean_ns(), after.mean_ns()};
+  r.mean_cpu_ns = {before.mean_cpu_ns(), after.mean_cpu_ns()};
+  if (!r.mean_cpu_ns.common()) r.mean_cpu_ns = {};
+  if (r.mean_ns.grown_by() && r.enough()) {
+    r.likely = bootstrap_change(before.durations_ns(), after.durations_ns());
+  }
+  return r;
+}
+
+compared_loader compare_loader(const std::string& name, pooled_loader& before,
+                               pooled_loader& after) {
+  compared_loader of;
+  of.loader = name;
+  for (const std::string& op : names_of(before.ops, after.ops)) {
+    of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
+  }
+  for (const quantity wanted : all_quantities) {
+    of.rows.push_back(compare_values("batch", std::string(quantity_name(wanted)),
+                                     before.quantities[wanted], after.quantities[wanted]));
+    of.rows.back().counts = wanted != quantity::delay;
+  }
+  for (const std::string& stage : names_of(before.stages, after.stages)) {
+    const pooled_stage& was = before.stages[stage];
+    const pooled_stage& is = after.stages[stage];
+    of.stages.push_back(
+        {stage, {was.service_ns(), is.service_ns()}, {was.capacity_per_s(), is.capacity_per_s()}});
+  }
+  return of;
+}
+
+comparison compare_all(pooled_runs& before, pooled_runs& after) {
+  comparison found{{}, before.records, after.records};
+  for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
+  for (auto& [name, loader] : before.loaders) {
+    found.loaders.push_back(compare_loader(name, loader, after.loaders[name]));
+  }
+  return found;
+}
+
+}  // namespace
+
+bool compared_times::is_slower(double allowed) const noexcept {
+  if (counts && enough() && *mean_ns.before == 0 && *mean_ns.after > 0) return true;
+  return counts && likely && *mean_ns.grown_by() > allowed && likely->low > 0;
+}
+
+double parse_share(const std::string& text, const std::string& option) {
+  std::string_view number = text;
+  double unit = 1;
+  if (!number.empty() && number.back() == '%') {
+    number.remove_suffix(1);
+    while (!number.empty() && number.back() == ' ') number.remove_suffix(1);
+    unit = 0.01;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  // A bare 5 would be 500 %, which nobody means.
+  const bool bare_per_cent = unit == 1 && value >= 1;
+  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
+      bare_per_cent) {
+    throw usage_error(option + ": '" + text + "' is no share; write 5% or 0.05");
+  }
+  return value * unit;
+}
+
+int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  pooled_runs before = pool(options.before, options, diagnostics);
+  pooled_runs after = pool(options.after, options, diagnostics);
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  const comparison found = compare_all(before, after);
+  bool compared = false;
+  bool slower = false;
+  for (const compared_loader& loader : found.loaders) {
+    for (const compared_times& r : loader.rows) {
+      compared = compared || r.mean_ns.common();
+      slower = slower || (options.fail_above && r.is_slower(*options.fail_above));
+    }
+  }
+  if (!compared) {
+    throw input_error(options.before + " and " + options.after + " have nothing in common");
+  }
+  if (options.json) {
+    print_comparison_json(options, found, out);
+  } else {
+    print_comparison_table(options, found, out);
+  }
+  return slower ? exit_slower : exit_fine;
+}
+
+}  // namespace lotus::tool

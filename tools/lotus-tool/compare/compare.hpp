@@ -1,0 +1,40 @@
+// lotus-tool compare: what became slower or quicker from one run to another.
+#ifndef LOTUS_TOOL_COMPARE_COMPARE_HPP
+#define LOTUS_TOOL_COMPARE_COMPARE_HPP
+
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "log/log_files.hpp"
+
+namespace lotus::tool {
+
+/// The exit status of a comparison that found something slower than allowed.
+inline constexpr int exit_slower = 3;
+
+struct compare_options {
+  std::string before;  ///< folder of one run or several, which are taken together
+  std::string after;
+  std::string prefix{default_prefix};
+  std::optional<double> fail_above;  ///< the slowing that is still allowed, 0.05 for 5 %
+  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
+  bool json = false;
+  bool strict = false;
+  bool quiet = false;
+};
+
+/// "5%", "5 %" or "0.05" as 0.05. Throws usage_error that names `option`.
+double parse_share(const std::string& text, const std::string& option);
+
+/// Prints the change of every operation's and batch quantity's mean, with a bootstrap interval, of
+/// their CPU time where both sides know it, and of every stage; loaders are matched by name.
+/// With fail_above: returns exit_slower when an operation, preprocess, wait or step has become
+/// slower by more than that and its interval lies above 0. The delay does not count: it grows
+/// when preprocessing gets quicker. Throws input_error.
+int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARE_COMPARE_HPP

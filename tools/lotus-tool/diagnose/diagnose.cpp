@@ -1,0 +1,143 @@
+#include "diagnose/diagnose.hpp"
+
+#include <cmath>
+#include <iomanip>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/json_writer.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "log/log_files.hpp"
+#include "model/run_data.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+void print_checks(const diagnosis& d, std::ostream& out) {
+  for (const check& c : d.checks) {
+    const std::string line = std::string(c.id) + ": " + printable_line(c.text);
+    out << "  " << (c.unsafe ? styled(out, style::red, line) : styled(out, style::yellow, line))
+        << "\n    to do: " << c.to_do << '\n';
+  }
+  if (!d.checks.empty()) out << '\n';
+}
+
+void print_ops(const diagnosis& d, std::ostream& out) {
+  if (d.ops.empty()) return;
+  table ops;
+  ops.row({"attack first", "share of the workers' time", "at most faster"});
+  for (const op_share& op : d.ops) {
+    ops.row({op.name, human_share(op.share),
+             op.at_most_faster ? three_digits(*op.at_most_faster) + "x" : "-"});
+  }
+  out << '\n';
+  ops.print(out);
+}
+
+void print_slow(const diagnosis& d, std::ostream& out) {
+  for (const slow_worker& w : d.slow_workers) {
+    out << "  slow worker " << w.worker << ": " << human_time(w.mean_ns) << " a batch, "
+        << three_digits(w.slower_than) << " times the median worker's\n";
+  }
+  for (const slow_sample& s : d.slow_samples) {
+    out << "  slow sample: " << printable_line(s.name) << " took "
+        << human_time(static_cast<double>(s.duration_ns)) << " (median " << human_time(s.median_ns)
+        << ") in batch " << s.batch << " of epoch " << s.epoch << ", worker " << s.worker << '\n';
+  }
+}
+
+void print_diagnosis(const diagnosis& d, std::ostream& out) {
+  out << printable_line(d.dir) << '\n'
+      << styled(out, style::bold, printable_line(verdict_sentence(d))) << "\n\n";
+  print_checks(d, out);
+  table facts;
+  facts.row({"batches", std::to_string(d.batches)});
+  facts.row({"workers at once", std::to_string(d.workers)});
+  facts.row({"waiting, all in all", human_time(d.wait_ns)});
+  facts.row({"of it while a later batch lay ready", human_share(d.head_of_line_share)});
+  facts.row({"consumer's steps, all in all", human_time(d.step_ns)});
+  facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
+  facts.row({"its standard deviation", human_time(d.std_preprocess_ns)});
+  facts.row({"achieved", rate(d.achieved)});
+  facts.row({d.stage.empty() ? "the workers alone could make" : "stage " + d.stage + " could make",
+             rate(d.preprocessing_capacity, d.preprocessing_interval)});
+  facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
+  if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
+    facts.row({"the workers alone, samples/s",
+               three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
+    if (d.consumer_capacity) {
+      facts.row({"the consumer alone, samples/s",
+                 three_digits(*d.consumer_capacity * d.samples_per_batch)});
+    }
+  }
+  facts.print(out);
+  print_ops(d, out);
+  if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
+  print_slow(d, out);
+}
+
+/// Where a log cannot be read there is no verdict either; other runs are judged nevertheless.
+judgement diagnose_one(const run_files& run, std::size_t skip_batches,
+                       diagnostic_log& diagnostics) {
+  try {
+    return diagnose_run(read_run(run, diagnosis_parts, diagnostics), skip_batches, diagnostics);
+  } catch (const input_error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+}  // namespace
+
+int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  std::vector<diagnosis> found;
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  for (const run_files& run : runs) {
+    judgement judged = diagnose_one(run, options.skip_batches, diagnostics);
+    if (judged.found) {
+      found.push_back(std::move(*judged.found));
+    } else if (runs.size() == 1) {
+      throw input_error(judged.why_not);
+    } else {
+      diagnostics.warning(judged.why_not);
+    }
+  }
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (found.empty()) throw input_error(options.dir + ": no run that a verdict could be given for");
+  if (options.json) {
+    // One run is told as itself, several as a list of them.
+    if (found.size() == 1) {
+      out << diagnosis_json(found.front()) << '\n';
+    } else {
+      std::string text;
+      json_writer to(text);
+      to.begin_object().key("runs").begin_array();
+      for (const diagnosis& d : found) to.newline().raw(diagnosis_json(d));
+      to.newline().end_array().end_object();
+      out << text << '\n';
+    }
+  } else {
+    std::string_view before;
+    for (const diagnosis& d : found) {
+      out << before;
+      print_diagnosis(d, out);
+      before = "\n";
+    }
+  }
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,27 @@
+// lotus-tool diagnose: what a run waits for, and what to do.
+#ifndef LOTUS_TOOL_DIAGNOSE_DIAGNOSE_HPP
+#define LOTUS_TOOL_DIAGNOSE_DIAGNOSE_HPP
+
+#include <cstddef>
+#include <ostream>
+#include <string>
+
+#include "log/log_files.hpp"
+
+namespace lotus::tool {
+
+struct diagnose_options {
+  std::string dir;
+  std::string prefix{default_prefix};
+  std::size_t skip_batches = 0;  ///< at the beginning of every epoch
+  bool json = false;
+  bool strict = false;
+  bool quiet = false;
+};
+
+/// Prints the verdict of every run in options.dir. Returns the exit status; throws input_error.
+int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DIAGNOSE_DIAGNOSE_HPP

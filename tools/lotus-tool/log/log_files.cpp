@@ -1,0 +1,270 @@
+#include "log/log_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/found_file.hpp"
+#include "base/progress.hpp"
+#include "log/loaders.hpp"
+#include "log/lost_records.hpp"
+#include "log/older_part.hpp"
+#include "log/side_line.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+/// The number behind the last '_' of a file name; none when there is no such number.
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  const std::size_t underscore = name.rfind('_');
+  if (underscore == std::string_view::npos) return std::nullopt;
+  const char* const first = name.data() + underscore + 1;
+  const char* const last = name.data() + name.size();
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(first, last, number);
+  if (first == last || !is_digit(*first) || end != last || error != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+file_role role_of(std::string_view name) {
+  if (name.substr(0, side_log_start.size()) == side_log_start) return file_role::beside;
+  if (name.find("main_pid") != std::string_view::npos) return file_role::main;
+  if (name.find("worker_pid") != std::string_view::npos) return file_role::worker;
+  return file_role::unknown;
+}
+
+/// The name of the logs that a hidden file lies beside; a log's own name is returned as it is.
+std::string_view beside_which(std::string_view name) {
+  if (name.substr(0, side_log_start.size()) == side_log_start) {
+    name.remove_prefix(side_log_start.size());
+  }
+  return name;
+}
+
+/// Collects logs by directory; remembers what looked almost like a log, for the error message.
+class search {
+ public:
+  search(std::string_view prefix, diagnostic_log& diagnostics)
+      : prefix_(prefix), said_(diagnostics) {}
+
+  void look_at(const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::string name = entry.path().filename().string();
+    if (!is_found_file(entry)) {
+      const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
+      if (!folder && (is_ring_file_name(name) || is_log_name(beside_which(name), prefix_))) {
+        said_.warning(entry.path().string() + ": left out, it is a link or no regular file");
+      }
+      return;
+    }
+    if (is_ring_file_name(name)) {
+      with_rings_.insert(entry.path().parent_path().string());
+      return;
+    }
+    if (name.rfind(detail::run_info_start, 0) == 0) {
+      with_info_.insert(entry.path().parent_path().string());
+      return;
+    }
+    if (const auto part = older_part_name_of(name);
+        part && is_log_name(beside_which(part->log), prefix_)) {
+      const std::uint64_t bytes = entry.file_size(error);
+      const std::string log = (entry.path().parent_path() / part->log).string();
+      if (!error) older_[log].push_back({entry.path().string(), part->age, part->packed, bytes});
+      return;
+    }
+    const std::optional<std::uint64_t> number = number_of(name);
+    if (beside_which(name).substr(0, prefix_.size()) != prefix_) {
+      const std::size_t role =
+          name.find(name.find("_main_pid_") != std::string::npos ? "_main_pid_" : "_worker_pid_");
+      if (number && role != std::string::npos) other_prefix_ = name.substr(0, role);
+      return;
+    }
+    if (!number) {
+      if (role_of(name) != file_role::unknown) {
+        said_.note(entry.path().string() +
+                   ": not taken for a log, its name does not end in _<number>");
+      }
+      return;
+    }
+    const std::uint64_t bytes = entry.file_size(error);
+    if (error) return;
+    runs_[entry.path().parent_path().string()].push_back(
+        {entry.path().string(), role_of(name), *number, bytes, {}});
+  }
+
+  std::vector<run_files> result() && {
+    for (auto& [log, parts] : older_) add_older(log, std::move(parts));
+    for (const std::string& dir : with_rings_) {
+      count_in_lost_records(dir, prefix_, runs_, said_);
+    }
+    std::vector<run_files> runs;
+    for (auto& [dir, files] : runs_) {
+      if (files.empty()) continue;
+      std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
+        return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
+      });
+      const auto beside = std::find_if(files.begin(), files.end(), [](const log_file& file) {
+        return file.role == file_role::beside;
+      });
+      run_files& run = runs.emplace_back();
+      run.dir = dir;
+      run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(beside));
+      run.beside.assign(std::make_move_iterator(beside), std::make_move_iterator(files.end()));
+    }
+    join_loaders(runs, with_info_);
+    for (run_files& run : runs) find_consumers(run);
+    std::sort(runs.begin(), runs.end(),
+              [](const run_files& a, const run_files& b) { return natural_less(a.dir, b.dir); });
+    return runs;
+  }
+
+  const std::string& other_prefix() const noexcept { return other_prefix_; }
+
+ private:
+  /// The log itself may be gone: the program has ended since.
+  void add_older(const std::string& log, std::vector<older_part> parts) {
+    std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
+      return a.age != b.age ? a.age > b.age : a.packed < b.packed;
+    });
+    // Of a part that is being packed at this moment there are two.
+    parts.erase(std::unique(parts.begin(), parts.end(),
+                            [](const auto& a, const auto& b) { return a.age == b.age; }),
+                parts.end());
+    const fs::path path(log);
+    std::vector<log_file>& files = runs_[path.parent_path().string()];
+    auto file = std::find_if(files.begin(), files.end(),
+                             [&](const log_file& other) { return other.path == log; });
+    if (file == files.end()) {
+      const std::string name = path.filename().string();
+      file = files.insert(files.end(), {log, role_of(name), number_of(name).value_or(0), 0, {}});
+    }
+    file->older = std::move(parts);
+  }
+
+  std::string prefix_;
+  diagnostic_log& said_;
+  logs_by_folder runs_;
+  std::map<std::string, std::vector<older_part>> older_;  // by the log's path
+  std::set<std::string> with_rings_;
+  std::set<std::string> with_info_;
+  std::string other_prefix_;
+};
+
+}  // namespace
+
+bool is_log_name(std::string_view name, std::string_view prefix) {
+  return name.substr(0, prefix.size()) == prefix && number_of(name).has_value();
+}
+
+bool natural_less(std::string_view a, std::string_view b) noexcept {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  const auto take_number = [](std::string_view& text) {
+    std::size_t n = 0;
+    while (n < text.size() && is_digit(text[n])) ++n;
+    std::string_view digits = text.substr(0, n);
+    text.remove_prefix(n);
+    while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+    return digits;
+  };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view x = take_number(a);
+      const std::string_view y = take_number(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // "b1" and "b01" differ after all
+}
+
+void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
+                            const std::vector<std::string>& others, std::string_view prefix) {
+  if (output == "-") return;
+  std::error_code ignored;
+  const auto refuse = [&](const std::string& input) {
+    if (fs::equivalent(input, output, ignored)) {
+      throw usage_error(output + ": is read here; choose another output");
+    }
+  };
+  for (const run_files& run : runs) {
+    for (const std::vector<log_file>* files : {&run.files, &run.beside}) {
+      for (const log_file& file : *files) {
+        refuse(file.path);
+        for (const older_part& part : file.older) refuse(part.path);
+      }
+    }
+  }
+  for (const std::string& path : others) refuse(path);
+  const std::string name = fs::path(output).filename().string();
+  const auto part = older_part_name_of(name);
+  if (is_log_name(beside_which(name), prefix) ||
+      (part && is_log_name(beside_which(part->log), prefix))) {
+    throw usage_error(output +
+                      ": would be taken for a log; choose a name that does not begin with " +
+                      std::string(prefix));
+  }
+}
+
+std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
+                                 diagnostic_log& diagnostics, unsigned readings) {
+  std::error_code error;
+  const fs::file_status status = fs::status(dir, error);
+  if (!fs::exists(status)) {
+    throw input_error(dir + ": no such directory; give the folder that holds the log files");
+  }
+  if (!fs::is_directory(status)) {
+    throw input_error(dir + ": not a directory; give the folder that holds the log files");
+  }
+  search logs(prefix, diagnostics);
+  fs::recursive_directory_iterator at(dir, fs::directory_options::skip_permission_denied, error);
+  if (error) throw input_error(dir + ": cannot be read: " + error.message());
+  while (at != fs::recursive_directory_iterator()) {
+    logs.look_at(*at);
+    at.increment(error);
+    if (error) throw input_error(dir + ": cannot be read to its end: " + error.message());
+  }
+  const std::string other = logs.other_prefix();
+  std::vector<run_files> runs = std::move(logs).result();
+  if (runs.empty()) {
+    throw input_error(dir + ": no log found, no file is named " + std::string(prefix) +
+                      "..._<number>" +
+                      (other.empty() ? std::string() : "; did you mean --prefix " + other + "?"));
+  }
+  for (const run_files& run : runs) {
+    for (const log_file& file : run.files) {
+      expect_bytes(file.bytes * readings);
+      for (const older_part& part : file.older) expect_bytes(part.bytes * readings);
+    }
+  }
+  return runs;
+}
+
+}  // namespace lotus::tool

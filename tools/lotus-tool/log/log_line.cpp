@@ -1,0 +1,79 @@
+#include "log/log_line.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "log/batch_kinds.hpp"
+
+namespace lotus::tool::detail {
+
+const char* classify_batch(log_line& line) noexcept {
+  for (const batch_kind& k : batch_kinds) {
+    if (line.name.substr(0, k.line_prefix.size()) != k.line_prefix) continue;
+    const std::string_view rest = line.name.substr(k.line_prefix.size());
+    if (rest.empty()) return "a batch record without a batch number";
+    // SBatchWaiter is the operation of a Python class BatchWaiter, not a broken batch record.
+    if (rest.front() != '_') break;
+    std::uint64_t number = 0;
+    std::size_t digits = 0;
+    const char* const end = rest.data() + rest.size();
+    if (read_digits(rest.data() + 1, end, number, digits) != end || digits == 0) {
+      return "the batch number is not a whole number";
+    }
+    if (digits > 18) return "the batch number is out of range";
+    line.kind = k.kind;
+    line.batch = static_cast<std::int64_t>(number);
+    return nullptr;
+  }
+  return nullptr;
+}
+
+namespace {
+
+/// What keeps `field` from being a count of nanoseconds; nullptr when nothing does.
+const char* blame_number(std::string_view field, const char* negative, const char* not_a_number,
+                         const char* too_large, std::uint64_t& value) noexcept {
+  while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
+  std::size_t digits = 0;
+  const char* const end = field.data() + field.size();
+  if (!field.empty() && field.front() == '-') {
+    const char* const rest = field.data() + 1;
+    return read_digits(rest, end, value, digits) == end && digits > 0 ? negative : not_a_number;
+  }
+  if (read_digits(field.data(), end, value, digits) != end || digits == 0) return not_a_number;
+  return digits > 19 || value > INT64_MAX ? too_large : nullptr;
+}
+
+}  // namespace
+
+const char* blame(std::string_view text) noexcept {
+  if (text.size() > max_line_bytes) return "the line is longer than 1 MiB";
+  const std::size_t first = text.find(',');
+  if (first == std::string_view::npos) return "one field, expected NAME,START,DURATION";
+  const std::size_t second = text.find(',', first + 1);
+  if (second == std::string_view::npos) return "two fields, expected NAME,START,DURATION";
+  if (text.find(',', second + 1) != std::string_view::npos) {
+    return "more than three fields, expected NAME,START,DURATION";
+  }
+  if (first == 0) return "the name is empty";
+  if (text.front() != 'S') return "the name does not begin with S";
+  std::uint64_t start = 0;
+  std::uint64_t duration = 0;
+  const char* what =
+      blame_number(text.substr(first + 1, second - first - 1), "START is negative",
+                   "START is not a whole number of nanoseconds", "START is out of range", start);
+  if (what == nullptr) {
+    what = blame_number(text.substr(second + 1), "DURATION is negative",
+                        "DURATION is not a whole number of nanoseconds", "DURATION is out of range",
+                        duration);
+  }
+  if (what != nullptr) return what;
+  if (duration > INT64_MAX - start) return "START + DURATION is out of range";
+  log_line line;
+  line.name = text.substr(0, first);
+  what = classify_batch(line);
+  return what != nullptr ? what : "a newline stands in the name";
+}
+
+}  // namespace lotus::tool::detail

@@ -1,0 +1,175 @@
+// One line of a Lotus log: NAME,START,DURATION.
+#ifndef LOTUS_TOOL_LOG_LOG_LINE_HPP
+#define LOTUS_TOOL_LOG_LOG_LINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "log/batch_kinds.hpp"
+
+namespace lotus::tool {
+
+/// SBatchWait with this duration marks an out-of-order arrival; it is not a wait.
+inline constexpr std::int64_t marker_ns = 1000;
+
+/// Longer lines are malformed; it bounds the memory that a file without newlines can take.
+inline constexpr std::size_t max_line_bytes = std::size_t{1} << 20U;
+
+/// A parsed line. `name` points into the line that was parsed and is still escaped.
+struct log_line {
+  std::string_view name;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t batch = -1;  ///< the number behind SBatchX_, -1 for an op
+  record_kind kind = record_kind::op;
+  bool blanks = false;  ///< a blank stood behind a comma
+
+  std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+};
+
+namespace detail {
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+
+constexpr std::uint64_t in_each_byte(std::uint64_t byte) {
+  return byte * 0x0101010101010101U;
+}
+
+inline std::uint64_t load_word(const char* p) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+/// A bit in the first byte that equals `byte`, none when no byte does. Bits above that first one
+/// may be wrong (Warren, Hacker's Delight, 6-1).
+inline std::uint64_t first_equal(std::uint64_t word, char byte) noexcept {
+  const std::uint64_t x = word ^ in_each_byte(static_cast<unsigned char>(byte));
+  return (x - in_each_byte(0x01)) & ~x & in_each_byte(0x80);
+}
+
+/// A bit in the first byte that is no decimal digit; bits above that one may be wrong.
+inline std::uint64_t first_not_digit(std::uint64_t word) noexcept {
+  const std::uint64_t x = word ^ in_each_byte('0');
+  return ((x + in_each_byte(0x76)) | x) & in_each_byte(0x80);
+}
+
+/// Value of eight ASCII digits, by adding up neighbours three times (a tree instead of a chain).
+/// A zero byte counts as the digit 0.
+inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
+  word = (word & in_each_byte(0x0F)) * 2561U >> 8U;
+  word = (word & 0x00FF00FF00FF00FFU) * 6553601U >> 16U;
+  return (word & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
+}
+
+#endif
+
+/// Reads the decimal digits at `p`. Returns the first byte behind them; `digits` says how many.
+/// The value is exact up to 19 digits; with more it means nothing.
+inline const char* read_digits(const char* p, const char* end, std::uint64_t& value,
+                               std::size_t& digits) noexcept {
+  const char* const begin = p;
+  std::uint64_t sum = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+  while (end - p >= 8) {
+    const std::uint64_t word = load_word(p);
+    const std::uint64_t stop = first_not_digit(word);
+    if (stop == 0) {
+      sum = sum * 100000000U + value_of_eight(word);
+      p += 8;
+      continue;
+    }
+    const auto n = static_cast<unsigned>(__builtin_ctzll(stop)) / 8U;
+    // Shifted up, the n digits are the last of eight, and zero bytes stand before them.
+    if (n > 0) sum = sum * powers[n] + value_of_eight(word << (64U - 8U * n));
+    value = sum;
+    digits = static_cast<std::size_t>(p - begin) + n;
+    return p + n;
+  }
+#endif
+  while (p != end && *p >= '0' && *p <= '9') {
+    sum = sum * 10U + static_cast<std::uint64_t>(*p - '0');
+    ++p;
+  }
+  value = sum;
+  digits = static_cast<std::size_t>(p - begin);
+  return p;
+}
+
+/// The first comma or newline in [p, end); `end` when there is none.
+inline const char* find_comma(const char* p, const char* end) noexcept {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  for (; end - p >= 8; p += 8) {
+    const std::uint64_t word = load_word(p);
+    const std::uint64_t found = first_equal(word, ',') | first_equal(word, '\n');
+    if (found != 0) return p + __builtin_ctzll(found) / 8;
+  }
+#endif
+  while (p != end && *p != ',' && *p != '\n') ++p;
+  return p;
+}
+
+inline const char* skip_blanks(const char* p, const char* end, bool& skipped) noexcept {
+  for (; p != end && (*p == ' ' || *p == '\t'); ++p) skipped = true;
+  return p;
+}
+
+/// Tells apart the kinds of batch_kinds, SBatchWait_i and so on.
+/// Called only for names that begin with "SBatch". Returns nullptr, or what is wrong.
+const char* classify_batch(log_line& line) noexcept;
+
+/// Tells which of the three parts of a line that could not be read is to blame.
+const char* blame(std::string_view text) noexcept;
+
+}  // namespace detail
+
+/// Reads the record at `p`, which may be followed by other lines.
+/// Returns the first byte behind its digits and fills `line`; nullptr when there is no record.
+/// Neither throws nor allocates; reads nothing outside [p, end).
+inline const char* read_record(const char* p, const char* end, log_line& line) noexcept {
+  if (p == end || *p != 'S') return nullptr;
+  const char* const comma = detail::find_comma(p, end);
+  if (comma == end || *comma != ',') return nullptr;
+  line.name = {p, static_cast<std::size_t>(comma - p)};
+  line.blanks = false;
+  std::uint64_t start = 0;
+  std::uint64_t duration = 0;
+  std::size_t start_digits = 0;
+  std::size_t duration_digits = 0;
+  p = detail::skip_blanks(comma + 1, end, line.blanks);
+  p = detail::read_digits(p, end, start, start_digits);
+  if (p == end || *p != ',') return nullptr;
+  p = detail::skip_blanks(p + 1, end, line.blanks);
+  p = detail::read_digits(p, end, duration, duration_digits);
+  // 19 digits always fit 64 bits unsigned, so both can be added before they are judged. No digit
+  // at all becomes a huge number of them.
+  constexpr std::uint64_t limit = INT64_MAX;
+  if (start_digits - 1 > 18 || duration_digits - 1 > 18 || start > limit ||
+      duration > limit - start) {
+    return nullptr;
+  }
+  line.start_ns = static_cast<std::int64_t>(start);
+  line.duration_ns = static_cast<std::int64_t>(duration);
+  line.kind = record_kind::op;
+  line.batch = -1;
+  if (line.name.size() >= 6 && std::memcmp(line.name.data(), "SBatch", 6) == 0 &&
+      detail::classify_batch(line) != nullptr) {
+    return nullptr;
+  }
+  return p;
+}
+
+/// Reads one line, without its line end.
+/// Returns nullptr and fills `line`, or says what is wrong with the text.
+inline const char* parse_line(std::string_view text, log_line& line) noexcept {
+  const char* const end = text.data() + text.size();
+  if (text.size() <= max_line_bytes && read_record(text.data(), end, line) == end) return nullptr;
+  return detail::blame(text);
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_LOG_LINE_HPP

@@ -1,0 +1,124 @@
+// Reads a log line by line in constant memory, and decides what to do with odd lines.
+#ifndef LOTUS_TOOL_LOG_LOG_READER_HPP
+#define LOTUS_TOOL_LOG_LOG_READER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/older_part.hpp"
+
+namespace lotus::tool {
+
+/// Reads the older parts of a log, its counted bytes, then its tail, in blocks. Neither copyable
+/// nor movable.
+class block_reader {
+ public:
+  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  explicit block_reader(const log_file& file);
+  block_reader(const block_reader&) = delete;
+  block_reader& operator=(const block_reader&) = delete;
+  ~block_reader();
+
+  /// The next whole lines with their line ends; only the last of the log may lack one. Empty at
+  /// the end. Valid until the next call. Of a line longer than max_line_bytes only the
+  /// beginning comes. Throws input_error when reading fails.
+  std::string_view next();
+
+ private:
+  std::size_t read_some(char* to, std::size_t room);
+  std::size_t read_older(char* to, std::size_t room);
+  std::string_view cut_long_line();
+
+  const log_file& file_;
+  int descriptor_ = -1;
+  std::size_t older_done_ = 0;  // of file_.older
+  std::unique_ptr<older_part_reader> older_;
+  char last_ = '\n';  // byte of the older parts so far
+  std::uint64_t from_disk_ = 0;
+  std::size_t from_tail_ = 0;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;  // bytes in the buffer
+  std::size_t done_ = 0;  // of these, already handed out
+  bool at_end_ = false;
+};
+
+/// Oddities of a file that are accepted, and told once.
+struct file_oddities {
+  std::uint64_t blank_lines = 0;
+  std::uint64_t lines = 0;
+  bool crlf = false;
+  bool blanks = false;
+
+  void tell(const log_file& file, diagnostic_log& diagnostics) const;
+};
+
+/// Hands every record of `file` to `on_record(const Line&)`, in file order. Line is log_line, or
+/// side_line in the files beside the logs.
+///
+/// Accepted, with a note to `diagnostics`: an empty file, blank lines, CRLF, blanks behind commas,
+/// a torn last line (left out). Anything else that is no record goes to diagnostics->malformed.
+/// @param diagnostics  nullptr on a second reading: everything was said on the first.
+/// Throws input_error when the file cannot be read.
+template <class Line, class OnRecord>
+void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
+  block_reader blocks(file);
+  file_oddities odd;
+  Line record;
+  for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
+    const char* p = block.data();
+    const char* const block_end = p + block.size();
+    while (p != block_end) {
+      ++odd.lines;
+      // Nearly every line is a plain record, and its end is found by reading it.
+      const char* const behind = read_record(p, block_end, record);
+      if (behind != nullptr && behind != block_end && *behind == '\n') {
+        odd.blanks |= record.blanks;
+        on_record(record);
+        p = behind + 1;
+        continue;
+      }
+      const auto* newline =
+          static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(block_end - p)));
+      const char* line_end = newline != nullptr ? newline : block_end;
+      const char* const next_line = newline != nullptr ? newline + 1 : block_end;
+      if (line_end != p && line_end[-1] == '\r') {
+        --line_end;
+        odd.crlf = true;
+      }
+      const std::string_view text(p, static_cast<std::size_t>(line_end - p));
+      p = next_line;
+      const char* const what = parse_line(text, record);
+      if (what == nullptr) {
+        odd.blanks |= record.blanks;
+        on_record(record);
+      } else if (text.find_first_not_of(" \t") == std::string_view::npos) {
+        ++odd.blank_lines;
+      } else if (diagnostics != nullptr) {
+        if (newline == nullptr && text.size() <= max_line_bytes) {
+          diagnostics->note(file.path + ":" + std::to_string(odd.lines) +
+                            ": torn last line left out");
+        } else {
+          diagnostics->malformed(file.path, odd.lines, what);
+        }
+      }
+    }
+  }
+  if (diagnostics != nullptr) odd.tell(file, *diagnostics);
+}
+
+/// read_lines() of a log.
+template <class OnRecord>
+void read_log(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
+  read_lines<log_line>(file, diagnostics, on_record);
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_LOG_READER_HPP

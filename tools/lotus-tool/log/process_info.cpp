@@ -1,0 +1,214 @@
+#include "log/process_info.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/errors.hpp"
+#include "base/found_file.hpp"
+#include "log/operation_names.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+
+namespace lotus::tool {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// More than a program can record; so that sums stay sums.
+constexpr std::uint64_t most_records = std::uint64_t{1} << 48U;
+
+// What is read of one folder. A thread is a line, of some 30 bytes in a file and 200 in memory.
+constexpr std::size_t most_files = 65'536;
+constexpr std::uint64_t most_file_bytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
+constexpr std::uint64_t most_lines = 1'000'000;
+
+/// "12,234,160"
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+}  // namespace
+
+std::string dropped_text(const record_counts& records) {
+  return grouped(records.dropped) + " of " + grouped(records.all()) +
+         " records were dropped: figures are of the rest";
+}
+
+double usable_cpus::count() const noexcept {
+  const double all = affinity;
+  return limit && *limit < all ? *limit : all;
+}
+
+std::string process_info::title() const {
+  std::string text = host;
+  if (rank) text += ", rank " + std::to_string(*rank);
+  return text + ", pid " + std::to_string(pid);
+}
+
+std::uint64_t process_info::thread_of(std::uint64_t number) const {
+  const auto other = log_tid.find(number);
+  return other == log_tid.end() ? number : other->second;
+}
+
+run_processes run_processes::read(const std::string& dir) {
+  run_processes all;
+  std::set<std::string> paths;  // in the order of their times, which their names end in
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind(detail::run_info_start, 0) != 0) continue;
+    if (paths.size() == most_files) {
+      ++all.left_;
+    } else {
+      paths.insert(entry.path().string());
+    }
+  }
+  for (const std::string& path : paths) all.take(path);
+  for (const std::string& path : paths) all.place_logs(path);
+  return all;
+}
+
+void run_processes::take(const std::string& path) {
+  std::error_code error;
+  const std::uint64_t bytes = fs::file_size(path, error);
+  if (!error && bytes > std::min(most_file_bytes, most_bytes - bytes_)) {
+    ++left_;
+    return;
+  }
+  try {
+    const std::string text = read_found(path, most_file_bytes);
+    bytes_ = std::min(most_bytes, bytes_ + text.size());
+    take_lines(text, by_file_[path]);
+  } catch (const input_error&) {
+    return;
+  }
+}
+
+void run_processes::take_lines(const std::string& text, process_info& process) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (++lines_ > most_lines) {
+      ++left_;
+      return;
+    }
+    std::istringstream words(line);
+    std::string key;
+    words >> key;
+    if (key == "pid") {
+      words >> process.pid;
+    } else if (key == "parent") {
+      words >> process.parent;
+    } else if (key == "host") {
+      std::string name;
+      std::getline(words >> std::ws, name);
+      process.host = decode_name(name).substr(name.empty() ? 0 : 1);
+    } else if (key == "rank") {
+      std::uint64_t rank = 0;
+      if (words >> rank) process.rank = rank;
+    } else if (key == "records") {
+      record_counts counts;
+      if (!(words >> counts.written >> counts.dropped)) continue;  // not told yet
+      if (std::max(counts.written, counts.dropped) > most_records) continue;
+      process.records = counts;
+    } else if (key == "cpu") {
+      std::string what;
+      words >> what;
+      process.cpu = what == "switches"  ? cpu_measure::switches
+                    : what == "batches" ? cpu_measure::batches
+                    : what == "off"     ? cpu_measure::off
+                                        : cpu_measure::unknown;
+    } else if (key == "cpus") {
+      usable_cpus cpus;
+      if (!(words >> cpus.affinity)) continue;
+      double limit = 0;
+      if (words >> limit && limit > 0) cpus.limit = limit;
+      process.cpus = cpus;
+    } else if (key == "thread") {
+      std::uint64_t tid = 0;
+      std::string name;
+      if (!(words >> tid) || !std::getline(words >> std::ws, name)) continue;
+      process.threads[tid] = decode_name(name).substr(1);
+    } else if (key == "log") {
+      std::uint64_t number = 0;
+      std::uint64_t tid = 0;
+      if (words >> number >> tid) process.log_tid[number] = tid;
+    }
+  }
+}
+
+void run_processes::place_logs(const std::string& path) {
+  const auto found = by_file_.find(path);
+  if (found == by_file_.end()) return;
+  const process_info& process = found->second;
+  const auto measured = [&](std::uint64_t number) {
+    cpu_measure& least = cpu_by_number_.try_emplace(number, process.cpu).first->second;
+    least = std::min(least, process.cpu);
+  };
+  std::set<std::uint64_t> elsewhere;
+  for (const auto& [number, tid] : process.log_tid) {
+    elsewhere.insert(tid);
+    by_number_[number] = &process;
+    measured(number);
+  }
+  for (const auto& [tid, name] : process.threads) {
+    const auto [place, is_new] = by_number_.try_emplace(tid, &process);
+    // Log and id are another's where this process has said that its log is elsewhere.
+    if (!is_new && elsewhere.count(tid) == 0) place->second = &process;
+    if (elsewhere.count(tid) == 0) measured(tid);
+  }
+}
+
+cpu_measure run_processes::cpu_of(std::uint64_t number) const {
+  const auto found = cpu_by_number_.find(number);
+  return found == cpu_by_number_.end() ? cpu_measure::unknown : found->second;
+}
+
+const process_info* run_processes::parent_of(const process_info& process) const {
+  for (const auto& [file, other] : by_file_) {
+    if (other.pid == process.parent) return &other;
+  }
+  return nullptr;
+}
+
+record_counts run_processes::records() const {
+  record_counts sum;
+  for (const auto& [file, process] : by_file_) {
+    sum.written += process.records.written;
+    sum.dropped += process.records.dropped;
+  }
+  return sum;
+}
+
+std::optional<usable_cpus> run_processes::cpus() const {
+  std::optional<usable_cpus> most;
+  for (const auto& [file, process] : by_file_) {
+    if (process.cpus && (!most || process.cpus->count() > most->count())) most = process.cpus;
+  }
+  return most;
+}
+
+std::string run_processes::left(const std::string& dir) const {
+  if (left_ == 0) return {};
+  return dir + ": " + grouped(left_) + " " + detail::run_info_start +
+         " files are not, or not wholly, read, which is more than 16 MiB in one, 64 MiB, " +
+         grouped(most_files) + " files or " + grouped(most_lines) +
+         " lines: processes may lack their names, and dropped records may be missing";
+}
+
+const process_info* run_processes::process_of(std::uint64_t number) const {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+}  // namespace lotus::tool

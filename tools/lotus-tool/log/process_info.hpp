@@ -1,0 +1,100 @@
+// What the processes of a run tell about themselves, where they do.
+#ifndef LOTUS_TOOL_LOG_PROCESS_INFO_HPP
+#define LOTUS_TOOL_LOG_PROCESS_INFO_HPP
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+
+/// How much was recorded, by what processes said as they stopped. Nothing is known of those that
+/// were killed.
+struct record_counts {
+  std::uint64_t written = 0;
+  std::uint64_t dropped = 0;
+
+  std::uint64_t all() const noexcept { return written + dropped; }
+};
+
+/// "1,024 of 4,096 records were dropped: figures are of the rest"
+std::string dropped_text(const record_counts& records);
+
+/// What a process measured of the time that its threads were off the CPU.
+enum class cpu_measure : std::uint8_t {
+  unknown,   ///< it does not say: an older run
+  off,       ///< nothing
+  batches,   ///< known of whole batches only
+  switches,  ///< every switch
+};
+
+/// The CPUs that a process might use.
+struct usable_cpus {
+  std::uint32_t affinity = 0;     ///< how many it may run on
+  std::optional<double> limit{};  ///< the cgroup's, in CPUs; missing where there is none
+
+  /// How much can run at once.
+  double count() const noexcept;
+};
+
+/// A process that recorded.
+struct process_info {
+  std::uint64_t pid = 0;
+  std::uint64_t parent = 0;  ///< its parent's pid
+  std::string host;
+  std::optional<std::uint64_t> rank;
+  std::map<std::uint64_t, std::string> threads;  ///< names by thread id
+  record_counts records;
+  cpu_measure cpu = cpu_measure::unknown;
+  std::optional<usable_cpus> cpus;
+  std::map<std::uint64_t, std::uint64_t>
+      log_tid;  ///< ids by their logs' number, where that differs
+
+  /// Whose log of this process has the number.
+  std::uint64_t thread_of(std::uint64_t number) const;
+
+  /// "node17, rank 3, pid 4711"
+  std::string title() const;
+};
+
+/// The processes of one directory by their logs' numbers, which are the thread ids that they used
+/// where no container's had been the same; where an id recurred, the process that used it last.
+/// Unknown lines and damaged files are passed over: nothing depends on them. Nor is more read than
+/// many processes write: left() tells of it.
+class run_processes {
+ public:
+  /// Reads every information file of `dir`; none is fine.
+  static run_processes read(const std::string& dir);
+
+  /// The process whose logs have this number, or null.
+  const process_info* process_of(std::uint64_t number) const;
+  /// What was measured for the whole of the logs that have this number: the least, where several
+  /// recordings went on in them.
+  cpu_measure cpu_of(std::uint64_t number) const;
+  /// The process of this run that it came from, or null.
+  const process_info* parent_of(const process_info& process) const;
+  /// Of all processes, and of each time that one recorded.
+  record_counts records() const;
+  /// Of the process that might use the most; missing where none tells.
+  std::optional<usable_cpus> cpus() const;
+  /// "run: 3 .lotus_info_ files are not, or not wholly, read: ..."; empty where all are.
+  std::string left(const std::string& dir) const;
+
+ private:
+  void take(const std::string& path);
+  void take_lines(const std::string& text, process_info& process);
+  void place_logs(const std::string& path);
+
+  std::map<std::string, process_info> by_file_;
+  std::map<std::uint64_t, const process_info*> by_number_;
+  std::map<std::uint64_t, cpu_measure> cpu_by_number_;
+  std::uint64_t bytes_ = 0;  // of all files
+  std::uint64_t lines_ = 0;  // of all files
+  std::uint64_t left_ = 0;   // files that were not, or not wholly, read
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_PROCESS_INFO_HPP

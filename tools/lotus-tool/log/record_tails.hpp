@@ -1,0 +1,95 @@
+// Lines of records that stand in no log yet, held in memory behind the logs they belong to.
+#ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
+#define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "log/log_files.hpp"
+#include "lotus/recovery/log_appender.hpp"
+
+namespace lotus::tool {
+
+/// Takes the lines of a ring instead of its logs.
+class tail_sink {
+ public:
+  explicit tail_sink(detail::ring_block& ring) : ring_(ring) {}
+
+  int begin(detail::log_role, std::uint32_t loader) {
+    loader_ = loader;
+    return 0;
+  }
+  int append(detail::log_role role, const char* lines, std::size_t bytes) {
+    tails[loader_][static_cast<std::size_t>(role)].append(lines, bytes);
+    bytes_ += bytes;
+    return 0;
+  }
+  static void undo(detail::log_role) {}
+  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) {
+    detail::commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    c.loader = loader;
+    ring_.commit(c);
+    return 0;
+  }
+
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+  std::map<std::uint32_t, std::array<std::string, detail::log_roles>> tails;
+
+ private:
+  detail::ring_block& ring_;
+  std::uint32_t loader_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+/// The logs of one directory, and of the loaders in it, that lines are added to.
+class tailed_logs {
+ public:
+  /// @param files  by folder, also of others.
+  tailed_logs(const std::string& dir, logs_by_folder& files, std::uint64_t most_bytes)
+      : dir_(dir), files_(files), room_(most_bytes) {}
+
+  const std::string& dir() const noexcept { return dir_; }
+
+  /// @param folder  the directory, or a loader's in it.
+  log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
+                    std::uint32_t number) {
+    char name[detail::log_name_bytes];
+    detail::put_log_name(name, sizeof(name), prefix, role, number);
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    std::vector<log_file>& files = files_[folder];
+    std::unordered_map<std::string, std::size_t>& index = index_[folder];
+    if (index.empty()) {
+      for (std::size_t i = 0; i < files.size(); ++i) index.emplace(files[i].path, i);
+    }
+    const auto [at, is_new] = index.try_emplace(path, files.size());
+    const file_role kind = role == detail::log_role::main     ? file_role::main
+                           : role == detail::log_role::worker ? file_role::worker
+                                                              : file_role::beside;
+    if (is_new) files.push_back({path, kind, number, 0, {}});
+    return files[at->second];
+  }
+
+  /// Whether there is room for lines of so many bytes.
+  bool has_room(std::uint64_t bytes) const noexcept { return bytes < room_; }
+  void take_room(std::uint64_t bytes) noexcept { room_ -= std::min(bytes, room_); }
+
+ private:
+  const std::string& dir_;
+  logs_by_folder& files_;
+  // Into a folder's files, by path.
+  std::map<std::string, std::unordered_map<std::string, std::size_t>> index_;
+  std::uint64_t room_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_RECORD_TAILS_HPP

@@ -1,0 +1,28 @@
+// Self times of nested operations.
+#ifndef LOTUS_TOOL_MODEL_NESTING_TIMES_HPP
+#define LOTUS_TOOL_MODEL_NESTING_TIMES_HPP
+
+#include <cstdint>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Self times of nested operations, from a log in which a parent stands behind its children.
+class nesting_times {
+ public:
+  /// Takes the next operation of the log; returns how much of it was spent in it itself: without
+  /// what stands before it and lies within it.
+  std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns);
+
+ private:
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+    std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+  };
+  std::vector<span> ended_;  // those that no parent was seen of yet, in order of start
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_NESTING_TIMES_HPP

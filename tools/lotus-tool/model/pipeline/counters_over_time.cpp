@@ -1,0 +1,50 @@
+#include "model/pipeline/counters_over_time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+
+std::vector<counter_figures> counters_of(const run_data& run) {
+  struct sums {
+    double value_ns = 0;
+    double ns = 0;
+    double values = 0;
+  };
+  std::vector<counter_figures> all;
+  std::vector<sums> sum;
+  std::map<std::uint32_t, std::size_t> place;  // by name
+  std::map<std::pair<std::uint32_t, std::uint64_t>, const counter_value*> before;
+  for (const counter_value& c : run.side.counters) {
+    const auto [at, is_new] = place.try_emplace(c.name, all.size());
+    if (is_new) {
+      all.push_back({run.names.name(c.name).substr(1), 0, c.value, c.value, 0, 0});
+      sum.emplace_back();
+    }
+    counter_figures& f = all[at->second];
+    ++f.count;
+    f.min = std::min(f.min, c.value);
+    f.max = std::max(f.max, c.value);
+    f.last = c.value;
+    sums& s = sum[at->second];
+    s.values += static_cast<double>(c.value);
+    const counter_value*& last = before[{c.name, c.process}];
+    if (last != nullptr) {
+      const auto ns = static_cast<double>(c.time_ns - last->time_ns);
+      s.value_ns += static_cast<double>(last->value) * ns;
+      s.ns += ns;
+    }
+    last = &c;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].mean = sum[i].ns > 0 ? sum[i].value_ns / sum[i].ns
+                                : sum[i].values / static_cast<double>(all[i].count);
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,30 @@
+// The counters of a run.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+struct counter_figures {
+  std::string name;  ///< decoded, without its S
+  std::size_t count = 0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  std::int64_t last = 0;
+  /// Over time: a value holds until its process tells the next one. Of values at one moment only,
+  /// their mean.
+  double mean = 0;
+};
+
+/// In order of first appearance. Of several processes the figures are of all their values.
+std::vector<counter_figures> counters_of(const run_data& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP

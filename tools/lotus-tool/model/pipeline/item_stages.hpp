@@ -1,0 +1,21 @@
+// Which stages number items, and which number batches.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "model/pipeline/side_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// The stages whose numbers are items, as find_makings() tells.
+std::set<std::uint32_t> item_stages(const batch_records& records,
+                                    const std::vector<stage_span>& stages,
+                                    const std::vector<batch_taking>& takings);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP

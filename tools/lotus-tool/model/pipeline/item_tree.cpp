@@ -1,0 +1,85 @@
+#include "model/pipeline/item_tree.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/nesting_order.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The operations within each of some spans of one thread.
+using operations_of_span = std::map<std::uint32_t, std::vector<operation>>;  // by span
+
+void find_operations(const run_data& run, std::uint32_t file,
+                     const std::vector<std::uint32_t>& wanted, operations_of_span& found) {
+  const std::vector<making_span>& spans = run.batches.making();
+  run.for_each_operation(file, [&](const operation& op) {
+    for (const std::uint32_t n : wanted) {
+      const making_span& s = spans[n];
+      if (op.start_ns < s.start_ns || op.end_ns() > s.end_ns()) continue;
+      const bool itself =
+          op.name == s.stage && op.start_ns == s.start_ns && op.duration_ns == s.duration_ns;
+      if (!itself) found[n].push_back(op);
+    }
+  });
+}
+
+std::string name_of(const run_data& run, const making_span& s) {
+  return s.stage == preprocess_stage ? "preprocess" : run.names.name(s.stage).substr(1);
+}
+
+}  // namespace
+
+std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items) {
+  const std::vector<making_span>& spans = run.batches.making();
+  std::map<std::uint32_t, std::vector<std::uint32_t>> of_file;
+  for (const item& it : items) {
+    for (const std::uint32_t n : it.spans) {
+      if (spans[n].file != no_file) of_file[spans[n].file].push_back(n);
+    }
+  }
+  operations_of_span operations;
+  for (const auto& [file, wanted] : of_file) find_operations(run, file, wanted, operations);
+  std::vector<std::vector<item_node>> trees;
+  for (const item& it : items) {
+    std::vector<item_node>& tree = trees.emplace_back();
+    for (const std::uint32_t n : it.spans) {
+      const making_span& s = spans[n];
+      const std::uint64_t thread = s.file == no_file ? 0 : run.files->files[s.file].number;
+      tree.push_back({name_of(run, s), s.start_ns, s.duration_ns, thread, 0});
+      std::vector<operation>& inside = operations[n];
+      std::stable_sort(inside.begin(), inside.end(), [](const operation& a, const operation& b) {
+        return std::make_pair(a.start_ns, -a.duration_ns) <
+               std::make_pair(b.start_ns, -b.duration_ns);
+      });
+      std::vector<std::int64_t> ends;
+      for (const operation& op : inside) {
+        while (!ends.empty() && ends.back() < op.end_ns()) ends.pop_back();
+        ends.push_back(op.end_ns());
+        tree.push_back({run.names.name(op.name), op.start_ns, op.duration_ns, thread, ends.size()});
+      }
+    }
+  }
+  return trees;
+}
+
+std::vector<item> slowest_items(std::vector<item> items, std::size_t count) {
+  const std::size_t kept = std::min(count, items.size());
+  std::partial_sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(kept), items.end(),
+                    [](const item& a, const item& b) {
+                      return std::make_tuple(-a.life.duration_ns(), a.life.start_ns, a.number) <
+                             std::make_tuple(-b.life.duration_ns(), b.life.start_ns, b.number);
+                    });
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
+  return items;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/pipeline/stage_threads.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+std::vector<item> items_of(const run_batches& batches) {
+  const std::vector<making_span>& spans = batches.making();
+  std::vector<std::uint32_t> order(spans.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  // The spans of a batch are of the same batch, those of an item of the same pass.
+  const auto key = [&](std::uint32_t n) {
+    const making_span& s = spans[n];
+    return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? s.pass : s.batch);
+  };
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::make_pair(key(a), spans[a].start_ns) < std::make_pair(key(b), spans[b].start_ns);
+  });
+  std::vector<item> items;
+  for (std::size_t at = 0; at < order.size();) {
+    const auto of = key(order[at]);
+    item& it = items.emplace_back();
+    const making_span& first = spans[order[at]];
+    it.number = first.number;
+    it.of_item = first.of_item;
+    it.pass =
+        first.of_item || first.batch == UINT32_MAX ? first.pass : batches.all()[first.batch].epoch;
+    it.life = {first.start_ns, first.end_ns()};
+    std::int64_t covered_ns = 0;
+    std::map<std::uint32_t, std::int64_t> until_ns;  // by file
+    for (; at < order.size() && key(order[at]) == of; ++at) {
+      const making_span& s = spans[order[at]];
+      it.spans.push_back(order[at]);
+      const bool is_first = it.spans.size() == 1;
+      covered_ns +=
+          is_first ? s.duration_ns
+                   : std::max<std::int64_t>(0, s.end_ns() - std::max(s.start_ns, it.life.end_ns));
+      it.life.end_ns = std::max(it.life.end_ns, s.end_ns());
+      const auto [until, is_new] = until_ns.try_emplace(s.file, INT64_MIN);
+      if (s.end_ns() <= until->second) continue;  // nested in another one
+      it.service_ns += s.duration_ns;
+      until->second = s.end_ns();
+    }
+    it.queueing_ns = it.life.duration_ns() - covered_ns;
+  }
+  std::sort(items.begin(), items.end(), [](const item& a, const item& b) {
+    return std::tie(a.life.start_ns, a.number) < std::tie(b.life.start_ns, b.number);
+  });
+  return items;
+}
+
+std::size_t workers_at_once(const run_batches& batches) {
+  std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> lives;  // by file
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (const making_span& s : batches.making()) {
+    if (s.stage != preprocess_stage) continue;
+    auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
+    life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
+    // Where one begins as another ends, both were there.
+    if (!batches.in_pieces()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
+  }
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.in_pieces() ? batches.made(b) : std::nullopt;
+    if (made) spans.emplace_back(made->start_ns, made->end_ns);
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  all.reserve(lives.size());
+  for (const auto& [file, life] : lives) all.push_back(life);
+  return std::min(most_at_once(all), most_at_once(spans));
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,288 @@
+#include "model/pipeline/makings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "log/log_line.hpp"
+#include "model/pipeline/item_stages.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::uint32_t nobody = UINT32_MAX;
+
+/// A consumer and the number of a batch or of an item.
+using number_key = std::pair<std::uint32_t, std::int64_t>;
+
+class maker {
+ public:
+  maker(const batch_records& records, const std::vector<stage_span>& stages,
+        const std::vector<batch_taking>& takings)
+      : takings_(takings) {
+    for (record_number n = 0; n < records.size(); ++n) {
+      const batch_record& r = records[n];
+      if (r.kind == record_kind::consumed) {
+        hand_overs_.push_back({{r.consumer, r.index}, r.start_ns});
+      } else if (r.kind == record_kind::preprocessed) {
+        found_.spans.push_back(
+            {r.start_ns, r.duration_ns, r.index, preprocess_stage, r.file, r.consumer});
+        found_.records.push_back(n);
+      }
+    }
+    std::sort(hand_overs_.begin(), hand_overs_.end());
+    const std::set<std::uint32_t> of_items = item_stages(records, stages, takings);
+    for (const stage_span& s : stages) {
+      making_span& span = found_.spans.emplace_back(
+          making_span{s.start_ns, s.duration_ns, s.number, s.name, s.file, s.consumer});
+      span.of_item = of_items.count(s.name) != 0;
+    }
+  }
+
+  makings find() && {
+    const std::vector<std::uint32_t> order = in_order();
+    // Where an epoch was left early its last numbers were made and not handed over, so that several
+    // makings of them stand before one hand-over: only numbers of all epochs tell.
+    std::size_t epochs = 0;
+    std::size_t hand_overs = 0;  // of such numbers
+    for (auto at = hand_overs_.cbegin(); at != hand_overs_.cend();) {
+      const hand_over_range of = hand_overs_of(at->first);
+      hand_overs = of.size() > epochs ? 0 : hand_overs;
+      epochs = std::max(epochs, of.size());
+      hand_overs += of.size() == epochs ? epochs : 0;
+      at = of.last;
+    }
+    std::size_t joint = 0;
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      split(first, last);
+      const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+      const auto spans = static_cast<std::size_t>(last - first);
+      if (of.size() == epochs && spans > of.size()) joint += joint_hand_overs(first, last, of);
+    });
+    found_.in_pieces = 2 * joint > hand_overs;
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      if (found_.in_pieces) split_by_hand_overs(first, last);
+      add_makings(first, last);
+    });
+    for_each_number(order, true, [&](const auto* first, const auto* last) { split(first, last); });
+    if (!takings_.empty()) take_items(order);
+    sort_makings();
+    return std::move(found_);
+  }
+
+ private:
+  /// Places of the spans, by consumer, whether they are of items, number, start.
+  std::vector<std::uint32_t> in_order() const {
+    std::vector<std::uint32_t> order(found_.spans.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      const making_span& x = found_.spans[a];
+      const making_span& y = found_.spans[b];
+      return std::tie(x.of_item, x.consumer, x.number, x.start_ns, a) <
+             std::tie(y.of_item, y.consumer, y.number, y.start_ns, b);
+    });
+    return order;
+  }
+
+  template <class OnNumber>
+  void for_each_number(const std::vector<std::uint32_t>& order, bool of_items,
+                       OnNumber&& on_number) {
+    for (std::size_t at = 0; at < order.size();) {
+      const making_span& first = found_.spans[order[at]];
+      std::size_t end = at;
+      for (; end < order.size(); ++end) {
+        const making_span& s = found_.spans[order[end]];
+        if (s.of_item != first.of_item || key_of(s) != key_of(first)) break;
+      }
+      if (first.of_item == of_items) on_number(order.data() + at, order.data() + end);
+      at = end;
+    }
+  }
+
+  static number_key key_of(const making_span& s) { return {s.consumer, s.number}; }
+
+  /// A pass ends where what it began with comes anew. Every preprocess span begins one, if that has
+  /// one already.
+  void split(const std::uint32_t* first, const std::uint32_t* last) {
+    std::uint32_t pass = 0;
+    std::uint32_t began_with = found_.spans[*first].stage;
+    std::int64_t end_ns = INT64_MIN;
+    bool preprocessed = false;
+    for (; first != last; ++first) {
+      making_span& s = found_.spans[*first];
+      const bool preprocess = s.stage == preprocess_stage;
+      const bool anew = end_ns != INT64_MIN &&
+                        (preprocess ? preprocessed : s.stage == began_with && s.start_ns >= end_ns);
+      if (anew) {
+        ++pass;
+        began_with = s.stage;
+        preprocessed = false;
+      }
+      preprocessed |= preprocess;
+      end_ns = anew ? s.end_ns() : std::max(end_ns, s.end_ns());
+      s.pass = pass;
+    }
+  }
+
+  using hand_over_list = std::vector<std::pair<number_key, std::int64_t>>;
+
+  /// The hand-overs of one number, in order of time.
+  struct hand_over_range {
+    hand_over_list::const_iterator first;
+    hand_over_list::const_iterator last;
+
+    std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
+    /// Which of them is the first behind a time.
+    std::size_t behind(std::int64_t time_ns) const {
+      const auto at = std::upper_bound(
+          first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
+      return static_cast<std::size_t>(at - first);
+    }
+  };
+
+  hand_over_range hand_overs_of(const number_key& key) const {
+    return {std::lower_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MIN)),
+            std::upper_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MAX))};
+  }
+
+  /// Of one number the hand-overs that several passes were made for: by workers only where on
+  /// several threads, for a worker that makes an abandoned batch again does not make a piece of it.
+  std::size_t joint_hand_overs(const std::uint32_t* first, const std::uint32_t* last,
+                               const hand_over_range& of) const {
+    std::size_t joint = 0;
+    while (first != last) {
+      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const making_span& begun = found_.spans[*first];
+      bool stages = false;
+      bool threads = false;
+      bool passes = false;
+      for (; first != last && of.behind(found_.spans[*first].start_ns) == k; ++first) {
+        const making_span& s = found_.spans[*first];
+        stages |= s.stage != preprocess_stage;
+        threads |= s.file != begun.file;
+        passes |= s.pass != begun.pass;
+      }
+      if (k < of.size() && passes && (stages || threads)) ++joint;
+    }
+    return joint;
+  }
+
+  void split_by_hand_overs(const std::uint32_t* first, const std::uint32_t* last) {
+    const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
+    for (; first != last; ++first) {
+      making_span& s = found_.spans[*first];
+      s.pass = static_cast<std::uint32_t>(of.behind(s.start_ns));
+    }
+  }
+
+  static void widen(batch_making& m, const making_span& s) {
+    m.start_ns = std::min(m.start_ns, s.start_ns);
+    m.end_ns = std::max(m.end_ns, s.end_ns());
+  }
+
+  std::uint32_t add_making(const number_key& key) {
+    batch_making& m = found_.all.emplace_back();
+    m.consumer = key.first;
+    m.number = key.second;
+    return static_cast<std::uint32_t>(found_.all.size() - 1);
+  }
+
+  void add_makings(const std::uint32_t* first, const std::uint32_t* last) {
+    for (std::uint32_t pass = nobody; first != last; ++first) {
+      making_span& s = found_.spans[*first];
+      if (s.pass != pass) {
+        const std::uint32_t m = add_making(key_of(s));
+        if (!takings_.empty()) by_number_[key_of(s)].push_back(m);
+      }
+      pass = s.pass;
+      s.batch = static_cast<std::uint32_t>(found_.all.size() - 1);
+      widen(found_.all[s.batch], s);
+    }
+  }
+
+  /// Gives every pass of an item to the making of the batch that took it.
+  void take_items(const std::vector<std::uint32_t>& order) {
+    std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;  // time, batch
+    for (const batch_taking& t : takings_) {
+      taken[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
+    }
+    for (auto& [item, times] : taken) std::sort(times.begin(), times.end());
+    for_each_number(order, true, [&](const auto* first, const auto* last) {
+      const auto times = taken.find(key_of(found_.spans[*first]));
+      if (times == taken.end()) return;
+      while (first != last) {
+        const std::uint32_t pass = found_.spans[*first].pass;
+        const std::int64_t start_ns = found_.spans[*first].start_ns;
+        const auto* next = first;
+        while (next != last && found_.spans[*next].pass == pass) ++next;
+        const std::int64_t next_ns = next == last ? INT64_MAX : found_.spans[*next].start_ns;
+        const auto taking = std::lower_bound(times->second.begin(), times->second.end(),
+                                             std::pair(start_ns, INT64_MIN));
+        if (taking != times->second.end() && taking->first < next_ns) {
+          const std::uint32_t m = making_of({times->first.first, taking->second}, taking->first);
+          for (const auto* at = first; at != next; ++at) found_.spans[*at].batch = m;
+          for (; first != next; ++first) widen(found_.all[m], found_.spans[*first]);
+        }
+        first = next;
+      }
+    });
+  }
+
+  /// The making of a batch that took an item then: the first that ended behind it, or without
+  /// stages of the batch itself one for each hand-over.
+  std::uint32_t making_of(const number_key& batch, std::int64_t time_ns) {
+    const auto own = by_number_.find(batch);
+    if (own != by_number_.end()) {
+      for (const std::uint32_t m : own->second) {
+        if (found_.all[m].end_ns >= time_ns) return m;
+      }
+      return own->second.back();
+    }
+    const std::size_t k = hand_overs_of(batch).behind(time_ns - 1);
+    const auto [at, is_new] = of_hand_over_.try_emplace({batch, k}, nobody);
+    if (is_new) at->second = add_making(batch);
+    return at->second;
+  }
+
+  void sort_makings() {
+    std::vector<std::uint32_t> order(found_.all.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      const batch_making& x = found_.all[a];
+      const batch_making& y = found_.all[b];
+      return std::tie(x.consumer, x.number, x.start_ns, a) <
+             std::tie(y.consumer, y.number, y.start_ns, b);
+    });
+    std::vector<batch_making> sorted;
+    std::vector<std::uint32_t> place(order.size());
+    for (const std::uint32_t m : order) {
+      place[m] = static_cast<std::uint32_t>(sorted.size());
+      sorted.push_back(found_.all[m]);
+    }
+    found_.all = std::move(sorted);
+    for (making_span& s : found_.spans) {
+      if (s.batch != nobody) s.batch = place[s.batch];
+    }
+  }
+
+  const std::vector<batch_taking>& takings_;
+  makings found_;
+  hand_over_list hand_overs_;                                   // in order
+  std::map<number_key, std::vector<std::uint32_t>> by_number_;  // makings, in order of start
+  std::map<std::pair<number_key, std::size_t>, std::uint32_t> of_hand_over_;
+};
+
+}  // namespace
+
+makings find_makings(const batch_records& records, const std::vector<stage_span>& stages,
+                     const std::vector<batch_taking>& takings) {
+  return maker(records, stages, takings).find();
+}
+
+}  // namespace lotus::tool

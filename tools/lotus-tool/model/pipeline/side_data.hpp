@@ -1,0 +1,76 @@
+// What the hidden files beside the logs tell of a run: stages, pieces, counters, takings.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "model/pipeline/off_cpu.hpp"
+
+namespace lotus::tool {
+
+/// Of a thread that has no log.
+inline constexpr std::uint32_t no_file = UINT32_MAX;
+
+/// Numbers have 64 bits without a sign; all but the largest are the same with one.
+constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
+  return static_cast<std::uint64_t>(number);
+}
+
+/// Work of one thread for one batch, item or request in a stage. The thread's log holds an
+/// operation of just this name, start and duration.
+struct stage_span {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t number = 0;       ///< of the batch, item or request: see shown_number()
+  std::uint32_t name = 0;        ///< of run_data::names, with its S
+  std::uint32_t file = no_file;  ///< place in run_files::files
+  std::uint32_t consumer = 0;    ///< log_file::consumer
+
+  std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+};
+
+/// A piece of an asynchronous operation, also an operation of the thread's log.
+struct async_piece {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t id = 0;        ///< of the operation, in its process
+  std::uint64_t process = 0;  ///< its pid; where that is unknown the same for all
+  std::uint32_t name = 0;     ///< of run_data::names
+  std::uint32_t file = no_file;
+
+  std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+};
+
+struct counter_value {
+  std::int64_t time_ns = 0;
+  std::int64_t value = 0;
+  std::uint64_t process = 0;  ///< as of async_piece: each process has its own
+  std::uint32_t name = 0;     ///< of run_data::names
+  std::uint32_t file = no_file;
+};
+
+/// An item went into a batch.
+struct batch_taking {
+  std::int64_t time_ns = 0;
+  std::int64_t batch = 0;
+  std::int64_t item = 0;
+  std::uint32_t consumer = 0;
+};
+
+/// All in order of time. Each of these also counts for first_ns and last_ns of a run.
+struct side_data {
+  std::vector<stage_span> stages;
+  std::vector<async_piece> pieces;
+  std::vector<counter_value> counters;
+  std::vector<batch_taking> takings;
+  std::vector<off_cpu_time> off_cpu;  ///< by place in run_files::files
+
+  bool has_off_cpu(std::uint32_t file) const noexcept {
+    return file < off_cpu.size() && off_cpu[file].known();
+  }
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP

@@ -1,0 +1,125 @@
+#include "model/pipeline/side_reading.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "log/log_files.hpp"
+#include "log/log_reader.hpp"
+#include "log/process_info.hpp"
+#include "log/side_line.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The log of a thread that its operations are in; else any.
+std::uint32_t log_of(const run_files& run, std::uint64_t number) {
+  std::uint32_t found = no_file;
+  for (std::uint32_t f = 0; f < run.files.size(); ++f) {
+    if (run.files[f].number != number) continue;
+    if (found == no_file || run.files[f].role == file_role::worker) found = f;
+  }
+  return found;
+}
+
+class side_reader {
+ public:
+  side_reader(const run_files& run, const run_processes& processes, diagnostic_log& diagnostics)
+      : run_(run), processes_(processes), diagnostics_(diagnostics) {}
+
+  read_side read() && {
+    for (const log_file& file : run_.beside) read_own(file);
+    for (const log_file& file : run_.elsewhere) {
+      read_lines<side_line>(file, nullptr, [&](const side_line& line) {
+        if (line.kind == side_kind::off_cpu) add_off_cpu(file, line);
+      });
+    }
+    place_off_cpu();
+    const auto by_start = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
+    const auto by_time = [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; };
+    side_data& data = found_.data;
+    std::stable_sort(data.stages.begin(), data.stages.end(), by_start);
+    std::stable_sort(data.pieces.begin(), data.pieces.end(), by_start);
+    std::stable_sort(data.counters.begin(), data.counters.end(), by_time);
+    std::stable_sort(data.takings.begin(), data.takings.end(), by_time);
+    return std::move(found_);
+  }
+
+ private:
+  void read_own(const log_file& file) {
+    const std::uint32_t log = log_of(run_, file.number);
+    const std::uint32_t consumer = log == no_file ? 0 : run_.files[log].consumer;
+    const process_info* const process = processes_.process_of(file.number);
+    const std::uint64_t pid = process == nullptr ? 0 : process->pid;
+    side_data& data = found_.data;
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;  // of name and start
+    read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
+      if (line.kind == side_kind::off_cpu) return add_off_cpu(file, line);
+      const bool lasts = line.kind == side_kind::stage || line.kind == side_kind::piece;
+      found_.first_ns = std::min(found_.first_ns, line.time_ns);
+      found_.last_ns = std::max(found_.last_ns, line.time_ns + (lasts ? line.a : 0));
+      switch (line.kind) {
+        case side_kind::stage_number:
+          numbers[{found_.names.id(line.name), line.time_ns}] = line.a;
+          break;
+        case side_kind::stage: {
+          const std::uint32_t name = found_.names.id(line.name);
+          std::int64_t number = line.b;
+          if (number < 0) {
+            const auto whole = numbers.find({name, line.time_ns});
+            if (whole == numbers.end()) break;  // an operation like others
+            number = whole->second;
+            numbers.erase(whole);
+          }
+          data.stages.push_back({line.time_ns, line.a, number, name, log, consumer});
+          break;
+        }
+        case side_kind::piece:
+          data.pieces.push_back(
+              {line.time_ns, line.a, line.b, pid, found_.names.id(line.name), log});
+          break;
+        case side_kind::counter:
+          data.counters.push_back({line.time_ns, line.a, pid, found_.names.id(line.name), log});
+          break;
+        case side_kind::takes:
+          data.takings.push_back({line.time_ns, line.a, line.b, consumer});
+          break;
+        case side_kind::off_cpu:
+          break;
+      }
+    });
+  }
+
+  void add_off_cpu(const log_file& file, const side_line& line) {
+    if (line.a == 0) return;
+    off_cpu_[file.number].push_back({line.time_ns - line.a, line.time_ns, line.b});
+  }
+
+  /// A thread's main log and its worker log have the same.
+  void place_off_cpu() {
+    for (const log_file& file : run_.files) {
+      const auto lines = off_cpu_.find(file.number);
+      found_.data.off_cpu.emplace_back(
+          lines == off_cpu_.end() ? std::vector<off_cpu_stretch>() : lines->second,
+          processes_.cpu_of(file.number));
+    }
+  }
+
+  const run_files& run_;
+  const run_processes& processes_;
+  diagnostic_log& diagnostics_;
+  read_side found_;
+  std::map<std::uint64_t, std::vector<off_cpu_stretch>> off_cpu_;  // by number
+};
+
+}  // namespace
+
+read_side read_side_logs(const run_files& run, const run_processes& processes,
+                         diagnostic_log& diagnostics) {
+  return side_reader(run, processes, diagnostics).read();
+}
+
+}  // namespace lotus::tool

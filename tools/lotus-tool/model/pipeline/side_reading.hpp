@@ -1,0 +1,30 @@
+// Reads what lies beside the logs of a run.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP
+
+#include <cstdint>
+
+#include "base/diagnostics.hpp"
+#include "log/log_files.hpp"
+#include "log/operation_names.hpp"
+#include "log/process_info.hpp"
+#include "model/pipeline/side_data.hpp"
+
+namespace lotus::tool {
+
+struct read_side {
+  side_data data;
+  name_table names;  ///< what the names in `data` are the numbers of
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_ns = INT64_MIN;
+};
+
+/// Reads the files beside a run's logs, and of its other loaders' what they tell of threads off the
+/// CPU: a thread is in one loader now and in another then. Bad lines go to `diagnostics`, those of
+/// other loaders' files when their run is read. Throws input_error.
+read_side read_side_logs(const run_files& run, const run_processes& processes,
+                         diagnostic_log& diagnostics);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP

@@ -1,0 +1,220 @@
+#include "model/pipeline/slot_shares.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+struct window {
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_start_ns = INT64_MIN;
+  std::int64_t last_ns = INT64_MIN;
+};
+
+/// What holds between two moments.
+struct moment {
+  std::int64_t length_ns;
+  std::size_t busy;
+  std::size_t lying;  ///< finished and not fetched
+  bool ready;         ///< what starts next lies ready
+  bool starts_more;   ///< something will start in this epoch
+};
+
+bool is_source(const std::vector<passage>& passages) {
+  const auto from_nowhere = std::count_if(passages.begin(), passages.end(),
+                                          [](const passage& p) { return p.ready_ns == INT64_MIN; });
+  return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
+}
+
+/// The stretches of time in which a stage has work, one for each epoch, without overlaps.
+std::vector<window> windows_of(const std::vector<passage>& passages) {
+  std::map<std::uint32_t, window> of_epoch;
+  for (const passage& p : passages) {
+    window& w = of_epoch[p.epoch];
+    w.first_ns = std::min(w.first_ns, p.start_ns);
+    w.last_start_ns = std::max(w.last_start_ns, p.start_ns);
+    w.last_ns = std::max(w.last_ns, p.end_ns);
+  }
+  std::vector<window> all;
+  all.reserve(of_epoch.size());
+  for (const auto& [epoch, w] : of_epoch) all.push_back(w);
+  std::sort(all.begin(), all.end(),
+            [](const window& a, const window& b) { return a.first_ns < b.first_ns; });
+  std::vector<window> apart;
+  for (const window& w : all) {
+    if (apart.empty() || apart.back().last_ns < w.first_ns) {
+      apart.push_back(w);
+      continue;
+    }
+    apart.back().last_start_ns = std::max(apart.back().last_start_ns, w.last_start_ns);
+    apart.back().last_ns = std::max(apart.back().last_ns, w.last_ns);
+  }
+  return apart;
+}
+
+/// Calls `on_moment(const moment&)` for all times of the windows, in order.
+template <class OnMoment>
+void for_each_moment(const std::vector<passage>& passages, const std::vector<window>& windows,
+                     OnMoment&& on_moment) {
+  struct change {
+    std::int64_t time_ns;
+    int busy;
+    int lying;
+  };
+  std::vector<change> changes;
+  for (const passage& p : passages) {
+    changes.push_back({p.start_ns, 1, 0});
+    changes.push_back({p.end_ns, -1, p.fetched_ns > p.end_ns ? 1 : 0});
+    if (p.fetched_ns > p.end_ns) changes.push_back({p.fetched_ns, 0, -1});
+    if (p.ready_ns != INT64_MIN) changes.push_back({p.ready_ns, 0, 0});
+  }
+  for (const window& w : windows) {
+    changes.push_back({w.first_ns, 0, 0});
+    changes.push_back({w.last_ns, 0, 0});
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const change& a, const change& b) { return a.time_ns < b.time_ns; });
+  std::int64_t busy = 0;
+  std::int64_t lying = 0;
+  std::size_t next = 0;  // passage
+  auto in = windows.begin();
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+    busy += changes[i].busy;
+    lying += changes[i].lying;
+    const std::int64_t now_ns = changes[i].time_ns;
+    const std::int64_t length_ns = changes[i + 1].time_ns - now_ns;
+    if (length_ns == 0) continue;
+    while (next < passages.size() && passages[next].start_ns <= now_ns) ++next;
+    while (in != windows.end() && in->last_ns <= now_ns) ++in;
+    if (in == windows.end()) return;
+    if (now_ns < in->first_ns) continue;
+    on_moment(moment{length_ns, static_cast<std::size_t>(std::max<std::int64_t>(0, busy)),
+                     static_cast<std::size_t>(std::max<std::int64_t>(0, lying)),
+                     next < passages.size() && passages[next].ready_ns <= now_ns,
+                     now_ns < in->last_start_ns});
+  }
+}
+
+/// What the moments tell of how many may lie in the output without blocking anybody.
+struct output_bound {
+  std::size_t least = 0;             ///< as many lay there besides what idle slots may have held
+  std::optional<std::size_t> exact;  ///< as many made slots idle though something lay ready
+};
+
+/// Of the time: what is shorter says nothing, for waking up takes time, and an item is fetched a
+/// little before it is begun.
+constexpr double noticeable = 0.001;
+
+output_bound learn_output_bound(const std::vector<passage>& passages,
+                                const std::vector<window>& windows, std::size_t slots) {
+  std::map<std::size_t, std::int64_t> at_bound;  // for how long, by what lay there
+  std::map<std::size_t, std::int64_t> below;     // the same, or it lay below
+  std::int64_t at_bound_ns = 0;
+  std::int64_t whole_ns = 0;
+  for_each_moment(passages, windows, [&](const moment& m) {
+    whole_ns += m.length_ns;
+    const std::size_t idle = slots - std::min(m.busy, slots);
+    if (m.lying < idle) return;
+    below[m.lying - idle] += m.length_ns;
+    if (idle == 0 || !m.ready || !m.starts_more) return;
+    at_bound[m.lying - idle] += m.length_ns;
+    at_bound_ns += m.length_ns;
+  });
+  const double least_ns = noticeable * static_cast<double>(whole_ns);
+  output_bound bound;
+  std::int64_t above_ns = 0;
+  for (auto b = below.rbegin(); b != below.rend(); ++b) {
+    above_ns += b->second;
+    if (static_cast<double>(above_ns) < least_ns) continue;
+    bound.least = b->first;
+    break;
+  }
+  if (static_cast<double>(at_bound_ns) < least_ns) return bound;
+  std::int64_t up_to_ns = 0;
+  for (const auto& [lying, ns] : at_bound) {
+    up_to_ns += ns;
+    if (2 * up_to_ns < at_bound_ns) continue;
+    bound.exact = lying;
+    break;
+  }
+  return bound;
+}
+
+struct slot_times {
+  double busy = 0;
+  double starved = 0;
+  double blocked = 0;
+
+  double all() const { return busy + starved + blocked; }
+  slot_shares shares() const {
+    if (all() <= 0) return {};
+    return {busy / all(), starved / all(), blocked / all()};
+  }
+};
+
+}  // namespace
+
+slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slots) {
+  const std::vector<window> windows = windows_of(passages);
+  const bool source = is_source(passages);
+  const output_bound bound = source ? output_bound{} : learn_output_bound(passages, windows, slots);
+  slot_times times;
+  double starved_or_blocked = 0;
+  for_each_moment(passages, windows, [&](const moment& m) {
+    const auto ns = static_cast<double>(m.length_ns);
+    const std::size_t busy = std::min(m.busy, slots);
+    const std::size_t idle = slots - busy;
+    times.busy += ns * static_cast<double>(busy);
+    if (source) {
+      if (m.starts_more) times.blocked += ns * static_cast<double>(idle);
+      return;
+    }
+    const auto above = [&](std::size_t lying) {
+      return std::min(idle, m.lying > lying ? m.lying - lying : 0);
+    };
+    const std::size_t blocked = bound.exact ? above(*bound.exact) : above(m.ready ? 0 : SIZE_MAX);
+    times.blocked += ns * static_cast<double>(blocked);
+    times.starved += ns * static_cast<double>(idle - blocked);
+    if (!bound.exact && !m.ready) {
+      starved_or_blocked += ns * static_cast<double>(above(bound.least));
+    }
+  });
+  // The middle is at most half of it from the truth.
+  times.blocked += starved_or_blocked / 2;
+  times.starved -= starved_or_blocked / 2;
+  slot_shares shares = times.shares();
+  if (starved_or_blocked > 0.04 * times.all()) {
+    shares.starved.reset();
+    shares.blocked.reset();
+  }
+  return shares;
+}
+
+slot_shares measure_pool(const std::vector<std::vector<passage>>& stages, std::size_t threads) {
+  std::vector<passage> all;
+  bool source = false;
+  for (const std::vector<passage>& stage : stages) {
+    all.insert(all.end(), stage.begin(), stage.end());
+    source |= is_source(stage);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const passage& a, const passage& b) { return a.start_ns < b.start_ns; });
+  slot_times times;
+  for_each_moment(all, windows_of(all), [&](const moment& m) {
+    const auto ns = static_cast<double>(m.length_ns);
+    const std::size_t busy = std::min(m.busy, threads);
+    const auto idle = static_cast<double>(threads - busy);
+    times.busy += ns * static_cast<double>(busy);
+    if (!m.starts_more) return;
+    (source || m.ready ? times.blocked : times.starved) += ns * idle;
+  });
+  return times.shares();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,109 @@
+#include "model/pipeline/stage_threads.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+using stretch = std::pair<std::int64_t, std::int64_t>;
+
+/// What one thread did in one stage.
+struct share {
+  std::int64_t self_ns = 0;
+  stretch life{INT64_MAX, INT64_MIN};
+};
+
+void widen(stretch& life, const stretch& by) {
+  life = {std::min(life.first, by.first), std::max(life.second, by.second)};
+}
+
+}  // namespace
+
+std::size_t most_at_once(const std::vector<stretch>& stretches) {
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (const auto& [first, last] : stretches) {
+    changes.emplace_back(first, 1);
+    changes.emplace_back(std::max(last, first + 1), -1);
+  }
+  std::sort(changes.begin(), changes.end());  // of one moment the ends are first
+  int open = 0;
+  int most = 0;
+  for (const auto& [time, by] : changes) most = std::max(most, open += by);
+  return static_cast<std::size_t>(most);
+}
+
+stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
+  std::vector<std::map<std::uint32_t, share>> by_thread(stages.size());
+  std::map<std::uint32_t, std::int64_t> of_thread;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    for (const thread_span& span : stages[s]) {
+      share& on = by_thread[s][span.file];
+      on.self_ns += span.self_ns;
+      widen(on.life, {span.start_ns, span.end_ns});
+      of_thread[span.file] += span.self_ns;
+    }
+  }
+  stage_pools found;
+  found.stages.resize(stages.size());
+  std::vector<std::size_t> group(stages.size());  // of shared stages: the first they share with
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  std::vector<bool> shared(stages.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    std::vector<stretch> own;
+    std::int64_t own_ns = 0;
+    std::int64_t all_ns = 0;
+    for (const auto& [file, on] : by_thread[s]) {
+      all_ns += on.self_ns;
+      if (on.self_ns * 100 < of_thread[file] * 95) continue;
+      own_ns += on.self_ns;
+      own.push_back(on.life);
+    }
+    shared[s] = own_ns * 10 < all_ns * 9;
+    if (!shared[s]) found.stages[s].slots = most_at_once(own);
+  }
+  std::map<std::uint32_t, std::size_t> first_of;  // by thread, of the shared stages on it
+  const auto root = [&](std::size_t s) {
+    while (group[s] != s) s = group[s];
+    return s;
+  };
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (!shared[s]) continue;
+    for (const auto& [file, on] : by_thread[s]) {
+      const auto [at, is_new] = first_of.try_emplace(file, s);
+      if (!is_new) group[root(s)] = root(at->second);
+    }
+  }
+  std::map<std::size_t, std::size_t> pool_of;  // by root
+  std::vector<std::map<std::uint32_t, stretch>> lives;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (!shared[s]) continue;
+    const auto [at, is_new] = pool_of.try_emplace(root(s), lives.size());
+    if (is_new) lives.emplace_back();
+    found.stages[s].pool = at->second;
+    for (const auto& [file, on] : by_thread[s]) {
+      widen(lives[at->second].try_emplace(file, on.life).first->second, on.life);
+    }
+  }
+  for (const auto& threads : lives) {
+    std::vector<stretch> all;
+    all.reserve(threads.size());
+    for (const auto& [file, life] : threads) all.push_back(life);
+    found.pools.push_back(most_at_once(all));
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (!shared[s]) continue;
+    std::vector<stretch> spans;
+    for (const thread_span& span : stages[s]) spans.emplace_back(span.start_ns, span.end_ns);
+    found.stages[s].slots = std::min(most_at_once(spans), found.pools[*found.stages[s].pool]);
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,252 @@
+#include "model/pipeline/stages.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/pipeline/slot_shares.hpp"
+#include "model/pipeline/stage_threads.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// What is gathered of a stage before its figures can be known.
+struct gathered {
+  stage_figures figures;
+  std::vector<thread_span> threads;
+  std::vector<passage> passages;
+  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> numbers;  // with pass, consumer
+  std::set<std::uint32_t> batches;
+  std::int64_t total_ns = 0;
+  std::int64_t self_ns = 0;
+  double place = 0;  // sum over its spans, in the order of a batch's stages
+  bool cpu_missing = false;
+};
+
+class stage_reader {
+ public:
+  explicit stage_reader(const run_data& run) : run_(run), spans_(run.batches.making()) {}
+
+  std::vector<stage_figures> read() && {
+    find_self_times();
+    find_passages();
+    for (std::uint32_t n = 0; n < spans_.size(); ++n) add(n);
+    std::vector<gathered> all;
+    all.reserve(by_stage_.size());
+    for (auto& [stage, g] : by_stage_) all.push_back(std::move(g));
+    std::stable_sort(all.begin(), all.end(), [](const gathered& a, const gathered& b) {
+      return a.place / static_cast<double>(a.threads.size()) <
+             b.place / static_cast<double>(b.threads.size());
+    });
+    measure(all);
+    std::vector<stage_figures> figures;
+    figures.reserve(all.size());
+    for (gathered& g : all) figures.push_back(std::move(g.figures));
+    return figures;
+  }
+
+ private:
+  /// What other spans did within each, on its thread.
+  void find_self_times() {
+    std::vector<std::uint32_t> order(spans_.size());
+    for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      const making_span& x = spans_[a];
+      const making_span& y = spans_[b];
+      return std::make_tuple(x.file, x.start_ns, -x.duration_ns, a) <
+             std::make_tuple(y.file, y.start_ns, -y.duration_ns, b);
+    });
+    self_ns_.resize(spans_.size());
+    std::vector<std::uint32_t> open;
+    for (const std::uint32_t n : order) {
+      const making_span& s = spans_[n];
+      self_ns_[n] = s.duration_ns;
+      while (!open.empty() &&
+             (spans_[open.back()].file != s.file || spans_[open.back()].end_ns() < s.end_ns())) {
+        open.pop_back();
+      }
+      if (!open.empty() && s.file != no_file) self_ns_[open.back()] -= s.duration_ns;
+      open.push_back(n);
+    }
+  }
+
+  /// Where each span's number came from, and when it was fetched from it: by the order in time of
+  /// the spans of its item, and of the batch's behind it.
+  void find_passages() {
+    passages_.resize(spans_.size());
+    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+      const making_span& s = spans_[n];
+      passages_[n] = {s.start_ns, s.end_ns(), INT64_MIN, INT64_MIN,
+                      s.batch == UINT32_MAX ? s.pass : run_.batches.all()[s.batch].epoch};
+    }
+    const std::vector<batch>& batches = run_.batches.all();
+    // Of a batch's own spans by batch: when items of it were done.
+    std::map<std::uint32_t, std::vector<std::uint32_t>> own;
+    const std::vector<item> items = items_of(run_.batches);
+    for (const item& it : items) {
+      link(it.spans);
+      if (!it.of_item && spans_[it.spans.front()].batch != UINT32_MAX) {
+        own[spans_[it.spans.front()].batch] = it.spans;
+      }
+    }
+    for (const item& it : items) {
+      const std::uint32_t place = spans_[it.spans.front()].batch;
+      if (place == UINT32_MAX) continue;
+      if (it.of_item) link_item_to_batch(it, own[place]);
+    }
+    for (const item& it : items) {
+      const std::uint32_t place = spans_[it.spans.front()].batch;
+      if (place == UINT32_MAX) continue;
+      const std::optional<std::int64_t> used_ns = run_.batches.hand_over_ns(batches[place]);
+      for (const std::uint32_t n : it.spans) {
+        passage& p = passages_[n];
+        if (used_ns && p.fetched_ns == INT64_MIN && *used_ns > p.end_ns) p.fetched_ns = *used_ns;
+      }
+    }
+  }
+
+  /// Spans of one number, in order of start.
+  void link(const std::vector<std::uint32_t>& spans) {
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      const making_span& s = spans_[spans[i]];
+      for (std::size_t k = i + 1; k < spans.size(); ++k) {
+        const making_span& next = spans_[spans[k]];
+        if (next.stage == s.stage || next.start_ns < s.end_ns()) continue;
+        passages_[spans[i]].fetched_ns = next.start_ns;
+        break;
+      }
+      for (std::size_t k = 0; k < i; ++k) {
+        const making_span& before = spans_[spans[k]];
+        if (before.stage == s.stage || before.end_ns() > s.start_ns) continue;
+        passages_[spans[i]].ready_ns = std::max(passages_[spans[i]].ready_ns, before.end_ns());
+      }
+    }
+  }
+
+  /// An item is fetched by the first of its batch's spans behind it, and makes that one ready.
+  void link_item_to_batch(const item& it, const std::vector<std::uint32_t>& batch_spans) {
+    for (const std::uint32_t b : batch_spans) {
+      const making_span& next = spans_[b];
+      if (next.start_ns < it.life.end_ns) continue;
+      passages_[b].ready_ns = std::max(passages_[b].ready_ns, it.life.end_ns);
+      for (const std::uint32_t n : it.spans) {
+        passage& p = passages_[n];
+        if (p.fetched_ns == INT64_MIN) p.fetched_ns = next.start_ns;
+      }
+      return;
+    }
+  }
+
+  void add(std::uint32_t n) {
+    const making_span& s = spans_[n];
+    const auto [at, is_new] = by_stage_.try_emplace(s.stage);
+    gathered& g = at->second;
+    if (is_new) {
+      g.figures.stage = s.stage;
+      g.figures.name =
+          s.stage == preprocess_stage ? "preprocess" : run_.names.name(s.stage).substr(1);
+      g.figures.of_items = s.of_item;
+      g.figures.cpu = cpu_split{0, 0, 0};
+    }
+    g.figures.durations_ns.push_back(s.duration_ns);
+    g.total_ns += s.duration_ns;
+    g.self_ns += self_ns_[n];
+    g.numbers.emplace(s.number, s.of_item ? s.pass : s.batch, s.consumer);
+    if (s.batch != UINT32_MAX) g.batches.insert(s.batch);
+    g.threads.push_back({s.start_ns, s.end_ns(), self_ns_[n], s.file});
+    g.passages.push_back(passages_[n]);
+    if (s.batch != UINT32_MAX) {
+      const batch& b = run_.batches.all()[s.batch];
+      const std::int64_t first_ns = spans_[b.first_span].start_ns;
+      g.place += static_cast<double>(s.start_ns - first_ns);
+    }
+    if (s.file != no_file && run_.side.has_off_cpu(s.file)) {
+      *g.figures.cpu += run_.side.off_cpu[s.file].split(s.start_ns, s.end_ns());
+    } else {
+      g.cpu_missing = true;
+    }
+  }
+
+  static void measure(std::vector<gathered>& all) {
+    std::vector<std::vector<thread_span>> threads;
+    for (gathered& g : all) {
+      threads.push_back(std::move(g.threads));
+      std::sort(g.passages.begin(), g.passages.end(),
+                [](const passage& a, const passage& b) { return a.start_ns < b.start_ns; });
+      g.figures.numbers = g.numbers.size();
+      g.figures.self_ns = g.self_ns;
+      if (g.figures.of_items && !g.batches.empty()) {
+        g.figures.numbers_per_batch =
+            static_cast<double>(g.numbers.size()) / static_cast<double>(g.batches.size());
+      }
+      g.figures.mean_service_ns =
+          static_cast<double>(g.total_ns) / static_cast<double>(g.numbers.size());
+      if (g.cpu_missing) g.figures.cpu.reset();
+    }
+    const stage_pools pools = find_pools(threads);
+    std::vector<double> pool_service_ns(pools.pools.size());  // for a batch
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      const gathered& g = all[s];
+      if (!pools.stages[s].pool) continue;
+      pool_service_ns[*pools.stages[s].pool] += static_cast<double>(g.self_ns) /
+                                                static_cast<double>(g.numbers.size()) *
+                                                g.figures.numbers_per_batch;
+    }
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      stage_figures& f = all[s].figures;
+      f.slots = pools.stages[s].slots;
+      f.pool = pools.stages[s].pool;
+      if (f.mean_service_ns > 0) {
+        f.batches_per_s =
+            static_cast<double>(f.slots) * 1e9 / (f.mean_service_ns * f.numbers_per_batch);
+        if (f.pool && pool_service_ns[*f.pool] > 0) {
+          f.batches_per_s = std::min(*f.batches_per_s, static_cast<double>(pools.pools[*f.pool]) *
+                                                           1e9 / pool_service_ns[*f.pool]);
+        }
+        f.capacity_per_s = *f.batches_per_s * f.numbers_per_batch;
+      }
+      if (f.pool) continue;
+      f.shares = measure_slots(all[s].passages, f.slots);
+    }
+    for (std::size_t p = 0; p < pools.pools.size(); ++p) measure_pooled(all, p, pools.pools[p]);
+  }
+
+  static void measure_pooled(std::vector<gathered>& all, std::size_t pool, std::size_t threads) {
+    std::vector<std::vector<passage>> passages;
+    double self_ns = 0;
+    for (const gathered& g : all) {
+      if (g.figures.pool != pool) continue;
+      passages.push_back(g.passages);
+      self_ns += static_cast<double>(g.self_ns);
+    }
+    const slot_shares shares = measure_pool(passages, threads);
+    for (gathered& g : all) {
+      if (g.figures.pool != pool) continue;
+      g.figures.shares = shares;
+      g.figures.shares.busy *= self_ns > 0 ? static_cast<double>(g.self_ns) / self_ns : 0;
+    }
+  }
+
+  const run_data& run_;
+  const std::vector<making_span>& spans_;
+  std::vector<std::int64_t> self_ns_;  // by span
+  std::vector<passage> passages_;      // by span
+  std::map<std::uint32_t, gathered> by_stage_;
+};
+
+}  // namespace
+
+std::vector<stage_figures> measure_stages(const run_data& run) {
+  return stage_reader(run).read();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,88 @@
+#include "model/stage_stats.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "model/figures.hpp"
+#include "model/pipeline/async_operations.hpp"
+#include "model/pipeline/item_tree.hpp"
+#include "model/pipeline/stages.hpp"
+
+namespace lotus::tool {
+
+std::vector<stage_stats> describe_stages(const run_data& run) {
+  std::vector<stage_stats> all;
+  if (run.side.stages.empty()) return all;
+  for (stage_figures& stage : measure_stages(run)) {
+    stage_stats& of = all.emplace_back();
+    static_cast<figures&>(of) = figures_of(stage.name, stage.durations_ns);
+    of.self_ns = stage.self_ns;
+    of.cpu = stage.cpu;
+    of.stage = std::move(stage);
+  }
+  return all;
+}
+
+std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest) {
+  std::vector<item_stats> described;
+  if (run.side.stages.empty()) return described;
+  std::map<bool, std::vector<item>> by_kind;  // whether they are items
+  for (item& it : items_of(run.batches)) by_kind[it.of_item].push_back(std::move(it));
+  for (auto& [of_item, all] : by_kind) {
+    std::vector<std::int64_t> lives;
+    for (const item& it : all) lives.push_back(it.life.duration_ns());
+    item_stats& of = described.emplace_back();
+    static_cast<figures&>(of) = figures_of(of_item ? "items" : "batches", lives);
+    of.slowest = slowest_items(std::move(all), slowest);
+    of.trees = trees_of(run, of.slowest);
+  }
+  return described;
+}
+
+std::vector<async_stats> describe_async(const run_data& run) {
+  struct lives {
+    std::vector<std::int64_t> durations_ns;
+    std::int64_t running_ns = 0;
+  };
+  std::map<std::uint32_t, lives> by_name;
+  std::vector<std::uint32_t> appeared;
+  for (const async_operation& op : async_operations_of(run.side)) {
+    const auto [at, is_new] = by_name.try_emplace(op.name);
+    if (is_new) appeared.push_back(op.name);
+    at->second.durations_ns.push_back(op.life.duration_ns());
+    at->second.running_ns += op.running_ns;
+  }
+  std::vector<async_stats> described;
+  for (const std::uint32_t name : appeared) {
+    lives& of = by_name[name];
+    async_stats& told = described.emplace_back();
+    static_cast<figures&>(told) = figures_of(run.names.name(name), of.durations_ns);
+    told.running_ns = of.running_ns;
+  }
+  return described;
+}
+
+void write_tree(json_writer& json, const std::vector<item_node>& tree) {
+  json.key("tree").begin_array();
+  for (const item_node& node : tree) {
+    json.begin_object().member("name", node.name).member("depth", node.depth);
+    json.member("start_ns", node.start_ns).member("duration_ns", node.duration_ns);
+    json.member("thread", node.thread).end_object();
+  }
+  json.end_array();
+}
+
+void write_stage(json_writer& json, const stage_stats& stage, figure_output output) {
+  write_figures(json, stage, output, true);
+  json.member("concurrency", stage.stage.slots).member("shared", stage.stage.pool.has_value());
+  json.member("capacity_per_s", stage.stage.batches_per_s);
+  json.member("numbers", stage.stage.numbers).member("per_batch", stage.stage.numbers_per_batch);
+  json.member("busy", stage.stage.shares.busy).member("starved", stage.stage.shares.starved);
+  json.member("blocked", stage.stage.shares.blocked);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,104 @@
+#include "model/tracks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/log_files.hpp"
+#include "log/process_info.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string role_name(file_role role) {
+  switch (role) {
+    case file_role::main:
+      return "main";
+    case file_role::worker:
+      return "worker";
+    case file_role::unknown:
+    case file_role::beside:
+      break;
+  }
+  return "log";
+}
+
+}  // namespace
+
+std::string run_title(const std::string& run_dir, const std::string& dir) {
+  const fs::path below = fs::path(run_dir).lexically_relative(dir);
+  if (!below.empty() && below != ".") return below.string();
+  // "run/" and "." have no last part of their own.
+  std::error_code error;
+  const fs::path whole = fs::canonical(run_dir, error);
+  return error || !whole.has_filename() ? run_dir : whole.filename().string();
+}
+
+std::string run_title(const run_files& run, const std::string& dir) {
+  if (run.loader.empty()) return run_title(run.dir, dir);
+  return run_title(run.info_dir, dir) + ", loader " + run.loader;
+}
+
+std::string log_title(const log_file& file, const process_info* process) {
+  const std::uint64_t thread = process != nullptr ? process->thread_of(file.number) : file.number;
+  std::string title = role_name(file.role) + ' ' + std::to_string(thread);
+  if (process != nullptr) {
+    const auto name = process->threads.find(thread);
+    if (name != process->threads.end() && !name->second.empty()) title += " (" + name->second + ')';
+  }
+  return title;
+}
+
+std::uint32_t number_pool::take(std::uint64_t wanted) {
+  if (wanted > 0 && wanted <= UINT32_MAX) {
+    const auto number = static_cast<std::uint32_t>(wanted);
+    if (taken_.insert(number).second) return number;
+  }
+  while (!taken_.insert(next_).second) ++next_;
+  return next_;
+}
+
+void number_pool::reserve(std::uint64_t number) {
+  if (number <= UINT32_MAX) taken_.insert(static_cast<std::uint32_t>(number));
+}
+
+std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
+                                   const std::set<std::uint64_t>& taken) {
+  number_pool pids;
+  number_pool tids;
+  for (const std::uint64_t number : taken) {
+    pids.reserve(number);
+    tids.reserve(number);
+  }
+  std::vector<run_tracks> all;
+  for (const run_files& run : runs) {
+    run_tracks tracks;
+    const run_processes info = run_processes::read(run.info_dir);
+    const std::string title = run_title(run, dir);
+    std::map<const process_info*, std::uint32_t> pid_of;
+    for (const log_file& file : run.files) {
+      const process_info* process = info.process_of(file.number);
+      auto [place, is_new] = pid_of.try_emplace(process, 0);
+      if (is_new) {
+        place->second = pids.take(process != nullptr ? process->pid : run.files.front().number);
+        tracks.processes.push_back(
+            {place->second, process != nullptr ? title + ": " + process->title() : title});
+      }
+      tracks.of_file.push_back(
+          {place->second,
+           tids.take(process != nullptr ? process->thread_of(file.number) : file.number)});
+      tracks.file_name.push_back(log_title(file, process));
+    }
+    tracks.pid = tracks.processes.front().pid;
+    all.push_back(std::move(tracks));
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

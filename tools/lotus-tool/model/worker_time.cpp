@@ -1,0 +1,146 @@
+#include "model/worker_time.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/distribution.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::string_view whole_transform = "STransform";
+constexpr std::size_t slow_samples_shown = 5;
+
+/// The counted batches that one log's thread preprocessed, in order of time.
+class batch_spans {
+ public:
+  batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
+    for (std::size_t place = 0; place < batches.all().size(); ++place) {
+      const batch_record* const preprocessed = batches.record(batches.all()[place].preprocessed);
+      if (counted[place] && preprocessed != nullptr && preprocessed->file == file) {
+        spans_.push_back({preprocessed->start_ns, preprocessed->end_ns(), place});
+      }
+    }
+    std::sort(spans_.begin(), spans_.end(),
+              [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
+  }
+
+  /// Place of the batch that an operation ran in.
+  std::optional<std::size_t> place_of(std::int64_t start_ns, std::int64_t end_ns) {
+    // Most operations run in the batch that the one before ran in.
+    if (start_ns < from_ns_ || start_ns >= to_ns_) find(start_ns);
+    if (found_ == nullptr || end_ns > found_->end_ns) return std::nullopt;
+    return found_->place;
+  }
+
+ private:
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t end_ns;
+    std::size_t place;
+  };
+
+  /// The last batch that had begun by then, and from when to when it is the last one.
+  void find(std::int64_t start_ns) {
+    const auto next =
+        std::upper_bound(spans_.begin(), spans_.end(), start_ns,
+                         [](std::int64_t t, const span& s) { return t < s.start_ns; });
+    found_ = next == spans_.begin() ? nullptr : &*(next - 1);
+    from_ns_ = found_ == nullptr ? INT64_MIN : found_->start_ns;
+    to_ns_ = next == spans_.end() ? INT64_MAX : next->start_ns;
+  }
+
+  std::vector<span> spans_;
+  const span* found_ = nullptr;
+  std::int64_t from_ns_ = INT64_MAX;  // nothing was found yet
+  std::int64_t to_ns_ = INT64_MIN;
+};
+
+struct long_operation {
+  std::int64_t duration_ns;
+  std::uint32_t name;
+  std::size_t place;
+  std::size_t file;
+};
+
+/// Keeps the longest few.
+class longest_operations {
+ public:
+  void add(const long_operation& op) {
+    if (kept_.size() == most && op.duration_ns <= kept_.back().duration_ns) return;
+    const auto longer = [](const long_operation& a, const long_operation& b) {
+      return a.duration_ns > b.duration_ns;
+    };
+    kept_.insert(std::upper_bound(kept_.begin(), kept_.end(), op, longer), op);
+    if (kept_.size() > most) kept_.pop_back();
+  }
+  const std::vector<long_operation>& all() const noexcept { return kept_; }
+
+ private:
+  static constexpr std::size_t most = 256;
+  std::vector<long_operation> kept_;
+};
+
+}  // namespace
+
+worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
+  const run_batches& batches = run.batches;
+  // By number of the name, as all that is kept here; and in which order they appeared.
+  std::vector<std::vector<std::int64_t>> durations(run.names.size());
+  std::vector<std::uint32_t> appeared;
+  longest_operations longest;
+  double workers_ns = 0;
+  double batch_count = 0;
+  for (std::size_t place = 0; place < batches.all().size(); ++place) {
+    if (!counted[place] || batches.all()[place].preprocessed == no_record) continue;
+    workers_ns += static_cast<double>(*batches.preprocess_ns(batches.all()[place]));
+    ++batch_count;
+  }
+  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
+    batch_spans spans(batches, counted, f);
+    run.for_each_operation(f, [&](const operation& op) {
+      const std::optional<std::size_t> place = spans.place_of(op.start_ns, op.end_ns());
+      if (!place) return;
+      if (durations[op.name].empty()) appeared.push_back(op.name);
+      durations[op.name].push_back(op.duration_ns);
+      longest.add({op.duration_ns, op.name, *place, f});
+    });
+  }
+  worker_time time;
+  std::vector<double> medians(durations.size());
+  std::size_t samples = 0;
+  for (const std::uint32_t name : appeared) {
+    const distribution d = describe(durations[name]);
+    medians[name] = d.p50_ns;
+    std::vector<std::int64_t>().swap(durations[name]);
+    const std::string& text = run.names.name(name);
+    if (text == "SLoader" || (text == whole_transform && samples == 0)) samples = d.count;
+    if (text == whole_transform || workers_ns <= 0) continue;
+    op_share op;
+    op.name = text;
+    op.share = std::min(1.0, static_cast<double>(d.total_ns) / workers_ns);
+    if (op.share < 1) op.at_most_faster = 1 / (1 - op.share);
+    time.ops.push_back(std::move(op));
+  }
+  std::stable_sort(time.ops.begin(), time.ops.end(),
+                   [](const op_share& a, const op_share& b) { return a.share > b.share; });
+  if (batch_count > 0) time.samples_per_batch = static_cast<double>(samples) / batch_count;
+  for (const long_operation& op : longest.all()) {
+    const bool contains_others = run.names.name(op.name) == whole_transform;
+    if (contains_others || static_cast<double>(op.duration_ns) <= 10 * medians[op.name]) continue;
+    const batch& b = batches.all()[op.place];
+    time.slow_samples.push_back({run.names.name(op.name), op.duration_ns, medians[op.name], b.index,
+                                 b.epoch, run.files->files[op.file].number});
+    if (time.slow_samples.size() == slow_samples_shown) break;
+  }
+  return time;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,143 @@
+#include "verdict/busy_threads.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "log/log_files.hpp"
+#include "model/nesting_order.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Disjoint stretches in order of time.
+using stretches = std::vector<time_span>;
+
+stretches joined(stretches spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  stretches apart;
+  for (const time_span& s : spans) {
+    if (apart.empty() || s.start_ns > apart.back().end_ns) {
+      apart.push_back(s);
+    } else {
+      apart.back().end_ns = std::max(apart.back().end_ns, s.end_ns);
+    }
+  }
+  return apart;
+}
+
+/// What of `spans` lies in none of `holes`; both disjoint and in order.
+stretches without(const stretches& spans, const stretches& holes) {
+  stretches rest;
+  std::size_t h = 0;
+  for (time_span s : spans) {
+    while (h < holes.size() && holes[h].end_ns <= s.start_ns) ++h;
+    for (std::size_t i = h; i < holes.size() && holes[i].start_ns < s.end_ns; ++i) {
+      if (holes[i].start_ns > s.start_ns) rest.push_back({s.start_ns, holes[i].start_ns});
+      s.start_ns = holes[i].end_ns;
+    }
+    if (s.start_ns < s.end_ns) rest.push_back(s);
+  }
+  return rest;
+}
+
+/// What a log's operations cover. Parents stand behind their children, so the stretches that were
+/// found last grow or are swallowed.
+stretches covered_by_operations(const run_data& run, std::size_t file) {
+  stretches covered;
+  run.for_each_operation(file, [&](const operation& op) {
+    time_span s{op.start_ns, op.end_ns()};
+    while (!covered.empty() && covered.back().end_ns >= s.start_ns) {
+      s.start_ns = std::min(s.start_ns, covered.back().start_ns);
+      s.end_ns = std::max(s.end_ns, covered.back().end_ns);
+      covered.pop_back();
+    }
+    covered.push_back(s);
+  });
+  return covered;
+}
+
+/// When a thread was blocked for the most part, or for a reason that is not known.
+stretches blocked_of(const off_cpu_time& off) {
+  stretches blocked;
+  for (const off_cpu_stretch& s : off.stretches()) {
+    if (2 * s.run_queue_ns < s.duration_ns()) blocked.push_back({s.start_ns, s.end_ns});
+  }
+  return blocked;
+}
+
+/// When each thread was busy, by the numbers of the logs.
+std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
+  const std::vector<log_file>& files = run.files->files;
+  const run_batches& batches = run.batches;
+  std::map<std::uint64_t, const off_cpu_time*> off;
+  for (std::uint32_t f = 0; f < files.size(); ++f) {
+    if (run.side.has_off_cpu(f)) off[files[f].number] = &run.side.off_cpu[f];
+  }
+  std::map<std::uint64_t, stretches> of_thread;
+  std::set<std::uint64_t> consumers;
+  for (record_number n = 0; n < batches.records().size(); ++n) {
+    const batch_record& r = batches.records()[n];
+    const std::uint64_t thread = files[r.file].number;
+    if (r.kind == record_kind::preprocessed) {
+      of_thread[thread].push_back({r.start_ns, r.end_ns()});
+    } else if (r.kind == record_kind::consumed) {
+      consumers.insert(thread);
+      const std::optional<time_span> step = batches.step(n);
+      if (step && off.count(thread) != 0) of_thread[thread].push_back(*step);
+    }
+  }
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const std::uint64_t thread = files[f].number;
+    if (!run.has_operations(f) || (consumers.count(thread) != 0 && off.count(thread) == 0))
+      continue;
+    const stretches covered = covered_by_operations(run, f);
+    of_thread[thread].insert(of_thread[thread].end(), covered.begin(), covered.end());
+  }
+  for (auto& [thread, busy] : of_thread) {
+    busy = joined(std::move(busy));
+    const auto known = off.find(thread);
+    if (known != off.end()) busy = without(busy, blocked_of(*known->second));
+  }
+  return of_thread;
+}
+
+}  // namespace
+
+busy_threads count_busy_threads(const run_data& run) {
+  busy_threads found;
+  if (!run.cpus || run.cpus->count() <= 0) return found;
+  found.cpus = run.cpus->count();
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (const auto& [thread, busy] : busy_stretches(run)) {
+    for (const time_span& s : busy) {
+      changes.emplace_back(s.start_ns, 1);
+      changes.emplace_back(s.end_ns, -1);
+    }
+  }
+  std::sort(changes.begin(), changes.end());  // at one time ends come first
+  std::size_t now = 0;
+  std::int64_t last_ns = 0;
+  double any_ns = 0;
+  double over_ns = 0;
+  for (const auto& [at_ns, change] : changes) {
+    const auto ns = static_cast<double>(at_ns - last_ns);
+    if (now > 0) any_ns += ns;
+    if (static_cast<double>(now) > found.cpus) over_ns += ns;
+    now = change > 0 ? now + 1 : now - 1;
+    found.most = std::max(found.most, now);
+    last_ns = at_ns;
+  }
+  if (any_ns > 0) found.over_share = over_ns / any_ns;
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,234 @@
+#include "verdict/check.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/table.hpp"
+#include "log/log_files.hpp"
+#include "log/process_info.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "verdict/busy_threads.hpp"
+#include "verdict/number_sequences.hpp"
+#include "verdict/recorded_work.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t few_batches = 20;
+
+/// "1 batch", "2 batches"
+std::string counted(std::size_t n, const std::string& one, const std::string& many) {
+  return std::to_string(n) + ' ' + (n == 1 ? one : many);
+}
+
+/// "SDecode, SCrop and 3 more"
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+/// Batches handed over before they were made, by more than a thread may be late to end its span.
+std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began) {
+  constexpr double late_ns = 1e6;
+  std::size_t early = 0;
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    const std::optional<std::int64_t> at = batches.hand_over_ns(b);
+    if (!made || !at) continue;
+    const double slack_ns = std::max(late_ns, 0.1 * static_cast<double>(made->duration_ns()));
+    if (static_cast<double>(*at) + slack_ns < static_cast<double>(made->end_ns)) ++early;
+    before_it_began =
+        before_it_began || static_cast<double>(*at) + late_ns < static_cast<double>(made->start_ns);
+  }
+  return early;
+}
+
+/// The checks of one run.
+class checker {
+ public:
+  checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
+
+  std::vector<check> failed() && {
+    // What is no pipeline, only operations, can mislead nobody about one.
+    if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
+      unrecorded_work();
+      negative_delay();
+      loaders_mixed();
+      twice();
+      overlap();
+      pieces();
+      consumed_late();
+      short_run();
+      oversubscribed();
+    } else {
+      overlap();
+    }
+    dropped();
+    std::stable_sort(failed_.begin(), failed_.end(),
+                     [](const check& a, const check& b) { return a.unsafe && !b.unsafe; });
+    return std::move(failed_);
+  }
+
+ private:
+  void fail(std::string_view id, bool unsafe, std::string text, std::string to_do) {
+    failed_.push_back({id, std::move(text), std::move(to_do), unsafe});
+  }
+
+  bool has(std::string_view id) const {
+    return std::any_of(failed_.begin(), failed_.end(), [&](const check& c) { return c.id == id; });
+  }
+
+  void unrecorded_work() {
+    const double all_ns = work_.all_ns - work_.copies_ns;
+    if (all_ns <= 0 || work_.outside_ns <= 0.2 * all_ns) return;
+    std::vector<std::string> names;
+    for (const work_of_op& op : work_.outside) names.push_back(op.name);
+    fail("unrecorded-work", true,
+         human_share(work_.outside_ns / all_ns) +
+             " of the operations' time lies in no batch and "
+             "no stage: " +
+             listed(names),
+         "put LOTUS_STAGE(name, i) around what works for batch or item i, or "
+         "LOTUS_BATCH_PREPROCESSED(i) around all that one thread does for batch i");
+  }
+
+  void negative_delay() {
+    bool before_it_began = false;
+    const std::size_t early = consumed_too_early(run_.batches, before_it_began);
+    if (!before_it_began && (early < 2 || 20 * early <= run_.batches.all().size())) return;
+    fail("negative-delay", true,
+         counted(early, "batch was", "batches were") + " consumed before made",
+         "give LOTUS_BATCH_CONSUMED the number that the batch was made under, and each loader a "
+         "name of its own with LOTUS_LOADER(name)");
+  }
+
+  void loaders_mixed() {
+    const std::string by = mixed_sequences(run_, work_);
+    if (by.empty()) return;
+    fail("loaders-mixed", true, "batches of several loaders are recorded as one's: " + by,
+         "give each loader a name with LOTUS_LOADER(name), each process without one a folder");
+  }
+
+  void twice() {
+    if (work_.copies < 2 || 5 * work_.copies <= run_.batches.all().size()) return;
+    fail("twice", true,
+         listed(work_.copied) + " ran again outside batches as they do in a batch, " +
+             counted(work_.copies, "time", "times") + ": work may be done twice",
+         "make each batch once, inside LOTUS_BATCH_PREPROCESSED(i)");
+  }
+
+  void overlap() {
+    if (work_.overlaps == 0) return;
+    fail("overlap", work_.overlaps_in_batches > 0,
+         counted(work_.overlaps, "span overlaps another", "spans overlap others") +
+             " of the same thread partly (" + work_.overlap.first + " and " + work_.overlap.second +
+             " in " + run_.files->files[work_.overlap.file].path + "): a scope crossed threads",
+         "use lotus::async_scope for what pauses or goes on on another thread");
+  }
+
+  void pieces() {
+    if (!run_.batches.in_pieces() || !run_.side.stages.empty()) return;
+    fail("pieces", false,
+         "several threads preprocessed parts of one batch: the time in which any did counts",
+         "name the parts with LOTUS_STAGE(name, i) to tell them apart");
+  }
+
+  void consumed_late() {
+    // Where hand-overs are paired with other batches' waits, the time between means nothing.
+    if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
+    fail("consumed-late", false,
+         human_share(run_.batches.late_share()) +
+             " of the consumer's time lies between a wait's "
+             "end and SBatchConsumed, which seems to stand behind the step: steps are counted "
+             "from the wait's end",
+         "put LOTUS_BATCH_CONSUMED(i) right behind the wait");
+  }
+
+  void dropped() {
+    std::vector<std::string> texts;
+    const record_counts& records = run_.records;
+    if (records.dropped > 0) texts.push_back(dropped_text(records));
+    if (run_.damaged_lines > 0) {
+      texts.push_back(counted(run_.damaged_lines, "line was", "lines were") + " damaged");
+    }
+    const auto killed = std::count_if(run_.files->files.begin(), run_.files->files.end(),
+                                      [](const log_file& file) { return !file.tail.empty(); });
+    if (killed > 0) {
+      texts.emplace_back(
+          "a process was killed, and what it left is in no log yet (counted in here)");
+    }
+    if (texts.empty()) return;
+    std::string text;
+    for (const std::string& t : texts) text += (text.empty() ? "" : "; ") + t;
+    const std::uint64_t lines = run_.operations + run_.batches.records().size();
+    const bool many = 100 * records.dropped > records.all() ||
+                      100 * run_.damaged_lines > lines + run_.damaged_lines;
+    fail("dropped", many, std::move(text),
+         records.dropped > 0
+             ? "record with full_ring::drain, more options::ring_records and room on the disk"
+         : run_.damaged_lines > 0 ? "see the lines told of on stderr"
+                                  : "lotus-tool recover puts it into the logs");
+  }
+
+  void short_run() {
+    const std::size_t n = run_.batches.all().size();
+    if (n == 0 || n >= few_batches) return;
+    fail("short", false,
+         counted(n, "batch is", "batches are") + " few: rates are told as intervals",
+         "record " + std::to_string(few_batches) + " batches or more");
+  }
+
+  void oversubscribed() {
+    const busy_threads busy = count_busy_threads(run_);
+    if (busy.over_share < 0.1) return;
+    std::string cpus = std::to_string(busy.cpus);
+    cpus.erase(cpus.find_last_not_of('0') + 1);
+    if (cpus.back() == '.') cpus.pop_back();
+    fail("oversubscribed", false,
+         "up to " + std::to_string(busy.most) + " threads were busy at once on " + cpus +
+             " CPUs: rates hold for this contention only",
+         "use fewer threads, or more CPUs");
+  }
+
+  const run_data& run_;
+  const recorded_work& work_;
+  std::vector<check> failed_;
+};
+
+}  // namespace
+
+std::vector<check> failed_checks(const run_data& run, const recorded_work& work) {
+  return checker(run, work).failed();
+}
+
+std::string why_silent(const std::vector<check>& failed) {
+  std::string why;
+  for (const check& c : failed) {
+    if (c.unsafe) why += (why.empty() ? "" : "; ") + c.text;
+  }
+  return why;
+}
+
+void write_checks(json_writer& json, const std::vector<check>& failed) {
+  json.begin_array();
+  for (const check& c : failed) {
+    json.begin_object().member("id", c.id).member("text", c.text + ". To do: " + c.to_do);
+    json.member("unsafe", c.unsafe).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,218 @@
+#include "verdict/diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/log_files.hpp"
+#include "model/distribution.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/quantities.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "model/worker_time.hpp"
+#include "verdict/check.hpp"
+#include "verdict/recorded_work.hpp"
+#include "verdict/slow_workers.hpp"
+#include "verdict/waiting.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// What is below this share of the time is worth nobody's trouble.
+constexpr double worthwhile = 0.05;
+
+double sum_of(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double variation(const distribution& d) {
+  return d.mean_ns > 0 ? d.std_ns / d.mean_ns : 0;
+}
+
+/// Of `slots` that each take the described time: 95 %, by Student's t.
+std::optional<rate_interval> interval_of(const distribution& time, double slots) {
+  // Two-sided 97.5 % quantiles by degrees of freedom, from 1.
+  constexpr double quantiles[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+                                  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101};
+  if (time.count < 2 || time.count - 2 >= std::size(quantiles)) return std::nullopt;
+  const auto freedom = static_cast<double>(time.count - 1);
+  const double half_ns = quantiles[time.count - 2] * time.std_ns / std::sqrt(freedom);
+  const double shortest_ns = time.mean_ns - half_ns;
+  return rate_interval{slots * 1e9 / (time.mean_ns + half_ns),
+                       shortest_ns > 0 ? slots * 1e9 / shortest_ns : HUGE_VAL};
+}
+
+/// What makes the batches, as far as one number says it.
+struct makers {
+  std::optional<double> capacity;  ///< batches per second, of the slowest stage
+  std::optional<double> others;    ///< of the slowest one besides preprocessing
+  std::string slowest;             ///< its name where it is a named one
+};
+
+makers makers_of(const run_data& run, std::optional<double> workers_alone) {
+  makers found;
+  found.capacity = workers_alone;
+  if (run.side.stages.empty()) return found;
+  const std::vector<stage_figures> stages = measure_stages(run);
+  const stage_figures* slowest = nullptr;
+  for (const stage_figures& s : stages) {
+    if (s.stage == preprocess_stage || !s.batches_per_s) continue;
+    if (!found.others || *s.batches_per_s < *found.others) found.others = s.batches_per_s;
+    // Of stages that share their threads, and so their capacity, the one that keeps them busiest.
+    const bool shared = slowest != nullptr && s.pool && s.pool == slowest->pool &&
+                        *s.batches_per_s <= *slowest->batches_per_s;
+    const bool slower = !found.capacity || *s.batches_per_s < *found.capacity;
+    if (shared ? s.self_ns <= slowest->self_ns : !slower) continue;
+    found.capacity = s.batches_per_s;
+    slowest = &s;
+  }
+  if (slowest != nullptr) found.slowest = slowest->name;
+  return found;
+}
+
+verdict judge(const diagnosis& d, const waiting& wait) {
+  if (d.wait_share < worthwhile) return verdict::consumer_bound;
+  if (wait.share_behind_start() < worthwhile && wait.at_start_ns >= 0.5 * wait.all_ns) {
+    return verdict::unsteady;
+  }
+  // Without a single whole step the consumer's capacity is unknown, and nothing shows it small.
+  if (!d.consumer_capacity || *d.preprocessing_capacity < *d.consumer_capacity) {
+    return d.stage.empty() ? verdict::preprocessing_bound : verdict::stage_bound;
+  }
+  // Without an order the run would gain this time at the most, and no more than it could do at all.
+  const double lesser = std::min(*d.preprocessing_capacity, *d.consumer_capacity);
+  const bool worth_it = wait.behind_others_ns >= worthwhile * (wait.all_ns + wait.steps_ns) &&
+                        (!d.achieved || lesser >= (1 + worthwhile) * *d.achieved);
+  return d.head_of_line_share >= 0.5 && worth_it ? verdict::order_bound : verdict::unsteady;
+}
+
+unsteadiness reason_of(const waiting& wait, bool consumer_varies_more) {
+  if (wait.at_start_ns >= 0.5 * wait.all_ns) return unsteadiness::start_up;
+  if (wait.for_stragglers_ns >= 0.5 * wait.all_ns) return unsteadiness::stragglers;
+  return consumer_varies_more ? unsteadiness::consumer : unsteadiness::variance;
+}
+
+/// Neither the consumer nor another stage gets faster with an operation.
+void limit_gains(diagnosis& d, const std::optional<double>& other_stages) {
+  double others = d.consumer_capacity.value_or(HUGE_VAL);
+  if (other_stages) others = std::min(others, *other_stages);
+  for (op_share& op : d.ops) {
+    if (d.has("oversubscribed")) {
+      op.at_most_faster.reset();
+    } else if (d.achieved && std::isfinite(others)) {
+      const double most = std::max(1.0, others / *d.achieved);
+      op.at_most_faster = std::min(op.at_most_faster.value_or(most), most);
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view verdict_name(verdict v) noexcept {
+  switch (v) {
+    case verdict::consumer_bound:
+      return "consumer-bound";
+    case verdict::preprocessing_bound:
+      return "preprocessing-bound";
+    case verdict::stage_bound:
+      return "stage-bound";
+    case verdict::order_bound:
+      return "order-bound";
+    case verdict::unsteady:
+      break;
+  }
+  return "unsteady";
+}
+
+bool diagnosis::has(std::string_view check_id) const noexcept {
+  return std::any_of(checks.begin(), checks.end(),
+                     [&](const check& c) { return c.id == check_id; });
+}
+
+judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics) {
+  const std::string& dir = run.files->dir;
+  if (run.empty()) return {std::nullopt, dir + ": nothing usable in the logs"};
+  const run_batches& batches = run.batches;
+  if (batches.consumers() > 1) {
+    diagnostics.note(
+        dir + ": " + std::to_string(batches.consumers()) +
+        " processes consumed at the same time, and this is about all of them together; give "
+        "each a folder of its own to judge it alone");
+  }
+  std::vector<std::int64_t> preprocessed = values_of(batches, quantity::preprocess, skip_batches);
+  const std::vector<std::int64_t> waits = values_of(batches, quantity::wait, skip_batches);
+  std::vector<std::int64_t> steps = values_of(batches, quantity::step, skip_batches);
+  const bool made = !preprocessed.empty() || !run.side.stages.empty();
+  if (!made || waits.empty()) {
+    return {std::nullopt, dir + ": no verdict without " +
+                              (!made ? "SBatchPreprocessed" : "SBatchWait") + " records" +
+                              (skip_batches > 0 ? " behind the skipped batches"
+                               : !made ? "; put LOTUS_BATCH_PREPROCESSED(i) into the workers"
+                                       : "; put LOTUS_BATCH_WAIT(i) into the consumer; where there "
+                                         "is none, as in a service, `lotus-tool stats` tells of "
+                                         "the stages")};
+  }
+  const std::vector<bool> counted = counted_batches(batches, skip_batches);
+  diagnosis d;
+  d.dir = dir;
+  d.loader = run.files->loader;
+  d.records = run.records;
+  d.checks = failed_checks(run, look_at_work(run));
+  d.why_silent = why_silent(d.checks);
+  d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
+  d.workers = workers_at_once(batches);
+  d.step_ns = sum_of(steps);
+  d.achieved = batches.achieved_per_s();
+  const distribution step = describe(steps);
+  const distribution preprocess = describe(preprocessed);
+  const auto workers = static_cast<double>(d.workers);
+  std::optional<double> workers_alone;
+  if (preprocess.count > 0) {
+    d.mean_preprocess_ns = preprocess.mean_ns;
+    d.std_preprocess_ns = preprocess.std_ns;
+    workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
+  }
+  const makers made_by = makers_of(run, workers_alone);
+  d.preprocessing_capacity = made_by.capacity;
+  d.stage = made_by.slowest;
+  distribution outside_of_waits = step;
+  outside_of_waits.mean_ns += batches.mean_late_ns();
+  if (d.step_ns > 0) d.consumer_capacity = 1e9 / outside_of_waits.mean_ns;
+  if (d.has("short")) {
+    if (d.stage.empty()) d.preprocessing_interval = interval_of(preprocess, workers);
+    d.consumer_interval = interval_of(outside_of_waits, 1);
+  }
+  const waiting wait =
+      waits_of(batches, counted, std::max<std::size_t>(1, d.workers), preprocess.p50_ns);
+  d.wait_ns = wait.all_ns;
+  d.wait_share = wait.share();
+  if (d.wait_ns > 0) d.head_of_line_share = wait.behind_others_ns / d.wait_ns;
+  const worker_time time = measure_worker_time(run, counted);
+  d.ops = time.ops;
+  d.slow_samples = time.slow_samples;
+  d.samples_per_batch = time.samples_per_batch;
+  d.slow_workers = slow_workers_of(batches, counted, *run.files);
+  limit_gains(d, made_by.others);
+  if (d.why_silent.empty() && d.preprocessing_capacity) {
+    d.is = judge(d, wait);
+    if (*d.is == verdict::unsteady) {
+      d.because = reason_of(wait, variation(step) > variation(preprocess));
+    }
+  } else if (d.why_silent.empty()) {
+    d.why_silent = "how many batches a second the stages can make is not known";
+  }
+  if (d.is != verdict::stage_bound) d.stage.clear();
+  return {std::move(d), {}};
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,293 @@
+#include "verdict/recorded_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/log_files.hpp"
+#include "log/log_line.hpp"
+#include "model/nesting_times.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "verdict/span_overlaps.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct span {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+};
+
+/// Spans of one thread, by their starts.
+class thread_spans {
+ public:
+  void add(std::int64_t start_ns, std::int64_t end_ns) { spans_.push_back({start_ns, end_ns}); }
+  void sort() {
+    std::sort(spans_.begin(), spans_.end(),
+              [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
+  }
+  const std::vector<span>& all() const noexcept { return spans_; }
+
+  /// How many have begun by then.
+  std::size_t begun(std::int64_t at_ns) const {
+    const auto next =
+        std::upper_bound(spans_.begin(), spans_.end(), at_ns,
+                         [](std::int64_t t, const span& s) { return t < s.start_ns; });
+    return static_cast<std::size_t>(next - spans_.begin());
+  }
+  bool hold(std::int64_t start_ns, std::int64_t end_ns) const {
+    const std::size_t n = begun(start_ns);
+    return n > 0 && end_ns <= spans_[n - 1].end_ns;
+  }
+  bool has(std::int64_t start_ns, std::int64_t end_ns) const {
+    for (std::size_t n = begun(start_ns); n > 0 && spans_[n - 1].start_ns == start_ns; --n) {
+      if (spans_[n - 1].end_ns == end_ns) return true;
+    }
+    return false;
+  }
+  bool touch(std::int64_t start_ns, std::int64_t end_ns) const {
+    const std::size_t n = begun(end_ns);
+    return n > 0 && spans_[n - 1].end_ns > start_ns;
+  }
+
+ private:
+  std::vector<span> spans_;
+};
+
+/// What is known of a log's thread besides its operations.
+struct thread_records {
+  thread_spans batches;  ///< that it made
+  thread_spans stages;   ///< in which it worked
+  thread_spans pieces;   ///< of asynchronous operations, which may lie across others
+  thread_spans waits;    ///< of the consumer
+  thread_spans hand_overs;
+  bool consumes() const noexcept { return !waits.all().empty() || !hand_overs.all().empty(); }
+};
+
+/// By place of the log. A thread may have two: that of its waits, and that of its operations.
+std::vector<thread_records> records_of_threads(const run_data& run) {
+  const std::vector<log_file>& files = run.files->files;
+  std::map<std::uint64_t, std::vector<std::size_t>> logs_of;
+  for (std::size_t f = 0; f < files.size(); ++f) logs_of[files[f].number].push_back(f);
+  std::vector<thread_records> threads(files.size());
+  for (const batch_record& r : run.batches.records()) {
+    for (const std::size_t f : logs_of[files[r.file].number]) {
+      if (r.kind == record_kind::preprocessed) {
+        threads[f].batches.add(r.start_ns, r.end_ns());
+      } else if (r.kind == record_kind::wait && !r.is_marker()) {
+        threads[f].waits.add(r.start_ns, r.end_ns());
+      } else if (r.kind == record_kind::consumed) {
+        threads[f].hand_overs.add(r.start_ns, r.start_ns);
+      }
+    }
+  }
+  for (const stage_span& s : run.side.stages) {
+    if (s.file != no_file) threads[s.file].stages.add(s.start_ns, s.end_ns());
+  }
+  for (const async_piece& p : run.side.pieces) {
+    if (p.file != no_file) threads[p.file].pieces.add(p.start_ns, p.end_ns());
+  }
+  for (thread_records& t : threads) {
+    t.batches.sort();
+    t.stages.sort();
+    t.pieces.sort();
+    t.waits.sort();
+    t.hand_overs.sort();
+  }
+  return threads;
+}
+
+constexpr std::uint32_t batch_name = UINT32_MAX;
+
+/// Where an operation lies.
+enum class place : std::uint8_t { batch, nowhere, step };
+
+place place_of(const thread_records& thread, const operation& op) {
+  if (thread.batches.hold(op.start_ns, op.end_ns()) ||
+      thread.stages.hold(op.start_ns, op.end_ns())) {
+    return place::batch;
+  }
+  const bool in_step = thread.consumes() && !thread.waits.hold(op.start_ns, op.end_ns());
+  return in_step ? place::step : place::nowhere;
+}
+
+/// How often each operation runs in a batch, on average.
+struct common_batch {
+  std::vector<double> ops;  ///< by number of the name
+  double all = 0;
+};
+
+/// Finds the stretches between batches that hold what a batch does.
+class copy_finder {
+ public:
+  copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)
+      : batch_(batch), to_(to), outside_ns_(outside_ns) {}
+
+  void add(std::size_t stretch, const operation& op, double self_ns, bool counted) {
+    if (stretch != stretch_) close();
+    stretch_ = stretch;
+    ops_[op.name].count += 1;
+    if (counted) ops_[op.name].self_ns += self_ns;
+  }
+  void close() {
+    double unlike = batch_.all;
+    for (const auto& [name, op] : ops_) {
+      unlike += std::abs(op.count - batch_.ops[name]) - batch_.ops[name];
+    }
+    if (!ops_.empty() && unlike <= 0.25 * batch_.all) {
+      ++to_.copies;
+      for (const auto& [name, op] : ops_) {
+        to_.copies_ns += op.self_ns;
+        outside_ns_[name] -= op.self_ns;
+        names_.insert(name);
+      }
+    }
+    ops_.clear();
+  }
+  const std::set<std::uint32_t>& names() const noexcept { return names_; }
+
+ private:
+  struct some {
+    double count = 0;
+    double self_ns = 0;
+  };
+  const common_batch& batch_;
+  recorded_work& to_;
+  std::vector<double>& outside_ns_;
+  std::size_t stretch_ = 0;
+  std::map<std::uint32_t, some> ops_;
+  std::set<std::uint32_t> names_;
+};
+
+/// Calls `on_op(op, self_ns)` for the operations of a log. Batches in between count as operations:
+/// what holds several of them has their time not as its own.
+template <class OnOp>
+void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
+                     OnOp&& on_op) {
+  std::vector<span> batches = thread.batches.all();
+  std::sort(batches.begin(), batches.end(),
+            [](const span& a, const span& b) { return a.end_ns < b.end_ns; });
+  std::size_t next = 0;
+  nesting_times nesting;
+  run.for_each_operation(file, [&](const operation& op) {
+    for (; next < batches.size() && batches[next].end_ns <= op.end_ns(); ++next) {
+      const span& b = batches[next];
+      if (b.end_ns == op.end_ns() && b.start_ns <= op.start_ns) break;  // this one ran in it
+      nesting.self_ns(b.start_ns, b.end_ns - b.start_ns);
+    }
+    on_op(op, static_cast<double>(nesting.self_ns(op.start_ns, op.duration_ns)));
+  });
+}
+
+/// Looks for spans of the log's thread that overlap partly.
+void find_overlaps(const run_data& run, std::size_t file, const thread_records& thread,
+                   recorded_work& work) {
+  std::vector<span> batches = thread.batches.all();
+  std::sort(batches.begin(), batches.end(),
+            [](const span& a, const span& b) { return a.end_ns < b.end_ns; });
+  std::size_t next = 0;
+  span_overlaps spans;
+  const auto name_of = [&](std::uint32_t name) {
+    return name == batch_name ? std::string("a batch's making") : run.names.name(name);
+  };
+  const auto push = [&](const span_overlaps::span& s) {
+    const std::optional<span_overlaps::span> crossed = spans.push(s);
+    if (!crossed) return;
+    ++work.overlaps;
+    const std::int64_t from_ns = std::min(s.start_ns, crossed->start_ns);
+    const std::int64_t to_ns = std::max(s.end_ns, crossed->end_ns);
+    const bool in_batch = s.name == batch_name || crossed->name == batch_name ||
+                          thread.batches.touch(from_ns, to_ns) ||
+                          thread.stages.touch(from_ns, to_ns);
+    if (in_batch) ++work.overlaps_in_batches;
+    if (work.overlaps > 1 && !(in_batch && work.overlaps_in_batches == 1)) return;
+    const bool crossed_first = crossed->start_ns < s.start_ns;
+    work.overlap = {name_of(crossed_first ? crossed->name : s.name),
+                    name_of(crossed_first ? s.name : crossed->name),
+                    std::max(s.start_ns, crossed->start_ns), file};
+  };
+  const auto push_batches_until = [&](std::int64_t end_ns, std::int64_t start_ns) {
+    for (; next < batches.size() && batches[next].end_ns <= end_ns; ++next) {
+      const span& b = batches[next];
+      if (b.end_ns == end_ns && b.start_ns <= start_ns) break;
+      push({b.start_ns, b.end_ns, batch_name});
+    }
+  };
+  run.for_each_operation(file, [&](const operation& op) {
+    push_batches_until(op.end_ns(), op.start_ns);
+    if (!thread.pieces.has(op.start_ns, op.end_ns())) push({op.start_ns, op.end_ns(), op.name});
+  });
+  push_batches_until(INT64_MAX, INT64_MAX);
+}
+
+}  // namespace
+
+recorded_work look_at_work(const run_data& run) {
+  const std::vector<thread_records> threads = records_of_threads(run);
+  const std::size_t files = threads.size();
+  recorded_work work;
+  work.last_outside_ns.assign(files, INT64_MIN);
+  std::vector<double> outside_ns(run.names.size());
+  common_batch common{std::vector<double>(run.names.size()), 0};
+  std::vector<double> elsewhere(run.names.size());  // counts of operations in no batch
+  for (std::size_t f = 0; f < files; ++f) {
+    if (!run.has_operations(f)) continue;
+    find_overlaps(run, f, threads[f], work);
+    with_self_times(run, f, threads[f], [&](const operation& op, double self_ns) {
+      const place at = place_of(threads[f], op);
+      if (at != place::step) work.all_ns += self_ns;
+      if (at == place::batch) {
+        ++common.ops[op.name];
+        return;
+      }
+      ++elsewhere[op.name];
+      work.last_outside_ns[f] = std::max(work.last_outside_ns[f], op.end_ns());
+      if (at == place::nowhere) outside_ns[op.name] += self_ns;
+    });
+  }
+  const std::vector<batch>& batches = run.batches.all();
+  const auto made = static_cast<double>(std::count_if(
+      batches.begin(), batches.end(), [](const batch& b) { return b.preprocessed != no_record; }));
+  bool may_have_copies = false;
+  for (std::size_t n = 0; n < common.ops.size() && made > 0; ++n) {
+    may_have_copies = may_have_copies || (common.ops[n] > 0 && elsewhere[n] > 0);
+    common.ops[n] /= made;
+    common.all += common.ops[n];
+  }
+  if (may_have_copies) {
+    std::set<std::uint32_t> copied;
+    for (std::size_t f = 0; f < files; ++f) {
+      if (!run.has_operations(f)) continue;
+      const thread_records& thread = threads[f];
+      copy_finder copies(common, work, outside_ns);
+      with_self_times(run, f, thread, [&](const operation& op, double self_ns) {
+        const place at = place_of(thread, op);
+        if (at == place::batch) return;
+        const std::size_t stretch =
+            thread.batches.begun(op.start_ns) + thread.hand_overs.begun(op.start_ns);
+        copies.add(stretch, op, self_ns, at == place::nowhere);
+      });
+      copies.close();
+      copied.insert(copies.names().begin(), copies.names().end());
+    }
+    for (const std::uint32_t name : copied) work.copied.push_back(run.names.name(name));
+  }
+  for (std::uint32_t n = 0; n < outside_ns.size(); ++n) {
+    if (outside_ns[n] <= 0) continue;
+    work.outside_ns += outside_ns[n];
+    work.outside.push_back({run.names.name(n), outside_ns[n]});
+  }
+  std::stable_sort(work.outside.begin(), work.outside.end(),
+                   [](const work_of_op& a, const work_of_op& b) { return a.ns > b.ns; });
+  return work;
+}
+
+}  // namespace lotus::tool

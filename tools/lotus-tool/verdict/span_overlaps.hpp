@@ -1,0 +1,57 @@
+// Finds spans of one thread that overlap partly.
+#ifndef LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
+#define LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Scopes of one thread lie within each other or apart. Takes them in the order of their ends, as a
+/// log has them; of others only what overlaps the last ones is found.
+class span_overlaps {
+ public:
+  struct span {
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+    std::uint32_t name = 0;
+  };
+
+  /// Returns the span that `next` overlaps partly, if there is one.
+  std::optional<span> push(const span& next) {
+    std::optional<span> crossed;
+    while (!apart_.empty() && apart_.back().end_ns > next.start_ns) {
+      const span& last = apart_.back();
+      if (crosses(last, next)) {
+        crossed = last;
+        if (last.start_ns < next.start_ns) break;
+      } else if (last.start_ns < next.start_ns && last.end_ns >= next.end_ns) {
+        return crossed;  // it holds this one
+      }
+      apart_.pop_back();
+    }
+    if (apart_.size() == most) apart_.erase(apart_.begin(), apart_.begin() + most / 2);
+    apart_.push_back(next);
+    return crossed;
+  }
+
+ private:
+  /// Start and end of a span are read apart from each other, and so are those of its parent.
+  static constexpr std::int64_t clocks_ns = 1000;
+  static constexpr std::size_t most = std::size_t{1} << 16U;
+
+  static bool crosses(const span& a, const span& b) noexcept {
+    const std::int64_t shared = std::min(a.end_ns, b.end_ns) - std::max(a.start_ns, b.start_ns);
+    return shared > clocks_ns && (a.end_ns - a.start_ns) - shared > clocks_ns &&
+           (b.end_ns - b.start_ns) - shared > clocks_ns;
+  }
+
+  std::vector<span> apart_;  // by their ends
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
