@@ -2030,8 +2030,8 @@ class numbered_span : span {
 /// A stage whose number may be known only when it ends; without one it is an operation.
 class late_stage : numbered_span {
  public:
-  explicit late_stage(std::string_view name) noexcept
-      : numbered_span{[name] { return operation_tag(name); }} {}
+  explicit late_stage(record_tag operation) noexcept
+      : numbered_span{[operation] { return operation; }} {}
   ~late_stage() = default;
 
   template <class Number>
@@ -2051,7 +2051,9 @@ template <class Number, class Function>
 class staged_function {
  public:
   staged_function(std::string_view name, Number number, Function function)
-      : name_{name}, number_{std::move(number)}, function_{std::move(function)} {}
+      : operation_{operation_tag(name)},
+        number_{std::move(number)},
+        function_{std::move(function)} {}
 
   template <class... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) const {
@@ -2066,7 +2068,7 @@ class staged_function {
   template <class F, class... Arguments>
   decltype(auto) call(F& function, Arguments&&... arguments) const {
     using result = std::invoke_result_t<F&, Arguments...>;
-    late_stage stage{name_};
+    late_stage stage{operation_};
     if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
       stage.number(std::invoke(number_, std::as_const(arguments)...));
       return std::invoke(function, std::forward<Arguments>(arguments)...);
@@ -2080,7 +2082,7 @@ class staged_function {
     }
   }
 
-  std::string_view name_;
+  record_tag operation_;
   Number number_;
   Function function_;
 };
@@ -2116,7 +2118,7 @@ class stage : detail::numbered_span {
 
 /// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
 /// call is a stage.
-/// @param name      must outlive the result: a literal.
+/// @param name      interned by content: needs to live only for this call.
 /// @param number    of the batch, item or request: called with the arguments, or, where it does not
 /// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
 /// there is none, as at the end of a source.
