@@ -1,6 +1,7 @@
 // Pipelines that a confident verdict was once wrong about: each gives the right number.
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ TEST_CASE("consumed behind the step: the consumer's step, not waiting") {
   CHECK(hardly.whole["consumer_capacity"].number() == Approx(1000).epsilon(0.01));
 }
 
-TEST_CASE("more busy threads than CPUs: no promise, and no factor") {
+TEST_CASE("more busy threads than CPUs: no promise, and the factors of the whole run") {
   worker_loader loader;
   loader.workers = 4;
   loader.batches = 200;
@@ -64,7 +65,12 @@ TEST_CASE("more busy threads than CPUs: no promise, and no factor") {
   reading.cpus(2);
   const answer io = diagnose(reading);
   CHECK(io.checks == std::set<std::string>{"oversubscribed"});
-  for (const json& op : io.whole["ops"].array()) CHECK(op["at_most_faster"].is_null());
+  std::map<std::string, double> faster;
+  for (const json& op : io.whole["ops"].array()) {
+    faster[op["name"].text()] = op["at_most_faster"].number();
+  }
+  CHECK(faster["SRead"] < 1.1);  // it only waits, while others have the CPUs
+  CHECK(faster["SDecode"] > 1.2);
 }
 
 TEST_CASE("a thread for every batch: as many workers as are in flight") {
@@ -115,15 +121,12 @@ TEST_CASE("steps that differ are the consumer's, not the workers'") {
   loader.step = constant(5);
   loader.change_step = [](int i, std::int64_t step) { return i % 50 == 20 ? 600 * ms : step; };
   const answer now_and_then = diagnose(loader);
-  CHECK(now_and_then.verdict() == "unsteady");
-  CHECK(now_and_then.whole["because"].text() == "consumer");
-  CHECK(contains(now_and_then.text, "the consumer varies"));
+  CHECK(now_and_then.verdict() == "prefetch-bound");  // what is made meanwhile has no room
 
   loader.batches = 2000;
   loader.change_step = [](int i, std::int64_t step) { return i == 0 ? 30'000 * ms : step; };
   const answer first = diagnose(loader);
-  CHECK(first.verdict() == "unsteady");
-  CHECK(first.whole["because"].text() == "consumer");
+  CHECK(first.verdict() == "consumer-bound");
 }
 
 TEST_CASE("a slow start is told as one") {
@@ -137,12 +140,11 @@ TEST_CASE("a slow start is told as one") {
   };
   loader.spawn_ns = 3000 * ms;
   const answer spawned = diagnose(loader);
-  CHECK(spawned.verdict() == "unsteady");
-  CHECK(spawned.whole["because"].text() == "start-up");
+  CHECK(spawned.verdict() == "start-up-bound");
+  CHECK(spawned.whole["bound_by"]["kind"].text() == "start-up");
   loader.log_making = slow_first;
   const answer slow_batch = diagnose(loader);
-  CHECK(slow_batch.verdict() == "unsteady");
-  CHECK(slow_batch.whole["because"].text() == "start-up");
+  CHECK(slow_batch.verdict() == "start-up-bound");
 }
 
 TEST_CASE("order is blamed only where dropping it could gain 5 %") {
@@ -161,7 +163,8 @@ TEST_CASE("order is blamed only where dropping it could gain 5 %") {
     ++blamed;
     const double could =
         std::min(a.whole["preprocessing_capacity"].number(), a.whole["consumer_capacity"].number());
-    CHECK(could >= 1.05 * a.whole["achieved_batches_per_s"].number());
+    const double whole_run = loader.batches * 1e9 / a.whole["run_ns"].number();
+    CHECK(could >= 1.05 * whole_run);
   }
   CHECK(blamed > 0);
 }

@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/map_cli.hpp"
+#include "cli/whatif_cli.hpp"
 #include "compare/compare.hpp"
 #include "diagnose/diagnose.hpp"
 #include "log/lost_records.hpp"
@@ -160,10 +161,9 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool diagnose run/\n"
-      "The first of these that holds is the verdict. consumer-bound: it waits less than 5 % of "
-      "its\n"
-      "time. preprocessing-bound: the workers make fewer batches than it could take. order-bound:\n"
-      "it mostly waits while later batches lie ready. unsteady: none of these.");
+      "The run is replayed with each of its bounds loosened; the largest gain is the verdict:\n"
+      "consumer-bound, preprocessing-bound or stage-bound (work 1.25 times faster), order-bound,\n"
+      "prefetch-bound or start-up-bound (left out), balanced where nothing gains 5 %.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_flag("--json", options->json, "JSON");
   add_skipping(*command, options->skip_batches);
@@ -270,6 +270,7 @@ void add_log_commands(CLI::App& app, action& chosen) {
   add_stats(app, chosen);
   add_map(app, chosen);
   add_diagnose(app, chosen);
+  add_whatif(app, chosen);
   add_compare(app, chosen);
 #ifdef LOTUS_TOOL_REPORT
   add_report(app, chosen);

@@ -1,6 +1,8 @@
 #include "diagnose/diagnose.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <iomanip>
 #include <optional>
 #include <ostream>
@@ -34,16 +36,43 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   if (!d.checks.empty()) out << '\n';
 }
 
-void print_ops(const diagnosis& d, std::ostream& out) {
-  if (d.ops.empty()) return;
+void print_attacks(const diagnosis& d, std::ostream& out) {
+  if (d.attacks.empty()) return;
+  const auto share = [&](std::optional<std::int64_t> ns) {
+    return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
+  };
   table ops;
-  ops.row({"attack first", "share of the workers' time", "at most faster"});
-  for (const op_share& op : d.ops) {
-    ops.row({op.name, human_share(op.share),
-             op.at_most_faster ? three_digits(*op.at_most_faster) + "x" : "-"});
+  ops.row({"attack first", "of the run's time", "running", "no CPU", "blocked",
+           "gain if 1.25x faster", "if free"});
+  for (const attack& a : d.attacks) {
+    const std::optional<cpu_split>& cpu = a.path.cpu;
+    ops.row({printable_line(a.path.name), share(a.path.ns),
+             share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
+             share(cpu ? cpu->run_queue_ns : std::nullopt),
+             share(cpu ? cpu->blocked_ns : std::nullopt), three_digits(a.gain) + "x",
+             three_digits(a.gain_free) + "x"});
   }
   out << '\n';
   ops.print(out);
+}
+
+void print_moves(const diagnosis& d, std::ostream& out) {
+  for (std::size_t i = 1; i < d.moves.size(); ++i) {
+    out << "  or: " << printable_line(d.moves[i].text) << '\n';
+  }
+  if (d.moves.size() > 1) out << '\n';
+}
+
+/// What the run's time is made of, besides operations and stages.
+void print_path(const diagnosis& d, std::ostream& out) {
+  out << '\n';
+  table path;
+  for (const path_share& share : d.path.shares) {
+    if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
+    path.row({"of the run's time, " + std::string(path_kind_name(share.kind)),
+              human_share(static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns))});
+  }
+  path.print(out);
 }
 
 void print_slow(const diagnosis& d, std::ostream& out) {
@@ -61,6 +90,7 @@ void print_slow(const diagnosis& d, std::ostream& out) {
 void print_diagnosis(const diagnosis& d, std::ostream& out) {
   out << printable_line(d.dir) << '\n'
       << styled(out, style::bold, printable_line(verdict_sentence(d))) << "\n\n";
+  print_moves(d, out);
   print_checks(d, out);
   table facts;
   facts.row({"batches", std::to_string(d.batches)});
@@ -71,7 +101,8 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
   facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
   facts.row({"its standard deviation", human_time(d.std_preprocess_ns)});
   facts.row({"achieved", rate(d.achieved)});
-  facts.row({d.stage.empty() ? "the workers alone could make" : "stage " + d.stage + " could make",
+  facts.row({d.slowest_stage.empty() ? "the workers alone could make"
+                                     : "stage " + d.slowest_stage + " could make",
              rate(d.preprocessing_capacity, d.preprocessing_interval)});
   facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
   if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
@@ -83,7 +114,8 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
     }
   }
   facts.print(out);
-  print_ops(d, out);
+  print_attacks(d, out);
+  print_path(d, out);
   if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
   print_slow(d, out);
 }

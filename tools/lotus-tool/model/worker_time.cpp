@@ -126,7 +126,6 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     op_share op;
     op.name = text;
     op.share = std::min(1.0, static_cast<double>(d.total_ns) / workers_ns);
-    if (op.share < 1) op.at_most_faster = 1 / (1 - op.share);
     time.ops.push_back(std::move(op));
   }
   std::stable_sort(time.ops.begin(), time.ops.end(),

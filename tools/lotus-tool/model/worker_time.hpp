@@ -15,9 +15,6 @@ namespace lotus::tool {
 struct op_share {
   std::string name;
   double share = 0;  ///< of the workers' time, 0..1
-  /// Speed-up of the workers if this operation cost nothing: Amdahl's 1 / (1 - share). Missing
-  /// when the operation is everything.
-  std::optional<double> at_most_faster;
 };
 
 /// An operation that took long, and where.

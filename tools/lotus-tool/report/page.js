@@ -63,9 +63,7 @@ function showVerdicts() {
       if (v.consumer_capacity !== null) {
         fact("consumer could take", batchesPerSecond(v.consumer_capacity));
       }
-      if (v.ops.length && v.ops[0].at_most_faster !== null) {
-        fact("attack first", v.ops[0].name + ", at most " + v.ops[0].at_most_faster.toFixed(2) + "×");
-      }
+      for (const move of v.moves.slice(1)) fact("or", move.text);
     }
     box.append(facts);
     place.append(box);

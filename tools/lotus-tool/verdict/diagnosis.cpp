@@ -15,28 +15,28 @@
 #include "base/diagnostics.hpp"
 #include "log/log_files.hpp"
 #include "model/distribution.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/worker_time.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded_pipeline.hpp"
 #include "verdict/check.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
 #include "verdict/recorded_work.hpp"
 #include "verdict/slow_workers.hpp"
+#include "verdict/verdict.hpp"
 #include "verdict/waiting.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// What is below this share of the time is worth nobody's trouble.
-constexpr double worthwhile = 0.05;
-
 double sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-double variation(const distribution& d) {
-  return d.mean_ns > 0 ? d.std_ns / d.mean_ns : 0;
 }
 
 /// Of `slots` that each take the described time: 95 %, by Student's t.
@@ -55,7 +55,6 @@ std::optional<rate_interval> interval_of(const distribution& time, double slots)
 /// What makes the batches, as far as one number says it.
 struct makers {
   std::optional<double> capacity;  ///< batches per second, of the slowest stage
-  std::optional<double> others;    ///< of the slowest one besides preprocessing
   std::string slowest;             ///< its name where it is a named one
 };
 
@@ -67,7 +66,6 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   const stage_figures* slowest = nullptr;
   for (const stage_figures& s : stages) {
     if (s.stage == preprocess_stage || !s.batches_per_s) continue;
-    if (!found.others || *s.batches_per_s < *found.others) found.others = s.batches_per_s;
     // Of stages that share their threads, and so their capacity, the one that keeps them busiest.
     const bool shared = slowest != nullptr && s.pool && s.pool == slowest->pool &&
                         *s.batches_per_s <= *slowest->batches_per_s;
@@ -80,59 +78,40 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   return found;
 }
 
-verdict judge(const diagnosis& d, const waiting& wait) {
-  if (d.wait_share < worthwhile) return verdict::consumer_bound;
-  if (wait.share_behind_start() < worthwhile && wait.at_start_ns >= 0.5 * wait.all_ns) {
-    return verdict::unsteady;
+/// Replays the run, and judges it where it can be.
+void ask_replay(const run_data& run, diagnosis& d) {
+  const recording recorded = record_pipeline(run);
+  if (!recorded.pipeline) {
+    if (d.why_silent.empty()) d.why_silent = "it cannot be replayed: " + recorded.why_not;
+    return;
   }
-  // Without a single whole step the consumer's capacity is unknown, and nothing shows it small.
-  if (!d.consumer_capacity || *d.preprocessing_capacity < *d.consumer_capacity) {
-    return d.stage.empty() ? verdict::preprocessing_bound : verdict::stage_bound;
+  d.path = find_critical_path(run);
+  const what_if asked(run, *recorded.pipeline, nullptr, std::nullopt);
+  constexpr double most_off = 0.15;
+  const double off = asked.replayed() / asked.achieved() - 1;
+  if (d.why_silent.empty() && !(std::abs(off) <= most_off)) {
+    d.why_silent = "a replay of the run makes " + rate(asked.replayed()) + ", not " +
+                   rate(asked.achieved()) + ": what holds it up is not in its logs";
   }
-  // Without an order the run would gain this time at the most, and no more than it could do at all.
-  const double lesser = std::min(*d.preprocessing_capacity, *d.consumer_capacity);
-  const bool worth_it = wait.behind_others_ns >= worthwhile * (wait.all_ns + wait.steps_ns) &&
-                        (!d.achieved || lesser >= (1 + worthwhile) * *d.achieved);
-  return d.head_of_line_share >= 0.5 && worth_it ? verdict::order_bound : verdict::unsteady;
-}
-
-unsteadiness reason_of(const waiting& wait, bool consumer_varies_more) {
-  if (wait.at_start_ns >= 0.5 * wait.all_ns) return unsteadiness::start_up;
-  if (wait.for_stragglers_ns >= 0.5 * wait.all_ns) return unsteadiness::stragglers;
-  return consumer_varies_more ? unsteadiness::consumer : unsteadiness::variance;
-}
-
-/// Neither the consumer nor another stage gets faster with an operation.
-void limit_gains(diagnosis& d, const std::optional<double>& other_stages) {
-  double others = d.consumer_capacity.value_or(HUGE_VAL);
-  if (other_stages) others = std::min(others, *other_stages);
-  for (op_share& op : d.ops) {
-    if (d.has("oversubscribed")) {
-      op.at_most_faster.reset();
-    } else if (d.achieved && std::isfinite(others)) {
-      const double most = std::max(1.0, others / *d.achieved);
-      op.at_most_faster = std::min(op.at_most_faster.value_or(most), most);
-    }
+  if (!d.why_silent.empty()) return;
+  d.gains = gains_of(asked);
+  const bound_gain largest = largest_gain(d.gains);
+  d.is = largest.bound;
+  if (d.is == verdict::stage_bound) d.stage = largest.stage;
+  d.moves = moves_of(asked, run);
+  d.attacks = attacks_of(asked, d.path);
+  constexpr std::size_t most_ops = 20;  // each takes a replay; the largest come first
+  for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
+    d.gains_without_ops.push_back(gain_without(asked, d.ops[i].name.substr(1)));
+  }
+  if (recorded.pipeline->cpu_known && recorded.pipeline->cpus) {
+    pipeline_change more;
+    more.cpus = 2 * *recorded.pipeline->cpus;
+    d.limited_by_cpus = asked.guess(more).gain >= 1 + worthwhile;
   }
 }
 
 }  // namespace
-
-std::string_view verdict_name(verdict v) noexcept {
-  switch (v) {
-    case verdict::consumer_bound:
-      return "consumer-bound";
-    case verdict::preprocessing_bound:
-      return "preprocessing-bound";
-    case verdict::stage_bound:
-      return "stage-bound";
-    case verdict::order_bound:
-      return "order-bound";
-    case verdict::unsteady:
-      break;
-  }
-  return "unsteady";
-}
 
 bool diagnosis::has(std::string_view check_id) const noexcept {
   return std::any_of(checks.begin(), checks.end(),
@@ -184,16 +163,15 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   }
   const makers made_by = makers_of(run, workers_alone);
   d.preprocessing_capacity = made_by.capacity;
-  d.stage = made_by.slowest;
+  d.slowest_stage = made_by.slowest;
   distribution outside_of_waits = step;
   outside_of_waits.mean_ns += batches.mean_late_ns();
   if (d.step_ns > 0) d.consumer_capacity = 1e9 / outside_of_waits.mean_ns;
   if (d.has("short")) {
-    if (d.stage.empty()) d.preprocessing_interval = interval_of(preprocess, workers);
+    if (d.slowest_stage.empty()) d.preprocessing_interval = interval_of(preprocess, workers);
     d.consumer_interval = interval_of(outside_of_waits, 1);
   }
-  const waiting wait =
-      waits_of(batches, counted, std::max<std::size_t>(1, d.workers), preprocess.p50_ns);
+  const waiting wait = waits_of(batches, counted);
   d.wait_ns = wait.all_ns;
   d.wait_share = wait.share();
   if (d.wait_ns > 0) d.head_of_line_share = wait.behind_others_ns / d.wait_ns;
@@ -202,16 +180,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.slow_samples = time.slow_samples;
   d.samples_per_batch = time.samples_per_batch;
   d.slow_workers = slow_workers_of(batches, counted, *run.files);
-  limit_gains(d, made_by.others);
-  if (d.why_silent.empty() && d.preprocessing_capacity) {
-    d.is = judge(d, wait);
-    if (*d.is == verdict::unsteady) {
-      d.because = reason_of(wait, variation(step) > variation(preprocess));
-    }
-  } else if (d.why_silent.empty()) {
-    d.why_silent = "how many batches a second the stages can make is not known";
-  }
-  if (d.is != verdict::stage_bound) d.stage.clear();
+  ask_replay(run, d);
   return {std::move(d), {}};
 }
 

@@ -6,11 +6,16 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_writer.hpp"
 #include "base/table.hpp"
+#include "model/path/critical_path.hpp"
+#include "replay/change_text.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -19,43 +24,85 @@ std::string workers_text(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " worker" : " workers");
 }
 
-std::string_view because_text(unsteadiness because) {
-  switch (because) {
-    case unsteadiness::start_up:
-      return "start-up: most of it is for the first batches of an epoch";
-    case unsteadiness::stragglers:
-      return "stragglers: most of it is for batches that took over twice the median";
-    case unsteadiness::variance:
-      return "variance: preprocess times differ and too little is prefetched to even them out";
-    case unsteadiness::consumer:
-      return "the consumer varies: its steps differ more than preprocess times, and too little is "
-             "prefetched behind a long one";
-    case unsteadiness::none:
-      break;
-  }
-  return "";
-}
-
-std::string_view because_name(unsteadiness because) {
-  switch (because) {
-    case unsteadiness::start_up:
-      return "start-up";
-    case unsteadiness::stragglers:
-      return "stragglers";
-    case unsteadiness::variance:
-      return "variance";
-    case unsteadiness::consumer:
-      return "consumer";
-    case unsteadiness::none:
-      break;
-  }
-  return "";
-}
-
 void write_interval(json_writer& to, std::string_view key,
                     const std::optional<rate_interval>& interval) {
   if (!interval) return;
   to.key(key).begin_array().value(interval->low).value(interval->high).end_array();
+}
+
+std::string_view bound_kind(verdict v) {
+  switch (v) {
+    case verdict::order_bound:
+      return "order";
+    case verdict::prefetch_bound:
+      return "prefetch";
+    case verdict::start_up_bound:
+      return "start-up";
+    case verdict::preprocessing_bound:
+      return "operation";
+    case verdict::stage_bound:
+      return "stage";
+    case verdict::consumer_bound:
+      return "consumer";
+    case verdict::balanced:
+      break;
+  }
+  return {};
+}
+
+/// The stage, or the operation that gains most.
+std::string bound_name(const diagnosis& d) {
+  if (d.is == verdict::stage_bound) return d.stage;
+  return d.is == verdict::preprocessing_bound && !d.attacks.empty() ? d.attacks.front().path.name
+                                                                    : std::string();
+}
+
+void write_bound(json_writer& to, const diagnosis& d) {
+  to.key("bound_by");
+  if (d.is == verdict::balanced) {
+    to.value(nullptr);
+    return;
+  }
+  to.begin_object().member("kind", bound_kind(*d.is));
+  const std::string name = bound_name(d);
+  if (!name.empty()) to.member("name", name);
+  to.end_object();
+}
+
+void write_gains(json_writer& to, const diagnosis& d) {
+  to.key("gains").begin_array();
+  for (const bound_gain& g : d.gains) {
+    to.begin_object().member("bound", verdict_name(g.bound));
+    if (!g.stage.empty()) to.member("stage", g.stage);
+    to.member("gain", g.gain).end_object();
+  }
+  to.end_array();
+}
+
+void write_moves(json_writer& to, const std::vector<move>& moves) {
+  to.key("moves").begin_array();
+  for (const move& m : moves) {
+    to.begin_object().member("text", m.text).key("change");
+    write_change(to, m.change);
+    to.member("batches_per_s", m.would_be.per_s).member("low", m.would_be.low);
+    to.member("high", m.would_be.high).member("gain", m.would_be.gain).end_object();
+  }
+  to.end_array();
+}
+
+void write_path(json_writer& to, const critical_path& path) {
+  to.member("run_ns", path.run_ns).key("critical_path").begin_array();
+  for (const path_share& share : path.shares) {
+    to.begin_object().member("what", path_kind_name(share.kind));
+    if (!share.name.empty()) to.member("name", share.name);
+    to.member("ns", share.ns);
+    if (share.cpu) {
+      to.member("cpu_ns", share.cpu->cpu_ns).member("run_queue_ns", share.cpu->run_queue_ns);
+      to.member("blocked_ns", share.cpu->blocked_ns);
+    }
+    to.end_object();
+  }
+  to.end_array();
 }
 
 }  // namespace
@@ -80,31 +127,38 @@ std::string verdict_sentence(const diagnosis& d) {
   if (!d.is) return "no verdict: " + d.why_silent + '.';
   const std::string waits = "the consumer waits " + human_share(d.wait_share) + " of its time";
   const std::string could_take =
-      " where the consumer could take " + rate(d.consumer_capacity, d.consumer_interval) + ".";
-  std::string text(verdict_name(*d.is));
+      " where the consumer could take " + rate(d.consumer_capacity, d.consumer_interval);
+  std::string text = std::string(verdict_name(*d.is)) + ": ";
   switch (*d.is) {
     case verdict::consumer_bound:
-      return text + ": " + waits +
-             (d.has("oversubscribed")
-                  ? "; but threads wait for CPUs, so less preprocessing may shorten its steps."
-                  : ", so faster preprocessing would gain next to nothing.");
+      text += waits + ", and its steps are what the run's time is made of";
+      break;
     case verdict::preprocessing_bound:
-      return text + ": " + waits + ", because " + workers_text(d.workers) + " can make " +
-             rate(d.preprocessing_capacity, d.preprocessing_interval) + could_take;
+      text += waits + ", because " + workers_text(d.workers) + " can make " +
+              rate(d.preprocessing_capacity, d.preprocessing_interval) + could_take;
+      break;
     case verdict::stage_bound:
-      return text + ": " + waits + ", because stage " + d.stage + " can make " +
-             rate(d.preprocessing_capacity) + could_take;
+      text += waits + ", because of stage " + d.stage;
+      break;
     case verdict::order_bound:
-      return text + ": " + waits + ", and during " + human_share(d.head_of_line_share) +
-             " of that a later batch lay ready but not the next one.";
-    case verdict::unsteady:
+      text += waits + ", and during " + human_share(d.head_of_line_share) +
+              " of that a later batch lay ready but not the next one";
+      break;
+    case verdict::prefetch_bound:
+      text += waits + ", because too few batches are out at once";
+      break;
+    case verdict::start_up_bound:
+      text += waits + ", mostly until workers and their first batches are there";
+      break;
+    case verdict::balanced:
+      text += waits + ", and no single change would gain 5 %";
       break;
   }
-  return text + ": " + waits +
-         (d.because == unsteadiness::start_up
-              ? " ("
-              : ", though the workers are fast enough on average (") +
-         std::string(because_text(d.because)) + ").";
+  if (d.limited_by_cpus) text += "; limited by CPUs";
+  if (d.moves.empty()) {
+    return text + (*d.is == verdict::consumer_bound ? ": leave the input pipeline as it is." : ".");
+  }
+  return text + ". First: " + d.moves.front().text + '.';
 }
 
 std::string diagnosis_json(const diagnosis& d) {
@@ -119,7 +173,7 @@ std::string diagnosis_json(const diagnosis& d) {
     to.value(nullptr).member("why", d.why_silent);
   }
   if (!d.stage.empty()) to.member("stage", d.stage);
-  if (d.because != unsteadiness::none) to.member("because", because_name(d.because));
+  if (d.is) write_bound(to, d);
   to.member("sentence", verdict_sentence(d)).key("checks");
   write_checks(to, d.checks);
   to.member("achieved_batches_per_s", d.achieved);
@@ -130,10 +184,17 @@ std::string diagnosis_json(const diagnosis& d) {
   write_interval(to, "consumer_capacity_interval", d.consumer_interval);
   to.member("workers", d.workers).member("batches", d.batches);
   to.member("samples_per_batch", d.samples_per_batch);
+  to.member("limited_by_cpus", d.limited_by_cpus);
+  write_gains(to, d);
+  write_moves(to, d.moves);
+  write_path(to, d.path);
   to.key("ops").begin_array();
-  for (const op_share& op : d.ops) {
-    to.begin_object().member("name", op.name).member("share", op.share);
-    to.member("at_most_faster", op.at_most_faster).end_object();
+  for (std::size_t i = 0; i < d.ops.size(); ++i) {
+    to.begin_object().member("name", d.ops[i].name).member("share", d.ops[i].share);
+    to.member("at_most_faster", i < d.gains_without_ops.size()
+                                    ? std::optional(d.gains_without_ops[i])
+                                    : std::nullopt);
+    to.end_object();
   }
   to.end_array().key("slow_samples").begin_array();
   for (const slow_sample& s : d.slow_samples) {

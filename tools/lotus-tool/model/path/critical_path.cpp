@@ -1,0 +1,271 @@
+#include "model/path/critical_path.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "model/path/path_sum.hpp"
+#include "model/path/span_links.hpp"
+#include "model/path/span_pieces.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::uint32_t none = UINT32_MAX;
+
+/// A batch that was handed over, in an epoch.
+struct handed_over {
+  std::int64_t at_ns = 0;
+  std::uint32_t batch = 0;  // place in run_batches::all()
+};
+
+class path_walker {
+ public:
+  explicit path_walker(const run_data& run)
+      : run_(run),
+        batches_(run.batches),
+        spans_(run.batches.making()),
+        pieces_(run),
+        links_(run.batches, pieces_),
+        sum_(run) {}
+
+  critical_path walk() {
+    critical_path path;
+    std::map<std::uint32_t, std::vector<handed_over>> epochs;
+    for (std::uint32_t b = 0; b < batches_.all().size(); ++b) {
+      const std::optional<std::int64_t> at_ns = batches_.hand_over_ns(batches_.all()[b]);
+      if (at_ns) epochs[batches_.all()[b].epoch].push_back({*at_ns, b});
+    }
+    std::int64_t ended_ns = INT64_MIN;
+    for (auto& [number, hand_overs] : epochs) {
+      std::sort(hand_overs.begin(), hand_overs.end(),
+                [](const handed_over& a, const handed_over& b) {
+                  return std::tie(a.at_ns, a.batch) < std::tie(b.at_ns, b.batch);
+                });
+      begin_ns_ = std::min(std::max(ended_ns, begin_of(hand_overs)), hand_overs.front().at_ns);
+      ended_ns = hand_overs.back().at_ns;
+      path.run_ns += ended_ns - begin_ns_;
+      walk_epoch(hand_overs);
+    }
+    path.shares = sum_.shares();
+    return path;
+  }
+
+ private:
+  std::int64_t begin_of(const std::vector<handed_over>& hand_overs) const {
+    std::int64_t begin_ns = INT64_MAX;
+    for (const handed_over& h : hand_overs) {
+      const batch& b = batches_.all()[h.batch];
+      const batch_record* const wait = batches_.record(b.wait);
+      const batch_record* const queued = batches_.record(b.queued);
+      if (wait != nullptr && !wait->is_marker()) begin_ns = std::min(begin_ns, wait->start_ns);
+      if (queued != nullptr) begin_ns = std::min(begin_ns, queued->start_ns);
+      if (b.spans > 0) begin_ns = std::min(begin_ns, spans_[b.first_span].start_ns);
+    }
+    return begin_ns;
+  }
+
+  void walk_epoch(const std::vector<handed_over>& hand_overs) {
+    hand_overs_ = &hand_overs;
+    now_ns_ = hand_overs.back().at_ns;
+    place_ = hand_overs.size() - 1;
+    std::uint32_t span = none;
+    std::size_t turns = 0;
+    const std::size_t most_turns = 4 * (spans_.size() + hand_overs.size()) + 16;
+    while (now_ns_ > begin_ns_ && turns++ < most_turns) {
+      span = span == none ? at_hand_over() : at_start(make(span));
+      if (over_) break;
+    }
+    if (!over_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, none, begin_ns_, no_file);
+    over_ = false;
+  }
+
+  void pass(path_kind kind, std::uint32_t name, std::int64_t until_ns, std::uint32_t file) {
+    until_ns = std::max(until_ns, begin_ns_);
+    sum_.add(kind, name, until_ns, now_ns_, file);
+    now_ns_ = std::min(now_ns_, until_ns);
+  }
+
+  /// What is left is before anything was made.
+  std::uint32_t begin() {
+    pass(path_kind::start_up, none, begin_ns_, no_file);
+    over_ = true;
+    return none;
+  }
+
+  /// Returns the span whose end the walk goes on at; none: the hand-over at place_.
+  std::uint32_t at_hand_over() {
+    const handed_over& h = (*hand_overs_)[place_];
+    const batch& b = batches_.all()[h.batch];
+    const batch_record* const wait = batches_.record(b.wait);
+    const std::uint32_t file = batches_.record(b.consumed)->file;
+    const std::uint32_t last = last_span(b, h.at_ns);
+    const bool waited = wait != nullptr && !wait->is_marker();
+    if (waited && last != none && spans_[last].end_ns() > wait->start_ns) {
+      pass(path_kind::hand_over, none, spans_[last].end_ns(), no_file);
+      return last;
+    }
+    if (place_ == 0) return begin();
+    if (waited) pass(path_kind::hand_over, none, wait->start_ns, no_file);
+    --place_;
+    pass(path_kind::step, none, (*hand_overs_)[place_].at_ns, file);
+    return none;
+  }
+
+  /// The one that made the batch ready.
+  std::uint32_t last_span(const batch& b, std::int64_t used_ns) const {
+    std::uint32_t last = none;
+    for (std::uint32_t n = b.first_span; n < b.first_span + b.spans; ++n) {
+      if (pieces_.of(n).empty() || spans_[n].start_ns >= used_ns) continue;
+      if (last == none || spans_[last].end_ns() < spans_[n].end_ns()) last = n;
+    }
+    return last;
+  }
+
+  /// Back over a span that ended now, or before. Returns it.
+  std::uint32_t make(std::uint32_t n) {
+    const making_span& s = spans_[n];
+    if (s.end_ns() < now_ns_) pass(path_kind::hand_over, none, s.end_ns(), no_file);
+    const span_pieces::range pieces = pieces_.of(n);
+    for (const span_piece* p = pieces.last; p != pieces.first;) {
+      --p;
+      if (p->start_ns >= now_ns_) continue;
+      const path_kind kind = p->name == none      ? path_kind::unrecorded
+                             : p->name == s.stage ? path_kind::stage
+                                                  : path_kind::operation;
+      pass(kind, p->name, p->start_ns, s.file);
+    }
+    return n;
+  }
+
+  /// What let a span begin.
+  std::uint32_t at_start(std::uint32_t n) {
+    const making_span& s = spans_[n];
+    if (by_consumer(s)) return consumer_before(s);
+    const std::uint32_t before = links_.before(n);
+    const std::uint32_t earlier = links_.earlier(n);
+    if (before != none && links_.just_before(spans_[before].end_ns(), s.start_ns)) {
+      pass(path_kind::unrecorded, none, spans_[before].end_ns(), no_file);
+      return before;
+    }
+    if (earlier != none && links_.just_before(spans_[earlier].end_ns(), s.start_ns)) return earlier;
+    const std::uint32_t taker = links_.taken_downstream(s);
+    if (taker != none) {
+      pass(path_kind::hand_over, none, spans_[taker].start_ns, no_file);
+      return taker == n ? none : at_start_of_taker(taker);
+    }
+    const std::size_t place = hand_over_before(s.start_ns);
+    if (place != SIZE_MAX && links_.just_before((*hand_overs_)[place].at_ns, s.start_ns)) {
+      place_ = place;
+      pass(path_kind::prefetch, none, (*hand_overs_)[place].at_ns, no_file);
+      return none;
+    }
+    return latest(before, earlier, place);
+  }
+
+  /// A span that took something began because its own thread, or its number, was done before.
+  std::uint32_t at_start_of_taker(std::uint32_t taker) {
+    const std::uint32_t before = links_.before(taker);
+    const std::uint32_t earlier = links_.earlier(taker);
+    if (before != none && spans_[before].end_ns() <= now_ns_ &&
+        (earlier == none || spans_[earlier].end_ns() <= spans_[before].end_ns())) {
+      return before;
+    }
+    if (earlier != none && spans_[earlier].end_ns() <= now_ns_) return earlier;
+    return latest(before, none, hand_over_before(now_ns_));
+  }
+
+  /// Nothing ended just then: by what ended last.
+  std::uint32_t latest(std::uint32_t before, std::uint32_t earlier, std::size_t place) {
+    std::int64_t at_ns = INT64_MIN;
+    std::uint32_t to = none;
+    for (const std::uint32_t n : {before, earlier}) {
+      if (n == none || spans_[n].end_ns() > now_ns_ || spans_[n].end_ns() <= at_ns) continue;
+      at_ns = spans_[n].end_ns();
+      to = n;
+    }
+    if (place != SIZE_MAX && (*hand_overs_)[place].at_ns > at_ns) {
+      place_ = place;
+      pass(path_kind::prefetch, none, (*hand_overs_)[place].at_ns, no_file);
+      return none;
+    }
+    if (to == none || at_ns <= begin_ns_) return begin();
+    pass(path_kind::unrecorded, none, at_ns, no_file);
+    return to;
+  }
+
+  bool by_consumer(const making_span& s) const {
+    const batch_record* const used =
+        batches_.record(batches_.all()[(*hand_overs_)[place_].batch].consumed);
+    return s.file != no_file &&
+           run_.files->files[s.file].number == run_.files->files[used->file].number;
+  }
+
+  std::uint32_t consumer_before(const making_span& s) {
+    const std::size_t place = hand_over_before(s.start_ns);
+    if (place == SIZE_MAX) return begin();
+    place_ = place;
+    pass(path_kind::step, none, (*hand_overs_)[place].at_ns,
+         batches_.record(batches_.all()[(*hand_overs_)[place].batch].consumed)->file);
+    return none;
+  }
+
+  /// Place of the last hand-over up to then; SIZE_MAX: none.
+  std::size_t hand_over_before(std::int64_t time_ns) const {
+    const auto behind =
+        std::upper_bound(hand_overs_->begin(), hand_overs_->end(), time_ns,
+                         [](std::int64_t t, const handed_over& h) { return t < h.at_ns; });
+    return behind == hand_overs_->begin()
+               ? SIZE_MAX
+               : static_cast<std::size_t>(behind - hand_overs_->begin()) - 1;
+  }
+
+  const run_data& run_;
+  const run_batches& batches_;
+  const std::vector<making_span>& spans_;
+  span_pieces pieces_;
+  span_links links_;
+  path_sum sum_;
+  const std::vector<handed_over>* hand_overs_ = nullptr;  // of this epoch
+  std::int64_t begin_ns_ = 0;
+  std::int64_t now_ns_ = 0;
+  std::size_t place_ = 0;  // of the hand-over that the walk is at, or came from
+  bool over_ = false;
+};
+
+}  // namespace
+
+std::string_view path_kind_name(path_kind kind) noexcept {
+  switch (kind) {
+    case path_kind::operation:
+      return "operation";
+    case path_kind::stage:
+      return "stage";
+    case path_kind::step:
+      return "step";
+    case path_kind::hand_over:
+      return "hand-over";
+    case path_kind::prefetch:
+      return "prefetch";
+    case path_kind::start_up:
+      return "start-up";
+    case path_kind::unrecorded:
+      break;
+  }
+  return "unrecorded";
+}
+
+critical_path find_critical_path(const run_data& run) {
+  return path_walker(run).walk();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,61 @@
+// Adding up what a walk along the critical path passes.
+#ifndef LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
+#define LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/path/critical_path.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// Shares by kind and name.
+class path_sum {
+ public:
+  static constexpr std::uint32_t no_name = UINT32_MAX;
+
+  explicit path_sum(const run_data& run) : run_(run) {}
+
+  /// @param file  whose thread it was; no_file: nobody's.
+  void add(path_kind kind, std::uint32_t name, std::int64_t start_ns, std::int64_t end_ns,
+           std::uint32_t file) {
+    if (end_ns <= start_ns) return;
+    path_share& to = shares_[{kind, name}];
+    if (to.ns == 0) {
+      to.kind = kind;
+      if (name != no_name) to.name = run_.names.name(name).substr(1);
+      to.cpu = cpu_split{0, 0, 0};
+    }
+    to.ns += end_ns - start_ns;
+    const bool known = file < run_.side.off_cpu.size() &&
+                       (run_.side.off_cpu[file].known() ||
+                        (kind == path_kind::step && run_.side.off_cpu[file].known_of_batches()));
+    if (!known) {
+      to.cpu.reset();
+    } else if (to.cpu) {
+      *to.cpu += run_.side.off_cpu[file].split(start_ns, end_ns);
+    }
+  }
+
+  std::vector<path_share> shares() const {
+    std::vector<path_share> all;
+    all.reserve(shares_.size());
+    for (const auto& [of, share] : shares_) all.push_back(share);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const path_share& a, const path_share& b) { return a.ns > b.ns; });
+    return all;
+  }
+
+ private:
+  const run_data& run_;
+  std::map<std::pair<path_kind, std::uint32_t>, path_share> shares_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP

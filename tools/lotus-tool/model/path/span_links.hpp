@@ -1,0 +1,45 @@
+// What may have let a span begin.
+#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
+#define LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/path/span_pieces.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// Neighbours of those spans of run_batches::making() that lie in no other one of their thread.
+/// Where there is none, UINT32_MAX.
+class span_links {
+ public:
+  /// @param batches  must outlive this.
+  span_links(const run_batches& batches, const span_pieces& pieces);
+
+  /// The one before on the same thread.
+  std::uint32_t before(std::uint32_t span) const noexcept { return before_[span]; }
+  /// Of the same item or batch in the stage before, the last one.
+  std::uint32_t earlier(std::uint32_t span) const noexcept { return earlier_[span]; }
+  /// A span of the next stage that began just before, and so made room.
+  std::uint32_t taken_downstream(const making_span& span) const;
+
+  /// Whether the one may have let the other begin: it was at most 20 us and a twentieth of the mean
+  /// span before.
+  bool just_before(std::int64_t earlier_ns, std::int64_t now_ns) const noexcept {
+    return earlier_ns <= now_ns && now_ns - earlier_ns <= tolerance_ns_;
+  }
+
+ private:
+  const std::vector<making_span>& spans_;
+  std::vector<std::uint32_t> before_;
+  std::vector<std::uint32_t> earlier_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> starts_;  // by stage, in order of start
+  std::map<std::uint32_t, std::uint32_t> next_stage_;
+  std::int64_t tolerance_ns_ = 20'000;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP

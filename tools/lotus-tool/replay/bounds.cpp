@@ -1,0 +1,36 @@
+#include "replay/bounds.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace lotus::tool {
+
+void bound_finder::add(const std::vector<begin_of_unit>& begins,
+                       const std::vector<std::int64_t>& takes) {
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const auto next = std::upper_bound(takes.begin(), takes.end(), begins[i].time_ns);
+    const std::size_t ahead = i + 1 - std::min(static_cast<std::size_t>(next - takes.begin()), i);
+    most_ = std::max(most_, ahead);
+    if (!begins[i].was_idle) continue;
+    if (after_idling_.size() <= ahead) after_idling_.resize(ahead + 1);
+    ++after_idling_[ahead];
+  }
+}
+
+bound_seen bound_finder::found() const {
+  const std::size_t all =
+      std::accumulate(after_idling_.begin(), after_idling_.end(), std::size_t{0});
+  constexpr std::size_t fewest = 3;
+  if (all >= fewest) {
+    const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
+    const auto at = static_cast<std::size_t>(most - after_idling_.begin());
+    // The last ones of an epoch, and the first ones, find less.
+    if (2 * *most >= all && at + 1 >= most_) return {at, true};
+  }
+  return {most_, false};
+}
+
+}  // namespace lotus::tool

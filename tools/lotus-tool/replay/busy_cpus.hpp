@@ -1,0 +1,38 @@
+// How many CPUs a pipeline kept busy, at any moment of its run.
+#ifndef LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP
+#define LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP
+
+#include <cstdint>
+#include <vector>
+
+namespace lotus::tool {
+
+/// A stretch of one thread, and the share of it that it was on the CPU.
+struct cpu_stretch {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  double share = 0;
+};
+
+/// Sums what all threads took; each as if it had been even over its stretch.
+class busy_cpus {
+ public:
+  explicit busy_cpus(const std::vector<cpu_stretch>& stretches);
+
+  /// Mean over a time; 0 for none.
+  double mean(std::int64_t start_ns, std::int64_t end_ns) const;
+
+ private:
+  struct moment {
+    std::int64_t time_ns = 0;
+    double busy = 0;    ///< from here on
+    double sum_ns = 0;  ///< up to here
+  };
+  double until(std::int64_t time_ns) const;
+
+  std::vector<moment> moments_;  // in order of time
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP

@@ -1,0 +1,287 @@
+#include "replay/change.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "replay/plan.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A stage's name is that of an operation too.
+double faster_by(const pipeline_change& change, const std::string& name) {
+  const auto found = change.faster.find(name);
+  return found == change.faster.end() ? 1 : found->second;
+}
+
+class planner {
+ public:
+  planner(const recorded_pipeline& recorded, const name_table& names, const speed_law& law,
+          const pipeline_change& change, const drawn_units& drawn)
+      : r_(recorded), names_(names), law_(law), change_(change), drawn_(drawn) {}
+
+  replay_plan plan() {
+    plan_.speed = law_;
+    if (change_.cpus) plan_.speed.cpus = *change_.cpus;
+    plan_.turnaround_ns = r_.turnaround_ns;
+    plan_.round_robin = r_.round_robin;
+    plan_.ordered = r_.ordered && !change_.unordered;
+    plan_.units = r_.units;
+    plan_.epochs = r_.epochs;
+    plan_.pools = r_.pools;
+    plan_work();
+    plan_uses();
+    if (change_.batch_size != 1) scale_batches();
+    if (r_.makes_itself && !change_.own_thread) {
+      consumer_makes();
+    } else {
+      plan_threads();
+      if (change_.no_start_up) leave_out_start_up();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  std::uint32_t source(std::uint32_t unit) const { return drawn_.empty() ? unit : drawn_[unit]; }
+
+  void plan_work() {
+    std::vector<measured_work> works = r_.works;
+    std::vector<double> by_name;  // what is left of it
+    for (const recorded_part& part : r_.parts) {
+      if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
+      double& left = by_name[part.name];
+      if (left < 0) left = 1 / faster_by(change_, names_.name(part.name).substr(1));
+      if (left == 1) continue;
+      works[part.work].cpu_ns -= (1 - left) * part.cpu_ns;
+      works[part.work].blocked_ns -= (1 - left) * part.blocked_ns;
+    }
+    plan_.works.resize(works.size());
+    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+      const planned_unit& to = r_.units[u];
+      const planned_unit& from = r_.units[source(u)];
+      for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
+        const measured_work& w = works[from.first_work + (s - from.first_stage)];
+        plan_.works[to.first_work + (s - to.first_stage)] = {
+            std::max(0.0, w.blocked_ns) / change_.making_faster,
+            std::max(0.0, w.cpu_ns) / law_.longer(w.busy) / change_.making_faster};
+      }
+    }
+    // A stage is an operation too, which its own parts are; the rest of it has no name.
+    for (std::size_t s = 0; s < r_.stages.size(); ++s) {
+      const double faster = faster_by(change_, r_.stages[s].name);
+      if (faster != 1) scale_stage(s, faster);
+    }
+  }
+
+  void scale_stage(std::size_t stage, double faster) {
+    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+      const planned_unit& unit = r_.units[u];
+      if (stage < unit.first_stage || stage >= unit.end_stage) continue;
+      const measured_work& w =
+          r_.works[r_.units[source(u)].first_work + (stage - unit.first_stage)];
+      plan_.works[unit.first_work + (stage - unit.first_stage)] = {
+          w.blocked_ns / faster / change_.making_faster,
+          w.cpu_ns / law_.longer(w.busy) / faster / change_.making_faster};
+    }
+  }
+
+  void plan_uses() {
+    plan_.uses.resize(r_.units.size());
+    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+      const std::uint32_t from = source(u);
+      const measured_work& step = r_.steps[from];
+      plan_.uses[u] = {
+          r_.takes_ns[from],
+          {step.blocked_ns * change_.step, step.cpu_ns / law_.longer(step.busy) * change_.step}};
+    }
+  }
+
+  /// Fewer, larger batches, or more of less: the work of those that stand in their places, in
+  /// proportion. Only where no items go into them.
+  void scale_batches() {
+    const double factor = change_.batch_size;
+    std::vector<planned_unit> units;
+    std::vector<work> works;
+    std::vector<planned_use> uses;
+    for (planned_epoch& e : plan_.epochs) {
+      const auto first = static_cast<std::uint32_t>(units.size());
+      const auto count =
+          std::max<long>(1, std::lround(static_cast<double>(e.end_unit - e.first_unit) / factor));
+      for (long i = 0; i < count; ++i) {
+        const std::uint32_t from =
+            std::min(e.end_unit - 1,
+                     e.first_unit + static_cast<std::uint32_t>(static_cast<double>(i) * factor));
+        planned_unit unit = plan_.units[from];
+        const std::uint32_t from_work = unit.first_work;
+        unit.first_work = static_cast<std::uint32_t>(works.size());
+        for (std::uint32_t s = 0; s < unit.end_stage - unit.first_stage; ++s) {
+          work w = plan_.works[from_work + s];
+          w.blocked_ns *= factor;
+          w.cpu_ns *= factor;
+          works.push_back(w);
+        }
+        planned_use use = plan_.uses[from];
+        use.step.blocked_ns *= factor;
+        use.step.cpu_ns *= factor;
+        units.push_back(unit);
+        uses.push_back(use);
+      }
+      e.first_unit = e.first_batch = first;
+      e.end_unit = static_cast<std::uint32_t>(units.size());
+      e.hand_overs.clear();
+      for (std::uint32_t u = first; u < e.end_unit; ++u) e.hand_overs.push_back(u);
+    }
+    plan_.units = std::move(units);
+    plan_.works = std::move(works);
+    plan_.uses = std::move(uses);
+  }
+
+  /// In the wait that is made part of the step before: there is no one who could do both at once.
+  void consumer_makes() {
+    for (planned_epoch& e : plan_.epochs) {
+      for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
+        const planned_unit& unit = plan_.units[e.hand_overs[i]];
+        work making;
+        for (std::uint32_t s = unit.first_stage; s < unit.end_stage; ++s) {
+          making.blocked_ns += plan_.works[unit.first_work + (s - unit.first_stage)].blocked_ns;
+          making.cpu_ns += plan_.works[unit.first_work + (s - unit.first_stage)].cpu_ns;
+        }
+        if (i == 0) {
+          e.consumer_ready_ns += making.blocked_ns + making.cpu_ns;
+        } else {
+          work& step = plan_.uses[e.hand_overs[i - 1]].step;
+          step.blocked_ns += making.blocked_ns;
+          step.cpu_ns += making.cpu_ns;
+        }
+      }
+    }
+    plan_.stages.clear();
+    plan_.pools.clear();
+  }
+
+  std::size_t threads_of(std::size_t stage) const {
+    const recorded_stage& s = r_.stages[stage];
+    const auto named = change_.threads.find(s.name);
+    if (named != change_.threads.end()) return named->second;
+    if (stage == 0 && change_.workers) return *change_.workers;
+    return s.threads;
+  }
+
+  void plan_threads() {
+    std::size_t more_in_flight = 0;
+    std::size_t less_in_flight = 0;
+    for (std::size_t s = 0; s < r_.stages.size(); ++s) {
+      const recorded_stage& recorded = r_.stages[s];
+      planned_stage stage;
+      stage.threads = threads_of(s);
+      stage.pool = recorded.pool;
+      if (stage.pool && stage.threads > recorded.threads) {
+        plan_.pools[*stage.pool] += stage.threads - recorded.threads;
+      }
+      const std::size_t more =
+          stage.threads > recorded.threads ? stage.threads - recorded.threads : 0;
+      const std::size_t less =
+          stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
+      more_in_flight += more;
+      less_in_flight += less;
+      // Of a single stage this is the same as what is in flight.
+      if (r_.stages.size() > 1) {
+        stage.most_ahead = std::max<std::size_t>(stage.threads, recorded.most_ahead + more - less);
+      }
+      plan_.stages.push_back(stage);
+    }
+    plan_.in_flight = in_flight(more_in_flight, less_in_flight);
+    const std::size_t threads = plan_.stages.front().threads;
+    for (planned_epoch& e : plan_.epochs) spread_ready(e.threads_ready_ns, threads);
+  }
+
+  std::size_t in_flight(std::size_t more, std::size_t less) const {
+    const std::size_t before = r_.stages.front().threads;
+    const std::size_t now = plan_.stages.front().threads;
+    const auto per_batch = static_cast<std::size_t>(std::ceil(r_.items_per_batch));
+    if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
+    // Where no bound held, how much may be out is not known: two batches a worker are usual.
+    const std::size_t seen =
+        r_.in_flight_held ? r_.in_flight : std::max(r_.in_flight, 2 * before * per_batch);
+    const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
+    if (per_worker) return seen / before * now;
+    return std::max(now, seen + more > less ? seen + more - less : 1);
+  }
+
+  static void spread_ready(std::vector<double>& ready_ns, std::size_t threads) {
+    if (ready_ns.empty()) ready_ns.push_back(0);
+    const double later_ns = ready_ns.size() < 2 ? 0
+                                                : (ready_ns.back() - ready_ns.front()) /
+                                                      static_cast<double>(ready_ns.size() - 1);
+    while (ready_ns.size() < threads) {
+      ready_ns.push_back(ready_ns.back() + std::max(0.0, later_ns));
+    }
+    ready_ns.resize(threads);
+  }
+
+  void leave_out_start_up() {
+    for (planned_epoch& e : plan_.epochs) {
+      std::fill(e.threads_ready_ns.begin(), e.threads_ready_ns.end(), 0);
+      e.consumer_ready_ns = 0;
+    }
+    for (std::uint32_t s = 0; s < plan_.stages.size(); ++s) {
+      std::vector<double> totals;
+      for (const planned_unit& unit : plan_.units) {
+        if (s < unit.first_stage || s >= unit.end_stage) continue;
+        const work& w = plan_.works[unit.first_work + (s - unit.first_stage)];
+        totals.push_back(w.blocked_ns + w.cpu_ns);
+      }
+      if (totals.empty()) continue;
+      const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
+      std::nth_element(totals.begin(), middle, totals.end());
+      for (const planned_epoch& e : plan_.epochs) hasten_first(e, s, *middle);
+    }
+  }
+
+  void hasten_first(const planned_epoch& e, std::uint32_t stage, double median_ns) {
+    std::size_t left = plan_.stages[stage].threads;
+    for (std::uint32_t u = e.first_unit; u < e.end_unit && left > 0; ++u) {
+      const planned_unit& unit = plan_.units[u];
+      if (stage < unit.first_stage || stage >= unit.end_stage) continue;
+      --left;
+      work& w = plan_.works[unit.first_work + (stage - unit.first_stage)];
+      const double all_ns = w.blocked_ns + w.cpu_ns;
+      if (all_ns <= median_ns) continue;
+      w.blocked_ns *= median_ns / all_ns;
+      w.cpu_ns *= median_ns / all_ns;
+    }
+  }
+
+  const recorded_pipeline& r_;
+  const name_table& names_;
+  const speed_law& law_;
+  const pipeline_change& change_;
+  const drawn_units& drawn_;
+  replay_plan plan_;
+};
+
+}  // namespace
+
+bool pipeline_change::operator==(const pipeline_change& other) const {
+  const auto all = [](const pipeline_change& c) {
+    return std::tie(c.workers, c.threads, c.prefetch, c.unordered, c.faster, c.making_faster,
+                    c.step, c.cpus, c.no_start_up, c.own_thread, c.batch_size);
+  };
+  return all(*this) == all(other);
+}
+
+replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
+                    const speed_law& law, const pipeline_change& change, const drawn_units& drawn) {
+  return planner(pipeline, names, law, change, drawn).plan();
+}
+
+}  // namespace lotus::tool

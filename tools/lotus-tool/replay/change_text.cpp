@@ -1,0 +1,84 @@
+#include "replay/change_text.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <iomanip>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "base/json_writer.hpp"
+#include "replay/change.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string number(double value) {
+  std::ostringstream text;
+  text << std::setprecision(3) << value;
+  return text.str();
+}
+
+}  // namespace
+
+std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    if (!text.empty()) text += ", ";
+    text += part;
+  };
+  const auto threads = [&](std::size_t wanted, const std::string& of, std::size_t before) {
+    add(std::to_string(wanted) + of + " instead of " + std::to_string(before));
+  };
+  if (c.own_thread) add("batches made by a thread of their own");
+  if (c.workers && !p.makes_itself) {
+    threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.stages.front().threads);
+  } else if (c.workers) {
+    add(std::to_string(*c.workers) + " of them");
+  }
+  for (const auto& [name, wanted] : c.threads) {
+    for (const recorded_stage& s : p.stages) {
+      if (s.name == name) threads(wanted, " in " + name, s.threads);
+    }
+  }
+  if (c.prefetch) add("prefetch " + std::to_string(*c.prefetch) + " a worker");
+  if (c.unordered) add("in any order");
+  for (const auto& [name, faster] : c.faster) {
+    add(std::isfinite(faster) ? name + ' ' + number(faster) + "x faster" : "without " + name);
+  }
+  if (c.making_faster != 1) add("all preprocessing " + number(c.making_faster) + "x faster");
+  if (c.step != 1) add("the step " + number(c.step) + " times as long");
+  if (c.cpus) add(number(*c.cpus) + " CPUs");
+  if (c.no_start_up) add("no start-up");
+  if (c.batch_size != 1) add("batches " + number(c.batch_size) + " times as large");
+  return text;
+}
+
+void write_change(json_writer& json, const pipeline_change& c) {
+  json.begin_object();
+  if (c.workers) json.member("workers", *c.workers);
+  if (!c.threads.empty()) {
+    json.key("threads").begin_object();
+    for (const auto& [name, threads] : c.threads) json.member(name, threads);
+    json.end_object();
+  }
+  if (c.prefetch) json.member("prefetch", *c.prefetch);
+  if (c.unordered) json.member("unordered", true);
+  if (!c.faster.empty()) {
+    json.key("faster").begin_object();
+    for (const auto& [name, faster] : c.faster) {
+      json.member(name, std::isfinite(faster) ? std::optional(faster) : std::nullopt);
+    }
+    json.end_object();
+  }
+  if (c.making_faster != 1) json.member("making_faster", c.making_faster);
+  if (c.step != 1) json.member("step", c.step);
+  if (c.cpus) json.member("cpus", *c.cpus);
+  if (c.no_start_up) json.member("no_start_up", true);
+  if (c.own_thread) json.member("own_thread", true);
+  if (c.batch_size != 1) json.member("batch_size", c.batch_size);
+  json.end_object();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,21 @@
+// Changes in words, and as JSON.
+#ifndef LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
+#define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
+
+#include <string>
+
+#include "base/json_writer.hpp"
+#include "replay/change.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// "4 workers instead of 2, prefetch 4 a worker, Decode 2x faster"; "" where nothing is changed.
+std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline);
+
+/// {"workers":4,"faster":{"Decode":2}}: what is changed only; null is what costs nothing.
+void write_change(json_writer& json, const pipeline_change& change);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP

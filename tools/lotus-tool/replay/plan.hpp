@@ -1,0 +1,99 @@
+// What is replayed: the work of a run, and who may do it when.
+#ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
+#define LOTUS_TOOL_REPLAY_PLAN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lotus::tool {
+
+/// What a thread does in one go, whatever else runs. Times in ns.
+struct work {
+  double blocked_ns = 0;  ///< first
+  double cpu_ns = 0;      ///< then, were it alone on the machine
+};
+
+inline constexpr std::size_t unbounded = SIZE_MAX;
+
+/// A stage of the pipeline, in the order in which units come to them.
+struct planned_stage {
+  std::size_t threads = 1;          ///< that work in it at once
+  std::optional<std::size_t> pool;  ///< whose threads these are, where stages share them
+  /// Units that it may have begun while the next stage, or the consumer, has not begun with them: a
+  /// queue behind it and its threads hold no more.
+  std::size_t most_ahead = unbounded;
+};
+
+/// A batch, or an item that goes into one.
+struct planned_unit {
+  std::uint32_t first_stage = 0;
+  std::uint32_t end_stage = 0;       ///< behind its last one
+  std::uint32_t first_work = 0;      ///< of replay_plan::works, one for each of its stages
+  std::uint32_t batch = UINT32_MAX;  ///< unit of the batch that an item goes into
+  std::uint32_t items = 0;           ///< how many go into a batch
+};
+
+/// What the consumer does with a batch.
+struct planned_use {
+  double take_ns = 0;  ///< from when it is there, and the consumer waits for it, to its hand-over
+  work step;           ///< behind it
+};
+
+/// Batches and items of an epoch. They begin in order; items stand before batches.
+struct planned_epoch {
+  std::uint32_t first_unit = 0;
+  std::uint32_t first_batch = 0;  ///< unit
+  std::uint32_t end_unit = 0;
+  double consumer_ready_ns = 0;           ///< it waits from then on; from the epoch's begin
+  std::vector<double> threads_ready_ns;   ///< of the first stage
+  std::vector<std::uint32_t> hand_overs;  ///< batches in the order in which the consumer wants them
+};
+
+/// Speed of a thread while k are on the CPU: min(1, cpus / k), less the share that busy CPUs take
+/// from each other: 1 / (1 + slowing * (min(k, cpus) - 1) / (cpus - 1)).
+struct speed_law {
+  double cpus = 0;     ///< 0: there is always one free
+  double slowing = 0;  ///< of one thread by all other CPUs
+
+  /// How much longer a thread takes while `busy` CPUs work, itself among them.
+  double longer(double busy) const noexcept;
+  /// Of its work a thread does in a ns while `running` threads want a CPU.
+  double speed(double running) const noexcept;
+};
+
+struct replay_plan {
+  std::vector<planned_stage> stages;  ///< none: the consumer makes its batches itself, in its steps
+  std::vector<std::size_t> pools;     ///< threads of each
+  std::vector<planned_unit> units;    ///< by epochs
+  std::vector<work> works;
+  std::vector<planned_use> uses;  ///< by unit; of items without meaning
+  std::vector<planned_epoch> epochs;
+  double turnaround_ns = 0;  ///< of a thread of the first stage, between two units
+  std::size_t in_flight =
+      unbounded;             ///< units of the first stage begun whose batch is not handed over
+  bool round_robin = false;  ///< unit i is for thread i mod threads
+  bool ordered = true;       ///< the consumer takes batches in their order only
+  speed_law speed;
+};
+
+/// What came out of an epoch, or of several.
+struct replay_result {
+  double whole_ns = 0;         ///< from the begin to the last hand-over
+  double hand_overs_ns = 0;    ///< from the first hand-over to the last
+  double intervals = 0;        ///< between these
+  std::size_t most_ready = 0;  ///< batches that lay ready at once
+  std::size_t most_out = 0;    ///< units begun and not handed over
+
+  /// Batches per second as run_batches::achieved_per_s() tells; 0 below two batches.
+  double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }
+};
+
+/// Plays all epochs, one after the other, event by event: threads that are on the CPU share it
+/// evenly. Deterministic. Linear in the number of units, times the logarithm of the threads'.
+replay_result replay(const replay_plan& plan);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_PLAN_HPP

@@ -1,0 +1,298 @@
+#include "replay/policies.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "replay/bounds.hpp"
+#include "replay/plan.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::int64_t never_ns = INT64_MIN;
+
+class policy_finder {
+ public:
+  policy_finder(const run_data& run, const std::vector<spans_of_unit>& units, recorded_pipeline& p)
+      : run_(run), units_(units), p_(p), ahead_(p.stages.size()) {}
+
+  void find() {
+    find_threads();
+    find_ends_before();
+    find_turnaround();
+    for (planned_epoch& epoch : p_.epochs) {
+      find_bounds(epoch);
+      look_at_order(epoch);
+      look_at_dispatch(epoch);
+    }
+    take_bounds();
+    p_.ordered = 100 * in_order_ >= 99 * batches_;
+    p_.round_robin =
+        p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
+    for (planned_epoch& epoch : p_.epochs) find_begin(epoch);
+  }
+
+ private:
+  const making_span& span(std::uint32_t n) const { return run_.batches.making()[n]; }
+  const batch& batch_of(std::uint32_t unit) const { return run_.batches.all()[units_[unit].batch]; }
+
+  /// The span of a unit in a stage; nullptr where it has none.
+  const making_span* in_stage(std::uint32_t unit, std::size_t stage) const {
+    for (const std::uint32_t n : units_[unit].spans) {
+      if (span(n).stage == p_.stages[stage].stage) return &span(n);
+    }
+    return nullptr;
+  }
+
+  /// When the consumer had a batch.
+  std::int64_t taken_ns(std::uint32_t unit) const {
+    const batch& b = batch_of(unit);
+    const std::int64_t used_ns = *run_.batches.hand_over_ns(b);
+    const batch_record* const wait = run_.batches.record(b.wait);
+    return wait != nullptr && !wait->is_marker() ? std::min(used_ns, wait->end_ns()) : used_ns;
+  }
+
+  /// Whether batches are made by the thread that consumes them.
+  void find_threads() {
+    std::size_t own = 0;
+    std::size_t all = 0;
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      const std::uint32_t consumer = run_.batches.record(batch_of(u).consumed)->file;
+      for (const std::uint32_t n : units_[u].spans) {
+        if (span(n).file == no_file) continue;
+        ++all;
+        if (run_.files->files[span(n).file].number == run_.files->files[consumer].number) ++own;
+      }
+    }
+    p_.makes_itself = 2 * own > all;
+  }
+
+  /// For each span when its thread ended the one before.
+  void find_ends_before() {
+    std::vector<std::uint32_t> order;
+    for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
+    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return span(a).start_ns < span(b).start_ns;
+    });
+    std::map<std::uint32_t, std::int64_t> ended;  // by file
+    ended_before_.assign(run_.batches.making().size(), never_ns);
+    for (const std::uint32_t n : order) {
+      const auto [at, is_new] = ended.try_emplace(span(n).file, never_ns);
+      ended_before_[n] = at->second;
+      at->second = std::max(at->second, span(n).end_ns());
+    }
+  }
+
+  std::uint32_t first_end(const planned_epoch& e) const {
+    return e.first_unit == e.first_batch ? e.end_unit : e.first_batch;
+  }
+
+  /// When units left a stage: the next one began with them, or the consumer took them; in order.
+  std::vector<std::int64_t> takes_from(const planned_epoch& e, std::size_t stage) const {
+    std::vector<std::int64_t> takes;
+    for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
+      const planned_unit& unit = p_.units[u];
+      if (stage < unit.first_stage || stage >= unit.end_stage) continue;
+      const making_span* next = nullptr;
+      for (std::size_t s = stage + 1; s < unit.end_stage && next == nullptr; ++s) {
+        next = in_stage(u, s);
+      }
+      const std::uint32_t batch = unit.batch == UINT32_MAX ? u : unit.batch;
+      if (next == nullptr && batch != u && !units_[batch].spans.empty()) {
+        next = &span(units_[batch].spans.front());
+      }
+      takes.push_back(next != nullptr ? next->start_ns : taken_ns(batch));
+    }
+    std::sort(takes.begin(), takes.end());
+    return takes;
+  }
+
+  /// What a thread of the first stage takes from one unit to the next, besides being held up.
+  void find_turnaround() {
+    double sum_ns = 0;
+    std::size_t count = 0;
+    double making_ns = 0;
+    for (const planned_epoch& e : p_.epochs) {
+      const std::vector<std::int64_t> takes = takes_from(e, 0);
+      for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
+        const making_span* const s = in_stage(u, 0);
+        if (s == nullptr) continue;
+        making_ns += static_cast<double>(s->duration_ns);
+        std::int64_t from_ns = ended_before_[place_of(*s)];
+        if (from_ns == never_ns) continue;
+        const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
+        if (next != takes.begin()) from_ns = std::max(from_ns, *(next - 1));
+        if (from_ns > s->start_ns) continue;
+        sum_ns += static_cast<double>(s->start_ns - from_ns);
+        ++count;
+      }
+    }
+    if (count > 0) p_.turnaround_ns = sum_ns / static_cast<double>(count);
+    making_ns /= static_cast<double>(p_.units.size());
+    p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * making_ns);
+    idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * making_ns);
+  }
+
+  std::size_t place_of(const making_span& s) const {
+    return static_cast<std::size_t>(&s - run_.batches.making().data());
+  }
+
+  void find_bounds(const planned_epoch& e) {
+    std::vector<begin_of_unit> all_begins;
+    for (std::size_t stage = 0; stage < p_.stages.size(); ++stage) {
+      std::vector<begin_of_unit> begins;
+      for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
+        const making_span* const s = in_stage(u, stage);
+        if (s == nullptr) continue;
+        const std::int64_t before_ns = ended_before_[place_of(*s)];
+        bool idle =
+            before_ns != never_ns && static_cast<double>(s->start_ns - before_ns) > idle_from_ns_;
+        if (idle && stage > 0) {  // it had something to begin with
+          const making_span* const from = before(u, stage);
+          idle =
+              from != nullptr && static_cast<double>(s->start_ns - from->end_ns()) > idle_from_ns_;
+        }
+        begins.push_back({s->start_ns, idle});
+      }
+      if (stage == 0) {  // units stand in the order in which they were given out
+        all_begins = begins;
+      } else {
+        std::sort(begins.begin(), begins.end(), [](const begin_of_unit& a, const begin_of_unit& b) {
+          return a.time_ns < b.time_ns;
+        });
+      }
+      ahead_[stage].add(begins, takes_from(e, stage));
+    }
+    std::vector<std::int64_t> takes;
+    std::vector<begin_of_unit> given;
+    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
+      const std::int64_t at_ns = taken_ns(u);
+      takes.insert(takes.end(), std::max<std::uint32_t>(1, p_.units[u].items), at_ns);
+      const batch_record* const queued = run_.batches.record(batch_of(u).queued);
+      if (queued != nullptr) given.push_back({queued->start_ns, true});
+    }
+    std::sort(takes.begin(), takes.end());
+    if (given.size() == takes.size()) {
+      std::sort(given.begin(), given.end(), [](const begin_of_unit& a, const begin_of_unit& b) {
+        return a.time_ns < b.time_ns;
+      });
+      out_.add(given, takes);
+    } else {
+      out_.add(all_begins, takes);
+    }
+  }
+
+  /// The span that a unit came from to a stage.
+  const making_span* before(std::uint32_t unit, std::size_t stage) const {
+    for (std::size_t s = stage; s-- > p_.units[unit].first_stage;) {
+      const making_span* const found = in_stage(unit, s);
+      if (found != nullptr) return found;
+    }
+    return nullptr;
+  }
+
+  void take_bounds() {
+    const bound_seen out = out_.found();
+    p_.in_flight = std::max<std::size_t>(out.units, 1);
+    p_.in_flight_held = out.held;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      p_.stages[s].most_ahead = std::max<std::size_t>(1, ahead_[s].found().units);
+    }
+    double units = 0;
+    double batches = 0;
+    for (const planned_epoch& e : p_.epochs) {
+      units += static_cast<double>(first_end(e) - e.first_unit);
+      batches += static_cast<double>(e.end_unit - e.first_batch);
+    }
+    p_.items_per_batch = units / batches;
+  }
+
+  void look_at_order(planned_epoch& e) {
+    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) e.hand_overs.push_back(u);
+    std::sort(e.hand_overs.begin(), e.hand_overs.end(), [this](std::uint32_t a, std::uint32_t b) {
+      const std::int64_t x = *run_.batches.hand_over_ns(batch_of(a));
+      const std::int64_t y = *run_.batches.hand_over_ns(batch_of(b));
+      return x != y ? x < y : batch_of(a).index < batch_of(b).index;
+    });
+    for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
+      ++batches_;
+      const std::uint32_t u = e.hand_overs[i];
+      if (i == 0 || batch_of(e.hand_overs[i - 1]).index < batch_of(u).index) ++in_order_;
+    }
+  }
+
+  /// Whether a thread's units are as many apart as there are threads.
+  void look_at_dispatch(const planned_epoch& e) {
+    const std::size_t threads = p_.stages.front().threads;
+    for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
+      const making_span* const one = in_stage(u, 0);
+      const making_span* const other = in_stage(static_cast<std::uint32_t>(u + threads), 0);
+      if (one == nullptr || other == nullptr) continue;
+      ++dispatched_;
+      if (one->file == other->file) ++same_thread_;
+    }
+  }
+
+  void find_begin(planned_epoch& e) {
+    std::int64_t begin_ns = INT64_MAX;
+    std::int64_t wait_ns = INT64_MAX;
+    for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
+      for (const std::uint32_t n : units_[u].spans) begin_ns = std::min(begin_ns, span(n).start_ns);
+      if (u < e.first_batch) continue;
+      const batch& b = batch_of(u);
+      const batch_record* const wait = run_.batches.record(b.wait);
+      const batch_record* const queued = run_.batches.record(b.queued);
+      if (wait != nullptr && !wait->is_marker()) wait_ns = std::min(wait_ns, wait->start_ns);
+      if (queued != nullptr) begin_ns = std::min(begin_ns, queued->start_ns);
+    }
+    if (wait_ns == INT64_MAX) wait_ns = begin_ns;
+    begin_ns = std::max(std::min(begin_ns, wait_ns), ended_ns_);
+    ended_ns_ = *run_.batches.hand_over_ns(batch_of(e.hand_overs.back()));
+    const auto since = [&](std::int64_t at_ns) {
+      return std::max(0.0, static_cast<double>(at_ns - begin_ns));
+    };
+    e.consumer_ready_ns = since(wait_ns);
+    const std::size_t threads = p_.stages.front().threads;
+    std::map<std::uint32_t, bool> seen;  // files
+    for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
+      if (e.threads_ready_ns.size() == threads) break;
+      const making_span* const s = in_stage(u, 0);
+      if (s == nullptr || !seen.emplace(s->file, true).second) continue;
+      // One that began behind the bound was held up by that, not late.
+      const bool held = u - e.first_unit >= p_.in_flight;
+      e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
+                                       ? e.threads_ready_ns.front()
+                                       : std::max(0.0, since(s->start_ns) - p_.turnaround_ns));
+    }
+  }
+
+  const run_data& run_;
+  const std::vector<spans_of_unit>& units_;
+  recorded_pipeline& p_;
+  std::vector<std::int64_t> ended_before_;  // by span
+  std::vector<bound_finder> ahead_;         // by stage
+  bound_finder out_;
+  double idle_from_ns_ = 0;
+  std::int64_t ended_ns_ = INT64_MIN;
+  std::size_t batches_ = 0;
+  std::size_t in_order_ = 0;
+  std::size_t dispatched_ = 0;
+  std::size_t same_thread_ = 0;
+};
+
+}  // namespace
+
+void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
+                   recorded_pipeline& pipeline) {
+  policy_finder(run, units, pipeline).find();
+}
+
+}  // namespace lotus::tool

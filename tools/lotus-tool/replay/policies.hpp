@@ -1,0 +1,26 @@
+// The rules by which a pipeline worked, found out from what it did.
+#ifndef LOTUS_TOOL_REPLAY_POLICIES_HPP
+#define LOTUS_TOOL_REPLAY_POLICIES_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+struct spans_of_unit {
+  std::uint32_t batch = 0;  ///< place in run_batches::all(); of an item the one it goes into
+  std::vector<std::uint32_t> spans;  ///< of run_batches::making(), in order of start
+};
+
+/// Fills in of the pipeline: when threads and consumer are ready in each epoch, who begins with
+/// which unit, what bounds how many are out, and in which order batches are handed over.
+/// @param units  of pipeline.units.
+void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
+                   recorded_pipeline& pipeline);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_POLICIES_HPP

@@ -1,0 +1,177 @@
+#include "replay/prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/plan.hpp"
+#include "replay/recorded_pipeline.hpp"
+#include "replay/speed_law.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Errors of the model itself, as found on pairs of runs (bench/whatif_numbers): standard
+/// deviations of the logarithm of what it says ÷ what is.
+constexpr double model_sd = 0.012;
+constexpr double beyond_sd = 0.03;  ///< more threads at once than were seen
+constexpr double wall_sd = 0.02;    ///< where CPU time was not recorded
+constexpr double wall_beyond_sd = 0.15;
+
+std::size_t threads_of(const recorded_pipeline& p) {
+  return std::accumulate(p.stages.begin(), p.stages.end(), std::size_t{0},
+                         [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
+}
+
+/// Blocks of neighbours, which are alike, keep together.
+class block_sampler {
+ public:
+  explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
+
+  drawn_units draw() {
+    drawn_units drawn(p_.units.size());
+    std::iota(drawn.begin(), drawn.end(), std::uint32_t{0});
+    for (const planned_epoch& e : p_.epochs) {
+      const std::uint32_t count = e.end_unit - e.first_unit;
+      const auto length = std::max<std::uint32_t>(
+          1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
+      for (std::uint32_t at = 0; at < count; at += length) {
+        const std::uint32_t from =
+            std::uniform_int_distribution<std::uint32_t>(0, count - 1)(random_);
+        for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
+          drawn[e.first_unit + at + i] = e.first_unit + (from + i) % count;
+        }
+      }
+    }
+    return drawn;
+  }
+
+ private:
+  const recorded_pipeline& p_;
+  std::mt19937_64 random_{1};
+};
+
+bool has_items(const recorded_pipeline& p) {
+  return std::any_of(p.stages.begin(), p.stages.end(),
+                     [](const recorded_stage& s) { return s.of_items; });
+}
+
+/// From one part of a run to the next, for the mean of the whole.
+double run_sd_of(const run_data& run) {
+  std::vector<std::int64_t> times;
+  std::vector<double> lengths_ns;
+  constexpr std::size_t parts = 10;
+  for (const epoch_times& e : run.batches.epochs()) {
+    times.clear();
+    for (const batch& b : run.batches.all()) {
+      if (b.epoch != e.epoch) continue;
+      const std::optional<std::int64_t> at_ns = run.batches.hand_over_ns(b);
+      if (at_ns) times.push_back(*at_ns);
+    }
+    std::sort(times.begin(), times.end());
+    if (times.size() <= 2 * parts) continue;
+    for (std::size_t p = 0; p < parts; ++p) {
+      const std::size_t first = p * (times.size() - 1) / parts;
+      const std::size_t last = (p + 1) * (times.size() - 1) / parts;
+      lengths_ns.push_back(static_cast<double>(times[last] - times[first]) /
+                           static_cast<double>(last - first));
+    }
+  }
+  if (lengths_ns.size() < parts) return 0.02;  // a short run: what others have
+  const auto n = static_cast<double>(lengths_ns.size());
+  const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
+  double squares = 0;
+  for (const double ns : lengths_ns) squares += (ns - mean) * (ns - mean);
+  return mean > 0 ? std::sqrt(squares / (n - 1) / n) / mean : 0;
+}
+
+}  // namespace
+
+what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
+                 const recorded_pipeline* also, std::optional<double> cpus)
+    : run_(run), recorded_(recorded), most_threads_(threads_of(recorded)) {
+  std::vector<const recorded_pipeline*> all{&recorded};
+  if (also != nullptr) {
+    all.push_back(also);
+    most_threads_ = std::max(most_threads_, threads_of(*also));
+  }
+  law_ = estimate_speed(all, cpus.value_or(recorded.cpu_known ? recorded.cpus.value_or(0) : 0));
+  base_ = replay(plan({}, law_.law, {}));
+  run_sd_ = run_sd_of(run);
+}
+
+replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
+                          const drawn_units& drawn) const {
+  return plan_of(recorded_, run_.names, law, change, drawn);
+}
+
+bool what_if::beyond_seen(const pipeline_change& change) const {
+  std::size_t threads = 0;
+  for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
+    const auto named = change.threads.find(recorded_.stages[s].name);
+    threads += named != change.threads.end() ? named->second
+               : s == 0 && change.workers    ? *change.workers
+                                             : recorded_.stages[s].threads;
+  }
+  return threads > most_threads_ || (change.own_thread && recorded_.makes_itself) ||
+         (change.cpus && *change.cpus != law_.law.cpus);
+}
+
+prediction what_if::guess(const pipeline_change& change) const {
+  const replay_result changed = replay(plan(change, law_.law, {}));
+  prediction p;
+  const double gain_of_rate = base_.per_s() > 0 ? changed.per_s() / base_.per_s() : 1;
+  p.per_s = achieved() * gain_of_rate;
+  p.low = p.high = p.per_s;
+  if (changed.whole_ns > 0) p.gain = base_.whole_ns / changed.whole_ns;
+  p.most_out = changed.most_out;
+  return p;
+}
+
+prediction what_if::predict(const pipeline_change& change) const {
+  prediction p = guess(change);
+  if (change == pipeline_change{}) return p;
+  const bool beyond = beyond_seen(change);
+  const double model = !recorded_.cpu_known ? wall_sd : beyond ? beyond_sd : model_sd;
+  const double drawn = drawn_sd(change);
+  const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn);
+  constexpr double quantile = 1.645;  // 95 % of a normal distribution lie below
+  p.low = p.per_s * std::exp(-quantile * sd);
+  p.high = p.per_s * std::exp(quantile * sd);
+  // Whether there is a CPU for one more, nobody knows: anything from no gain on.
+  if (beyond && !cpus_known()) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  return p;
+}
+
+double what_if::drawn_sd(const pipeline_change& change) const {
+  block_sampler blocks(recorded_);
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
+  const std::size_t draws =
+      std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
+  const bool items = has_items(recorded_);
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < draws; ++i) {
+    const drawn_units drawn = items ? drawn_units{} : blocks.draw();
+    speed_law law = law_.law;
+    law.slowing = std::max(0.0, slowing(random));
+    const double before = replay(plan({}, law, drawn)).per_s();
+    const double after = replay(plan(change, law, drawn)).per_s();
+    if (before <= 0 || after <= 0) continue;
+    const double log_gain = std::log(after / before);
+    sum += log_gain;
+    squares += log_gain * log_gain;
+  }
+  const auto n = static_cast<double>(draws);
+  return std::sqrt(std::max(0.0, squares / n - sum / n * sum / n));
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,69 @@
+// What a change would bring, and how sure that is.
+#ifndef LOTUS_TOOL_REPLAY_PREDICTION_HPP
+#define LOTUS_TOOL_REPLAY_PREDICTION_HPP
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/plan.hpp"
+#include "replay/recorded_pipeline.hpp"
+#include "replay/speed_law.hpp"
+
+namespace lotus::tool {
+
+struct prediction {
+  double per_s = 0;  ///< batches
+  double low = 0;    ///< of the interval in which it lies with 90 % confidence
+  double high = 0;
+  double gain = 1;  ///< whole time before ÷ after, from the first work to the last hand-over
+  std::size_t most_out = 0;  ///< batches that are out at once: what takes memory
+};
+
+/// A run that can be asked. What the replay of the run as it was gets wrong is taken out of every
+/// answer. Thread safety: one thread.
+class what_if {
+ public:
+  /// @param run         must outlive this.
+  /// @param recorded    of it.
+  /// @param also        of the same pipeline, in another configuration: tells more of the machine.
+  /// @param cpus        that the run might use, where its logs do not say; 0: unknown.
+  what_if(const run_data& run, const recorded_pipeline& recorded, const recorded_pipeline* also,
+          std::optional<double> cpus);
+
+  /// Batches per second as the run was, and as its replay says.
+  double achieved() const noexcept { return recorded_.achieved_per_s; }
+  double replayed() const noexcept { return base_.per_s(); }
+  const estimated_law& law() const noexcept { return law_; }
+  const recorded_pipeline& recorded() const noexcept { return recorded_; }
+
+  /// Else an answer with more threads than were seen is a bracket: from no gain on.
+  bool cpus_known() const noexcept { return recorded_.cpu_known && law_.law.cpus > 0; }
+
+  /// Whether threads would want the CPU at once in a number that the runs have not shown.
+  bool beyond_seen(const pipeline_change& change) const;
+
+  /// Without an interval, so a tenth of the time: per_s, gain and most_out.
+  prediction guess(const pipeline_change& change) const;
+  prediction predict(const pipeline_change& change) const;
+
+ private:
+  replay_plan plan(const pipeline_change& change, const speed_law& law,
+                   const drawn_units& drawn) const;
+  /// Standard deviation of the logarithm of the gain in samples drawn anew.
+  double drawn_sd(const pipeline_change& change) const;
+
+  const run_data& run_;
+  const recorded_pipeline& recorded_;
+  std::size_t most_threads_ = 0;  // that worked in any of the runs
+  estimated_law law_;
+  replay_result base_;
+  double run_sd_ = 0;  // of the logarithm of the rate, from one run to the next
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_PREDICTION_HPP

@@ -1,0 +1,306 @@
+#include "replay/recorded_pipeline.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/path/span_pieces.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/pipeline/stage_threads.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "replay/busy_cpus.hpp"
+#include "replay/policies.hpp"
+#include "replay/units.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::uint32_t none = UINT32_MAX;
+
+/// Reads the pipeline out of a run.
+class recorder_of_pipeline {
+ public:
+  explicit recorder_of_pipeline(const run_data& run)
+      : run_(run), batches_(run.batches), spans_(run.batches.making()), pieces_(run) {}
+
+  recording record() {
+    recording result;
+    result.why_not = why_not();
+    if (!result.why_not.empty()) return result;
+    find_stages();
+    find_units();
+    if (p_.units.empty()) {
+      result.why_not = "no batch whose making and hand-over are both in the logs";
+      return result;
+    }
+    find_work();
+    find_busy();
+    find_policies(run_, unit_spans_, p_);
+    p_.achieved_per_s = batches_.achieved_per_s().value_or(0);
+    result.pipeline = std::move(p_);
+    return result;
+  }
+
+ private:
+  std::string why_not() const {
+    if (batches_.consumers() > 1) {
+      return "several processes consumed at the same time; a folder for each can be replayed";
+    }
+    if (!batches_.waits_known()) return "no SBatchWait records, so steps are not known";
+    if (!batches_.achieved_per_s()) return "fewer than two batches were handed over";
+    return {};
+  }
+
+  /// A stage is what stands in no other span of its thread; what does is an operation in it.
+  bool is_work(std::uint32_t span) const {
+    const making_span& s = spans_[span];
+    if (s.batch == none || pieces_.of(span).empty()) return false;
+    const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.all()[s.batch]);
+    return used_ns && s.start_ns < *used_ns;
+  }
+
+  void find_stages() {
+    std::set<std::uint32_t> stages;
+    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+      if (is_work(n)) stages.insert(spans_[n].stage);
+    }
+    for (const bool of_items : {true, false}) {
+      for (const stage_figures& f : measure_stages(run_)) {
+        if (f.of_items != of_items || stages.count(f.stage) == 0) continue;
+        place_[f.stage] = static_cast<std::uint32_t>(p_.stages.size());
+        p_.stages.push_back(
+            {f.stage, f.name, f.of_items, std::max<std::size_t>(1, f.slots), f.pool, 0});
+        if (f.of_items) item_stages_ = static_cast<std::uint32_t>(p_.stages.size());
+      }
+    }
+    find_pool_sizes();
+    const auto preprocess = place_.find(preprocess_stage);
+    if (batches_.in_pieces() && preprocess != place_.end()) {
+      p_.stages[preprocess->second].threads = std::max<std::size_t>(1, workers_at_once(batches_));
+    }
+  }
+
+  /// Threads of a pool: of what remains of it, the most that worked at once.
+  void find_pool_sizes() {
+    std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
+    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+      if (!is_work(n)) continue;
+      const auto& pool = p_.stages[place_.at(spans_[n].stage)].pool;
+      if (pool) by_pool[*pool].emplace_back(spans_[n].start_ns, spans_[n].end_ns());
+    }
+    std::map<std::size_t, std::size_t> places;
+    for (const auto& [pool, spans] : by_pool) {
+      places[pool] = p_.pools.size();
+      p_.pools.push_back(most_at_once(spans));
+    }
+    for (recorded_stage& s : p_.stages) {
+      if (s.pool) s.pool = places[*s.pool];
+    }
+  }
+
+  void find_units() {
+    const auto is_used = [this](std::uint32_t span) { return is_work(span); };
+    const std::size_t threads = p_.stages.empty() ? 1 : p_.stages.front().threads;
+    for (const std::vector<found_unit>& epoch : units_of(batches_, is_used, threads)) {
+      add_epoch(epoch);
+    }
+  }
+
+  void add_epoch(const std::vector<found_unit>& found) {
+    planned_epoch epoch;
+    epoch.first_unit = epoch.first_batch = static_cast<std::uint32_t>(p_.units.size());
+    epoch.end_unit = epoch.first_unit + static_cast<std::uint32_t>(found.size());
+    std::map<std::uint32_t, std::uint32_t> unit_of;  // by batch
+    std::map<std::uint32_t, std::uint32_t> items;    // by batch
+    for (std::uint32_t i = 0; i < found.size(); ++i) {
+      if (found[i].of_item) {
+        ++items[found[i].batch];
+        epoch.first_batch = epoch.first_unit + i + 1;
+      } else {
+        unit_of[found[i].batch] = epoch.first_unit + i;
+      }
+    }
+    for (const found_unit& u : found) {
+      const auto of_batch = items.find(u.batch);
+      const std::uint32_t taken = of_batch == items.end() ? 0 : of_batch->second;
+      planned_unit unit;
+      unit.first_stage = u.of_item || taken == 0 ? 0 : item_stages_;
+      unit.end_stage = u.of_item ? item_stages_ : static_cast<std::uint32_t>(p_.stages.size());
+      unit.first_work = static_cast<std::uint32_t>(p_.works.size());
+      if (u.of_item) {
+        unit.batch = unit_of.at(u.batch);
+      } else {
+        unit.items = taken;
+      }
+      p_.works.resize(p_.works.size() + (unit.end_stage - unit.first_stage));
+      p_.units.push_back(unit);
+      unit_spans_.push_back({u.batch, u.spans});
+    }
+    p_.epochs.push_back(std::move(epoch));
+  }
+
+  const off_cpu_time* off_cpu_of(std::uint32_t file, bool whole_batch) const {
+    if (file >= run_.side.off_cpu.size()) return nullptr;
+    const off_cpu_time& off = run_.side.off_cpu[file];
+    return off.known() || (whole_batch && off.known_of_batches()) ? &off : nullptr;
+  }
+
+  /// @param known  becomes false where what the thread did is not.
+  static measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
+                               bool& known) {
+    const auto wall_ns = static_cast<double>(end_ns - start_ns);
+    if (off == nullptr) {
+      known = false;
+      return {0, wall_ns, 1};
+    }
+    const cpu_split split = off->split(start_ns, end_ns);
+    const auto cpu_ns = static_cast<double>(split.cpu_ns);
+    const double blocked_ns =
+        split.blocked_ns ? static_cast<double>(*split.blocked_ns) : wall_ns - cpu_ns;
+    return {cpu_ns, blocked_ns, 1};
+  }
+
+  void find_work() {
+    p_.cpu_known = true;
+    p_.steps.resize(p_.units.size());
+    p_.takes_ns.resize(p_.units.size());
+    for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
+      for (const std::uint32_t n : unit_spans_[u].spans) add_span(u, n);
+      if (batches_.in_pieces()) join_pieces(u);
+    }
+    for (const planned_epoch& epoch : p_.epochs) {
+      for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
+    }
+    if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
+    if (p_.cpu_known) return;
+    // Half of it would be worse than nothing: what is off the CPU there is work here.
+    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns, 1};
+    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns, 1};
+    for (recorded_part& part : p_.parts) {
+      part.blocked_ns += part.cpu_ns;
+      part.cpu_ns = 0;
+    }
+  }
+
+  void add_span(std::uint32_t unit, std::uint32_t n) {
+    const making_span& s = spans_[n];
+    const planned_unit& u = p_.units[unit];
+    const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
+    const off_cpu_time* const off = off_cpu_of(s.file, s.stage == preprocess_stage);
+    const bool parts_known = off_cpu_of(s.file, false) != nullptr;
+    const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
+    measured_work& w = p_.works[place];
+    w.cpu_ns += all.cpu_ns;
+    w.blocked_ns += all.blocked_ns;
+    const auto wall_ns = static_cast<double>(s.duration_ns);
+    if (wall_ns <= 0) return;
+    stretches_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
+    for (const span_piece& piece : pieces_.of(n)) {
+      if (piece.name == none) continue;
+      recorded_part part{place, piece.name, 0, 0};
+      bool known = true;
+      if (parts_known || off == nullptr) {
+        const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
+        part.cpu_ns = own.cpu_ns;
+        part.blocked_ns = own.blocked_ns;
+      } else {
+        const double share = static_cast<double>(piece.duration_ns()) / wall_ns;
+        part.cpu_ns = share * all.cpu_ns;
+        part.blocked_ns = share * all.blocked_ns;
+      }
+      add_part(part);
+    }
+  }
+
+  /// Pieces of a batch that run beside each other take as long as they cover together.
+  void join_pieces(std::uint32_t unit) {
+    const auto stage = place_.find(preprocess_stage);
+    const planned_unit& u = p_.units[unit];
+    if (stage == place_.end() || stage->second < u.first_stage) return;
+    const std::optional<std::int64_t> covered_ns =
+        batches_.preprocess_ns(batches_.all()[unit_spans_[unit].batch]);
+    double sum_ns = 0;
+    for (const std::uint32_t n : unit_spans_[unit].spans) {
+      if (spans_[n].stage == preprocess_stage) sum_ns += static_cast<double>(spans_[n].duration_ns);
+    }
+    if (!covered_ns || sum_ns <= 0) return;
+    const double share = std::min(1.0, static_cast<double>(*covered_ns) / sum_ns);
+    const std::uint32_t work = u.first_work + (stage->second - u.first_stage);
+    const auto scale = [share](auto& what) {
+      what.cpu_ns *= share;
+      what.blocked_ns *= share;
+    };
+    scale(p_.works[work]);
+    for (std::size_t i = p_.parts.size(); i-- > 0 && p_.parts[i].work == work;) scale(p_.parts[i]);
+  }
+
+  /// The parts of one work stand beside each other.
+  void add_part(const recorded_part& part) {
+    for (std::size_t i = p_.parts.size(); i-- > 0 && p_.parts[i].work == part.work;) {
+      if (p_.parts[i].name != part.name) continue;
+      p_.parts[i].cpu_ns += part.cpu_ns;
+      p_.parts[i].blocked_ns += part.blocked_ns;
+      return;
+    }
+    p_.parts.push_back(part);
+  }
+
+  void add_use(std::uint32_t unit) {
+    const batch& b = batches_.all()[unit_spans_[unit].batch];
+    const std::int64_t used_ns = *batches_.hand_over_ns(b);
+    const batch_record* const wait = batches_.record(b.wait);
+    if (wait != nullptr && !wait->is_marker()) {
+      const std::optional<time_span> made = batches_.made(b);
+      const std::int64_t from_ns = std::max(wait->start_ns, made ? made->end_ns : wait->start_ns);
+      p_.takes_ns[unit] = static_cast<double>(std::max<std::int64_t>(0, used_ns - from_ns));
+    }
+    const std::optional<time_span> step = batches_.step(b.consumed);
+    if (!step || step->duration_ns() <= 0) return;
+    const std::uint32_t file = batches_.record(b.consumed)->file;
+    p_.steps[unit] = work_in(off_cpu_of(file, true), step->start_ns, step->end_ns, p_.cpu_known);
+    stretches_.push_back({step->start_ns, step->end_ns,
+                          p_.steps[unit].cpu_ns / static_cast<double>(step->duration_ns())});
+  }
+
+  void find_busy() {
+    if (!p_.cpu_known) return;
+    const busy_cpus busy(stretches_);
+    for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
+      for (const std::uint32_t n : unit_spans_[u].spans) {
+        const making_span& s = spans_[n];
+        const planned_unit& unit = p_.units[u];
+        p_.works[unit.first_work + (place_.at(s.stage) - unit.first_stage)].busy =
+            busy.mean(s.start_ns, s.end_ns());
+      }
+      const std::optional<time_span> step =
+          batches_.step(batches_.all()[unit_spans_[u].batch].consumed);
+      if (step) p_.steps[u].busy = busy.mean(step->start_ns, step->end_ns);
+    }
+  }
+
+  const run_data& run_;
+  const run_batches& batches_;
+  const std::vector<making_span>& spans_;
+  span_pieces pieces_;
+  recorded_pipeline p_;
+  std::map<std::uint32_t, std::uint32_t> place_;  // of a stage in p_.stages
+  std::uint32_t item_stages_ = 0;
+  std::vector<spans_of_unit> unit_spans_;
+  std::vector<cpu_stretch> stretches_;
+};
+
+}  // namespace
+
+recording record_pipeline(const run_data& run) {
+  return recorder_of_pipeline(run).record();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,300 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "replay/clocks.hpp"
+#include "replay/plan.hpp"
+
+namespace lotus::tool {
+
+namespace {
+
+constexpr std::uint32_t none = replay_clocks::none;
+
+/// Plays one epoch.
+class player {
+ public:
+  player(const replay_plan& plan, const planned_epoch& epoch)
+      : plan_(plan), epoch_(epoch), clocks_(plan.speed), stages_(plan.stages.size()) {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const auto first = static_cast<std::uint32_t>(threads_.size());
+      threads_.resize(threads_.size() + plan.stages[s].threads);
+      for (auto t = static_cast<std::uint32_t>(threads_.size()); t-- > first;) {
+        threads_[t].stage = static_cast<std::uint32_t>(s);
+        if (s > 0) stages_[s].idle.push_back(t);
+      }
+    }
+    pool_free_ = plan.pools;
+    items_missing_.reserve(epoch.end_unit - epoch.first_batch);
+    for (std::uint32_t b = epoch.first_batch; b < epoch.end_unit; ++b) {
+      items_missing_.push_back(plan.units[b].items);
+    }
+    ready_.resize(items_missing_.size());
+    next_unit_ = epoch.first_unit;
+    // Items come first; where there are none, batches are what the first stage begins with.
+    first_end_ = epoch.first_unit == epoch.first_batch ? epoch.end_unit : epoch.first_batch;
+    if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
+  }
+
+  replay_result play() {
+    clocks_.at(epoch_.consumer_ready_ns, the_consumer);
+    if (stages_.empty()) {
+      for (std::uint32_t b = epoch_.first_batch; b < epoch_.end_unit; ++b) batch_ready(b);
+    } else {
+      for (std::size_t t = 0; t < plan_.stages.front().threads; ++t) {
+        clocks_.at(t < epoch_.threads_ready_ns.size() ? epoch_.threads_ready_ns[t] : 0,
+                   static_cast<std::uint32_t>(t));
+      }
+    }
+    while (handed_over_ < ready_.size()) {
+      const std::uint32_t thread = clocks_.next();
+      if (thread == none) break;
+      if (thread == the_consumer) {
+        consumer_goes_on();
+      } else {
+        thread_goes_on(thread);
+      }
+    }
+    return out_;
+  }
+
+ private:
+  static constexpr std::uint32_t the_consumer = none - 1;
+
+  struct thread_state {
+    std::uint32_t stage = 0;
+    std::uint32_t unit = none;  // that it works on
+    bool on_cpu = false;
+  };
+  struct stage_state {
+    std::deque<std::uint32_t> input;  // units
+    std::vector<std::uint32_t> idle;  // threads
+    std::size_t ahead = 0;            // planned_stage::most_ahead
+  };
+  enum class use : std::uint8_t { waits, takes, blocked, computes };
+
+  const work& work_of(std::uint32_t unit, std::uint32_t stage) const {
+    const planned_unit& u = plan_.units[unit];
+    return plan_.works[u.first_work + (stage - u.first_stage)];
+  }
+
+  void thread_goes_on(std::uint32_t thread) {
+    thread_state& t = threads_[thread];
+    if (t.unit != none) {
+      const double cpu_ns = work_of(t.unit, t.stage).cpu_ns;
+      if (!t.on_cpu && cpu_ns > 0) {
+        t.on_cpu = true;
+        clocks_.run(cpu_ns, thread);
+        return;
+      }
+      const std::uint32_t unit = t.unit;
+      t.unit = none;
+      const auto& pool = plan_.stages[t.stage].pool;
+      if (pool) ++pool_free_[*pool];
+      pass_on(unit, t.stage);
+    }
+    stages_[t.stage].idle.push_back(thread);
+    start_all();
+  }
+
+  void pass_on(std::uint32_t unit, std::uint32_t stage) {
+    if (stage + 1 != plan_.units[unit].end_stage) {
+      stages_[stage + 1].input.push_back(unit);
+    } else if (plan_.units[unit].batch == none) {
+      batch_ready(unit);
+    } else {
+      item_ready(plan_.units[unit].batch);
+    }
+  }
+
+  void item_ready(std::uint32_t batch) {
+    if (--items_missing_[batch - epoch_.first_batch] > 0) return;
+    const planned_unit& b = plan_.units[batch];
+    if (b.first_stage == b.end_stage) {
+      batch_ready(batch);
+    } else {
+      stages_[b.first_stage].input.push_back(batch);
+    }
+  }
+
+  void batch_ready(std::uint32_t batch) {
+    if (plan_.ordered) {
+      ready_[batch - epoch_.first_batch] = true;
+    } else {
+      ready_in_time_.push_back(batch);
+    }
+    out_.most_ready = std::max(out_.most_ready, ++lying_ready_);
+    if (using_ == use::waits && consumer_began_) take();
+  }
+
+  /// Starts what can be started; downstream first, for that makes room.
+  void start_all() {
+    for (bool again = true; again;) {
+      again = false;
+      for (auto s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;) {
+        if (start(s) && s > 0) again = true;
+      }
+    }
+  }
+
+  /// Returns whether anything began.
+  bool start(std::uint32_t stage) {
+    stage_state& s = stages_[stage];
+    const planned_stage& planned = plan_.stages[stage];
+    bool any = false;
+    for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.most_ahead;) {
+      if (planned.pool && pool_free_[*planned.pool] == 0) break;
+      const std::uint32_t thread = s.idle[i];
+      const std::uint32_t unit = stage == 0 ? next_first(thread) : next_input(s);
+      if (unit == none) {
+        if (stage == 0 && plan_.round_robin) continue;
+        break;
+      }
+      s.idle.erase(s.idle.begin() + static_cast<std::ptrdiff_t>(i));
+      if (planned.pool) --pool_free_[*planned.pool];
+      ++s.ahead;
+      if (stage > 0) left_behind(unit, stage);
+      begin(thread, unit, stage == 0 ? plan_.turnaround_ns : 0);
+      any = true;
+    }
+    return any;
+  }
+
+  /// A stage, or behind the last one the consumer, begins with a unit.
+  void left_behind(std::uint32_t unit, std::uint32_t stage) {
+    const planned_unit& u = plan_.units[unit];
+    stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
+  }
+
+  static std::uint32_t next_input(stage_state& s) {
+    if (s.input.empty()) return none;
+    const std::uint32_t unit = s.input.front();
+    s.input.pop_front();
+    return unit;
+  }
+
+  /// The unit that a thread of the first stage may begin with now.
+  std::uint32_t next_first(std::uint32_t thread) {
+    const std::uint32_t unit =
+        plan_.round_robin
+            ? static_cast<std::uint32_t>(epoch_.first_unit + thread +
+                                         begun_by_[thread] * plan_.stages.front().threads)
+            : next_unit_;
+    if (unit >= first_end_) return none;
+    const std::size_t before = unit - epoch_.first_unit;
+    if (plan_.in_flight != unbounded && before >= handed_units_ + plan_.in_flight) return none;
+    ++begun_by_[thread];
+    ++next_unit_;
+    out_.most_out =
+        std::max<std::size_t>(out_.most_out, next_unit_ - epoch_.first_unit - handed_units_);
+    return unit;
+  }
+
+  void begin(std::uint32_t thread, std::uint32_t unit, double turnaround_ns) {
+    thread_state& t = threads_[thread];
+    t.unit = unit;
+    const work& w = work_of(unit, t.stage);
+    const double blocked_ns = turnaround_ns + w.blocked_ns;
+    t.on_cpu = blocked_ns <= 0 && w.cpu_ns > 0;
+    if (t.on_cpu) {
+      clocks_.run(w.cpu_ns, thread);
+    } else {
+      clocks_.at(clocks_.now_ns() + blocked_ns, thread);
+    }
+  }
+
+  void consumer_goes_on() {
+    switch (using_) {
+      case use::waits:
+        consumer_began_ = true;
+        take();
+        return;
+      case use::takes:
+        hand_over();
+        return;
+      case use::blocked:
+        using_ = use::computes;
+        if (plan_.uses[taken_].step.cpu_ns > 0) {
+          clocks_.run(plan_.uses[taken_].step.cpu_ns, the_consumer);
+          return;
+        }
+        [[fallthrough]];
+      case use::computes:
+        using_ = use::waits;
+        take();
+        return;
+    }
+  }
+
+  /// The consumer waits: it takes what it may have.
+  void take() {
+    if (plan_.ordered) {
+      if (handed_over_ == ready_.size()) return;
+      const std::uint32_t wanted = epoch_.hand_overs[handed_over_];
+      if (!ready_[wanted - epoch_.first_batch]) return;
+      taken_ = wanted;
+    } else {
+      if (ready_in_time_.empty()) return;
+      taken_ = ready_in_time_.front();
+      ready_in_time_.pop_front();
+    }
+    using_ = use::takes;
+    clocks_.at(clocks_.now_ns() + plan_.uses[taken_].take_ns, the_consumer);
+  }
+
+  void hand_over() {
+    const double now_ns = clocks_.now_ns();
+    if (handed_over_++ > 0) {
+      ++out_.intervals;
+      out_.hand_overs_ns += now_ns - out_.whole_ns;
+    }
+    out_.whole_ns = now_ns;
+    --lying_ready_;
+    const planned_unit& b = plan_.units[taken_];
+    handed_units_ += std::max<std::uint32_t>(1, b.items);
+    using_ = use::blocked;
+    clocks_.at(now_ns + plan_.uses[taken_].step.blocked_ns, the_consumer);
+    if (stages_.empty()) return;
+    left_behind(taken_, b.end_stage);
+    start_all();
+  }
+
+  const replay_plan& plan_;
+  const planned_epoch& epoch_;
+  replay_clocks clocks_;
+  std::vector<stage_state> stages_;
+  std::vector<thread_state> threads_;
+  std::vector<std::size_t> pool_free_;
+  std::vector<std::uint32_t> items_missing_;  // by batch of the epoch
+  std::vector<bool> ready_;                   // likewise
+  std::deque<std::uint32_t> ready_in_time_;
+  std::vector<std::size_t> begun_by_;  // by thread of the first stage
+  std::uint32_t first_end_ = 0;
+  std::uint32_t next_unit_ = 0;  // where units go round: as many have begun
+  std::size_t handed_units_ = 0;
+  std::size_t handed_over_ = 0;
+  std::size_t lying_ready_ = 0;
+  std::uint32_t taken_ = none;
+  use using_ = use::waits;
+  bool consumer_began_ = false;
+  replay_result out_;
+};
+
+}  // namespace
+
+replay_result replay(const replay_plan& plan) {
+  replay_result all;
+  for (const planned_epoch& epoch : plan.epochs) {
+    const replay_result one = player(plan, epoch).play();
+    all.whole_ns += one.whole_ns;
+    all.hand_overs_ns += one.hand_overs_ns;
+    all.intervals += one.intervals;
+    all.most_ready = std::max(all.most_ready, one.most_ready);
+    all.most_out = std::max(all.most_out, one.most_out);
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

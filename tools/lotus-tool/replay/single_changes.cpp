@@ -1,0 +1,114 @@
+#include "replay/single_changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Stages and operations with 2 % of the work or more, the largest first.
+std::vector<std::string> larger_work(const recorded_pipeline& p, const name_table& names) {
+  std::map<std::string, double> sums;
+  double all_ns = 0;
+  for (const planned_unit& u : p.units) {
+    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
+      const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
+      all_ns += w.cpu_ns + w.blocked_ns;
+      // A single stage is all that there is: the whole of preprocessing is no operation.
+      if (p.stages.size() > 1) sums[p.stages[s].name] += w.cpu_ns + w.blocked_ns;
+    }
+  }
+  for (const recorded_part& part : p.parts) {
+    const std::string name = names.name(part.name).substr(1);
+    const bool is_stage = std::any_of(p.stages.begin(), p.stages.end(),
+                                      [&](const recorded_stage& s) { return s.name == name; });
+    if (!is_stage) sums[name] += part.cpu_ns + part.blocked_ns;
+  }
+  std::vector<std::pair<double, std::string>> sorted;
+  for (const auto& [name, ns] : sums) {
+    if (ns >= 0.02 * all_ns) sorted.emplace_back(-ns, name);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::string> larger;
+  for (auto& [ns, name] : sorted) larger.push_back(std::move(name));
+  return larger;
+}
+
+std::size_t prefetch_of(const recorded_pipeline& p) {
+  const double batches = static_cast<double>(p.in_flight) / p.items_per_batch;
+  return static_cast<std::size_t>(
+      std::lround(batches / static_cast<double>(p.stages.front().threads)));
+}
+
+void add_threads(const recorded_pipeline& p, std::vector<pipeline_change>& to) {
+  const std::size_t now = p.stages.front().threads;
+  for (const std::size_t wanted : std::set<std::size_t>{now - 1, now + 1, 2 * now, 4 * now}) {
+    if (wanted == 0) continue;
+    to.emplace_back();
+    if (p.stages.size() == 1) {
+      to.back().workers = wanted;
+    } else {
+      to.back().threads[p.stages.front().name] = wanted;
+    }
+  }
+  for (std::size_t s = 1; s < p.stages.size(); ++s) {
+    for (const std::size_t more : {p.stages[s].threads + 1, 2 * p.stages[s].threads}) {
+      if (more == p.stages[s].threads + 1 && p.stages[s].threads == 1) continue;
+      to.emplace_back();
+      to.back().threads[p.stages[s].name] = more;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const name_table& names) {
+  std::vector<pipeline_change> all;
+  const auto add = [&all]() -> pipeline_change& { return all.emplace_back(); };
+  if (p.makes_itself) {
+    add().own_thread = true;
+  } else {
+    add_threads(p, all);
+    if (p.stages.size() == 1 && p.in_flight_held) {
+      for (const std::size_t prefetch : {1, 2, 4, 8}) {
+        if (prefetch != prefetch_of(p)) add().prefetch = prefetch;
+      }
+    }
+    if (p.ordered && p.stages.front().threads > 1) add().unordered = true;
+    add().no_start_up = true;
+  }
+  for (const std::string& name : larger_work(p, names)) {
+    for (const double faster : {1.25, 2.0, HUGE_VAL}) add().faster[name] = faster;
+  }
+  if (p.cpus && p.cpu_known) add().cpus = 2 * *p.cpus;
+  add().step = 0.8;
+  return all;
+}
+
+std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const name_table& names) {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& name) {
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  };
+  for (const recorded_stage& s : pipeline.stages) add(s.name);
+  std::vector<bool> seen(names.size());
+  for (const recorded_part& part : pipeline.parts) {
+    if (seen[part.name]) continue;
+    seen[part.name] = true;
+    add(names.name(part.name).substr(1));
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,126 @@
+#include "replay/speed_law.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "replay/plan.hpp"
+#include "replay/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+double speed_law::longer(double busy) const noexcept {
+  if (cpus <= 1 || busy <= 1) return 1;
+  return 1 + slowing * (std::min(busy, cpus) - 1) / (cpus - 1);
+}
+
+double speed_law::speed(double running) const noexcept {
+  if (cpus <= 0 || running <= 0) return 1;
+  return std::min(1.0, cpus / running) / longer(running);
+}
+
+namespace {
+
+struct point {
+  double others_busy = 0;  // share of the other CPUs
+  double cpu_ns = 0;
+};
+
+/// Sums of a regression whose points are each about their group's mean.
+struct centred_sums {
+  double xx = 0;
+  double xy = 0;
+  double yy = 0;
+  double x_mean = 0;
+  std::size_t count = 0;
+  std::size_t groups = 0;
+
+  void add(const std::vector<point>& group) {
+    double x = 0;
+    double y = 0;
+    for (const point& p : group) {
+      x += p.others_busy;
+      y += p.cpu_ns;
+    }
+    const auto n = static_cast<double>(group.size());
+    x /= n;
+    y /= n;
+    if (y <= 0) return;
+    for (const point& p : group) {
+      const double dx = p.others_busy - x;
+      const double dy = p.cpu_ns / y - 1;
+      xx += dx * dx;
+      xy += dx * dy;
+      yy += dy * dy;
+    }
+    x_mean += n * x;
+    count += group.size();
+    ++groups;
+  }
+};
+
+/// CPUs that worked at once, mean over the busiest tenth of the work.
+double most_busy(const std::vector<const recorded_pipeline*>& pipelines) {
+  std::vector<double> busy;
+  for (const recorded_pipeline* p : pipelines) {
+    for (const measured_work& w : p->works) {
+      if (w.cpu_ns > 0) busy.push_back(w.busy);
+    }
+  }
+  if (busy.empty()) return 0;
+  std::sort(busy.begin(), busy.end());
+  const std::size_t tenth = std::max<std::size_t>(1, busy.size() / 10);
+  double sum = 0;
+  for (std::size_t i = busy.size() - tenth; i < busy.size(); ++i) sum += busy[i];
+  return sum / static_cast<double>(tenth);
+}
+
+}  // namespace
+
+estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipelines, double cpus) {
+  constexpr double usual = 0.06;
+  constexpr double usual_sd = 0.08;
+  estimated_law found;
+  found.most_busy = most_busy(pipelines);
+  // More than can be were at work: then there were more.
+  if (cpus > 0 && found.most_busy > 1.3 * cpus) cpus = std::ceil(found.most_busy);
+  found.law = {cpus, cpus > 1 ? usual : 0};
+  found.slowing_sd = cpus > 1 ? usual_sd : 0;
+  if (cpus <= 1) return found;
+  std::map<std::string, std::vector<point>> by_stage;
+  for (const recorded_pipeline* p : pipelines) {
+    for (const planned_unit& u : p->units) {
+      for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
+        const measured_work& w = p->works[u.first_work + (s - u.first_stage)];
+        if (w.cpu_ns <= 0) continue;
+        const double others = (std::clamp(w.busy, 1.0, cpus) - 1) / (cpus - 1);
+        by_stage[p->stages[s].name].push_back({others, w.cpu_ns});
+      }
+    }
+  }
+  centred_sums sums;
+  for (const auto& [name, points] : by_stage) sums.add(points);
+  if (sums.count < sums.groups + 8 || sums.xx <= 0) return found;
+  const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
+  const double slope = sums.xy / sums.xx;
+  // At the mean of x the line is at 1; the law's own 1 is where x is 0.
+  const double at_none = std::max(0.5, 1 - slope * sums.x_mean / static_cast<double>(sums.count));
+  const double slowing = slope / at_none;
+  const double left = std::max(0.0, sums.yy - slope * sums.xy);
+  // What a line cannot say: other batches run at other times.
+  constexpr double beside_sd = 0.04;
+  const double sd = std::hypot(std::sqrt(left / freedom / sums.xx) / at_none, beside_sd);
+  found.levels_seen = sd < usual_sd;
+  const double weight = 1 / (sd * sd);
+  const double usual_weight = 1 / (usual_sd * usual_sd);
+  found.law.slowing =
+      std::clamp((slowing * weight + usual * usual_weight) / (weight + usual_weight), 0.0, 1.0);
+  found.slowing_sd = 1 / std::sqrt(weight + usual_weight);
+  return found;
+}
+
+}  // namespace lotus::tool
