@@ -102,8 +102,8 @@ void in_pieces(planted& p, generator& random) {
   loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
                          std::int64_t duration) {
     for (int part = 0; part < 3; ++part) {
-      logs.made(thread + 10 * part, i, start + part * (duration / 4), duration / 4);
-      logs.op(thread + 10 * part, "Decode", start + part * (duration / 4), duration / 4);
+      logs.made(thread + 10 * part, i, start + part * (duration / 3), duration / 3);
+      logs.op(thread + 10 * part, "Decode", start + part * (duration / 3), duration / 3);
     }
   };
   simulate(loader, p.logs, random);
@@ -183,8 +183,17 @@ void oversubscribed(planted& p, generator& random) {
       logs.off_cpu(thread, start + duration - 100, duration / 2 - 2000, 0);
     };
   }
-  simulate(loader, p.logs, random);
   const int cpus = any(random, 1, 8);
+  if (!sleeping && cpus < loader.workers) {
+    const int workers = loader.workers;
+    loader.log_making = [=](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                            std::int64_t duration) {
+      made_as_one(logs, thread, i, start, duration);
+      const std::int64_t queued = duration * (workers - cpus) / workers;
+      logs.off_cpu(thread, start + duration - 100, queued, queued);
+    };
+  }
+  simulate(loader, p.logs, random);
   p.logs.cpus(cpus);
   if (!sleeping && cpus < loader.workers) p.checks = {"oversubscribed"};
   if (!sleeping && cpus == loader.workers) p.may = {"oversubscribed"};  // the consumer's step

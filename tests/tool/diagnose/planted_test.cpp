@@ -32,7 +32,8 @@ bool is_unsafe(const json& check) {
 
 struct answers {
   int told = 0;
-  int left_open = 0;  ///< the logs do not tell starved from blocked
+  int left_open = 0;    ///< the logs do not tell starved from blocked
+  int unexplained = 0;  ///< no check is unsafe, but the replay is not like the run
 };
 
 void compare_stages(const planted& p, const json& run, answers& idle) {
@@ -112,16 +113,19 @@ void judge(const planted& p, answers& idle) {
   if (d.status != 0) return;  // no batches, or no waits
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
-  CHECK(answer["verdict"].is_null() == !unsafe.empty());
-  CHECK(answer.has("why") == !unsafe.empty());
-  if (p.verdict) CHECK(answer["verdict"].text() == *p.verdict);
+  const bool unexplained =
+      answer.has("why") && contains(answer["why"].text(), "a replay of the run makes");
+  if (unexplained) ++idle.unexplained;
+  CHECK(answer["verdict"].is_null() == (unexplained || !unsafe.empty()));
+  CHECK(answer.has("why") == answer["verdict"].is_null());
+  if (p.verdict && !unexplained) CHECK(answer["verdict"].text() == *p.verdict);
   if (p.workers) CHECK(answer["workers"].integer() == *p.workers);
   if (p.achieved_per_s > 0) {
     CHECK(answer["achieved_batches_per_s"].number() == Approx(p.achieved_per_s).epsilon(0.001));
   }
   const result text = run({"diagnose", dir.path(), "-q"});
   CHECK(text.status == 0);
-  CHECK(contains(text.out, "no verdict") == !unsafe.empty());
+  CHECK(contains(text.out, "no verdict") == answer["verdict"].is_null());
   for (const std::string& id : failed) CHECK(contains(text.out, id + ": "));
 }
 
@@ -148,4 +152,5 @@ TEST_CASE("planted pipelines of every shape") {
   CHECK(planted_in_all >= 200);
   INFO(idle.told << " stages' idle times told apart, " << idle.left_open << " left open");
   CHECK(10 * idle.left_open <= idle.told);
+  CHECK(50 * idle.unexplained <= planted_in_all);
 }

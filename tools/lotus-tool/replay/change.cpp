@@ -209,9 +209,10 @@ class planner {
     const std::size_t now = plan_.stages.front().threads;
     const auto per_batch = static_cast<std::size_t>(std::ceil(r_.items_per_batch));
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
-    // Where no bound held, how much may be out is not known: two batches a worker are usual.
-    const std::size_t seen =
-        r_.in_flight_held ? r_.in_flight : std::max(r_.in_flight, 2 * before * per_batch);
+    // Where no bound held, what more workers may have out is not known: two batches each are usual.
+    const std::size_t seen = r_.in_flight_held || now <= before
+                                 ? r_.in_flight
+                                 : std::max(r_.in_flight, 2 * before * per_batch);
     const bool per_worker = r_.stages.size() == 1 && seen % before == 0 && seen >= 2 * before;
     if (per_worker) return seen / before * now;
     return std::max(now, seen + more > less ? seen + more - less : 1);

@@ -47,7 +47,7 @@ struct planned_epoch {
   std::uint32_t first_batch = 0;  ///< unit
   std::uint32_t end_unit = 0;
   double consumer_ready_ns = 0;           ///< it waits from then on; from the epoch's begin
-  std::vector<double> threads_ready_ns;   ///< of the first stage
+  std::vector<double> threads_ready_ns;   ///< one for each of the first stage
   std::vector<std::uint32_t> hand_overs;  ///< batches in the order in which the consumer wants them
 };
 
@@ -80,11 +80,10 @@ struct replay_plan {
 
 /// What came out of an epoch, or of several.
 struct replay_result {
-  double whole_ns = 0;         ///< from the begin to the last hand-over
-  double hand_overs_ns = 0;    ///< from the first hand-over to the last
-  double intervals = 0;        ///< between these
-  std::size_t most_ready = 0;  ///< batches that lay ready at once
-  std::size_t most_out = 0;    ///< units begun and not handed over
+  double whole_ns = 0;       ///< from the begin to the last hand-over
+  double hand_overs_ns = 0;  ///< from the first hand-over to the last
+  double intervals = 0;      ///< between these
+  std::size_t most_out = 0;  ///< units begun and not handed over
 
   /// Batches per second as run_batches::achieved_per_s() tells; 0 below two batches.
   double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }

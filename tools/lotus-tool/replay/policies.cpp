@@ -13,6 +13,7 @@
 #include "replay/bounds.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded_pipeline.hpp"
+#include "replay/units.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -34,7 +35,8 @@ class policy_finder {
       look_at_dispatch(epoch);
     }
     take_bounds();
-    p_.ordered = 100 * in_order_ >= 99 * batches_;
+    // Where batches come in either order, nothing tells; most consumers want them by number.
+    p_.ordered = out_of_order_ <= out_of_turn_;
     p_.round_robin =
         p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
     for (planned_epoch& epoch : p_.epochs) find_begin(epoch);
@@ -50,14 +52,6 @@ class policy_finder {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
     }
     return nullptr;
-  }
-
-  /// When the consumer had a batch.
-  std::int64_t taken_ns(std::uint32_t unit) const {
-    const batch& b = batch_of(unit);
-    const std::int64_t used_ns = *run_.batches.hand_over_ns(b);
-    const batch_record* const wait = run_.batches.record(b.wait);
-    return wait != nullptr && !wait->is_marker() ? std::min(used_ns, wait->end_ns()) : used_ns;
   }
 
   /// Whether batches are made by the thread that consumes them.
@@ -109,16 +103,17 @@ class policy_finder {
       if (next == nullptr && batch != u && !units_[batch].spans.empty()) {
         next = &span(units_[batch].spans.front());
       }
-      takes.push_back(next != nullptr ? next->start_ns : taken_ns(batch));
+      takes.push_back(next != nullptr ? next->start_ns : when_taken(run_.batches, batch_of(batch)));
     }
     std::sort(takes.begin(), takes.end());
     return takes;
   }
 
-  /// What a thread of the first stage takes from one unit to the next, besides being held up.
+  /// What a thread of the first stage takes from one unit to the next, besides being held up. Where
+  /// every unit has a thread of its own that is from when it might begin.
   void find_turnaround() {
-    double sum_ns = 0;
-    std::size_t count = 0;
+    double gaps_ns[2] = {0, 0};  // of threads that made one before, and of new ones
+    double counts[2] = {0, 0};
     double making_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
       const std::vector<std::int64_t> takes = takes_from(e, 0);
@@ -127,15 +122,16 @@ class policy_finder {
         if (s == nullptr) continue;
         making_ns += static_cast<double>(s->duration_ns);
         std::int64_t from_ns = ended_before_[place_of(*s)];
-        if (from_ns == never_ns) continue;
+        const std::size_t is_new = from_ns == never_ns ? 1 : 0;
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns, *(next - 1));
-        if (from_ns > s->start_ns) continue;
-        sum_ns += static_cast<double>(s->start_ns - from_ns);
-        ++count;
+        if (from_ns == never_ns || from_ns > s->start_ns) continue;
+        gaps_ns[is_new] += static_cast<double>(s->start_ns - from_ns);
+        ++counts[is_new];
       }
     }
-    if (count > 0) p_.turnaround_ns = sum_ns / static_cast<double>(count);
+    const std::size_t most = counts[1] > counts[0] ? 1 : 0;
+    if (counts[most] > 0) p_.turnaround_ns = gaps_ns[most] / counts[most];
     making_ns /= static_cast<double>(p_.units.size());
     p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * making_ns);
     idle_from_ns_ = std::max(3 * p_.turnaround_ns + 20'000, 0.02 * making_ns);
@@ -174,7 +170,7 @@ class policy_finder {
     std::vector<std::int64_t> takes;
     std::vector<begin_of_unit> given;
     for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
-      const std::int64_t at_ns = taken_ns(u);
+      const std::int64_t at_ns = when_taken(run_.batches, batch_of(u));
       takes.insert(takes.end(), std::max<std::uint32_t>(1, p_.units[u].items), at_ns);
       const batch_record* const queued = run_.batches.record(batch_of(u).queued);
       if (queued != nullptr) given.push_back({queued->start_ns, true});
@@ -222,10 +218,14 @@ class policy_finder {
       const std::int64_t y = *run_.batches.hand_over_ns(batch_of(b));
       return x != y ? x < y : batch_of(a).index < batch_of(b).index;
     });
+    std::int64_t latest_ready_ns = INT64_MIN;
     for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
-      ++batches_;
-      const std::uint32_t u = e.hand_overs[i];
-      if (i == 0 || batch_of(e.hand_overs[i - 1]).index < batch_of(u).index) ++in_order_;
+      const batch& b = batch_of(e.hand_overs[i]);
+      if (i > 0 && b.index < batch_of(e.hand_overs[i - 1]).index) ++out_of_order_;
+      const std::optional<time_span> made = run_.batches.made(b);
+      if (!made) continue;
+      if (made->end_ns < latest_ready_ns) ++out_of_turn_;
+      latest_ready_ns = std::max(latest_ready_ns, made->end_ns);
     }
   }
 
@@ -282,8 +282,8 @@ class policy_finder {
   bound_finder out_;
   double idle_from_ns_ = 0;
   std::int64_t ended_ns_ = INT64_MIN;
-  std::size_t batches_ = 0;
-  std::size_t in_order_ = 0;
+  std::size_t out_of_order_ = 0;  // hand-overs behind a larger number
+  std::size_t out_of_turn_ = 0;   // hand-overs behind a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

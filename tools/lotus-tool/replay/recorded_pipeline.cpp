@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "model/path/span_pieces.hpp"
-#include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/busy_cpus.hpp"
+#include "replay/measured_work.hpp"
 #include "replay/policies.hpp"
 #include "replay/units.hpp"
 
@@ -147,27 +147,6 @@ class recorder_of_pipeline {
     p_.epochs.push_back(std::move(epoch));
   }
 
-  const off_cpu_time* off_cpu_of(std::uint32_t file, bool whole_batch) const {
-    if (file >= run_.side.off_cpu.size()) return nullptr;
-    const off_cpu_time& off = run_.side.off_cpu[file];
-    return off.known() || (whole_batch && off.known_of_batches()) ? &off : nullptr;
-  }
-
-  /// @param known  becomes false where what the thread did is not.
-  static measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
-                               bool& known) {
-    const auto wall_ns = static_cast<double>(end_ns - start_ns);
-    if (off == nullptr) {
-      known = false;
-      return {0, wall_ns, 1};
-    }
-    const cpu_split split = off->split(start_ns, end_ns);
-    const auto cpu_ns = static_cast<double>(split.cpu_ns);
-    const double blocked_ns =
-        split.blocked_ns ? static_cast<double>(*split.blocked_ns) : wall_ns - cpu_ns;
-    return {cpu_ns, blocked_ns, 1};
-  }
-
   void find_work() {
     p_.cpu_known = true;
     p_.steps.resize(p_.units.size());
@@ -194,8 +173,8 @@ class recorder_of_pipeline {
     const making_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
     const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
-    const off_cpu_time* const off = off_cpu_of(s.file, s.stage == preprocess_stage);
-    const bool parts_known = off_cpu_of(s.file, false) != nullptr;
+    const off_cpu_time* const off = off_cpu_of(run_.side, s.file, s.stage == preprocess_stage);
+    const bool parts_known = off_cpu_of(run_.side, s.file, false) != nullptr;
     const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
     measured_work& w = p_.works[place];
     w.cpu_ns += all.cpu_ns;
@@ -255,19 +234,20 @@ class recorder_of_pipeline {
 
   void add_use(std::uint32_t unit) {
     const batch& b = batches_.all()[unit_spans_[unit].batch];
-    const std::int64_t used_ns = *batches_.hand_over_ns(b);
+    const std::int64_t taken_ns = when_taken(batches_, b);
     const batch_record* const wait = batches_.record(b.wait);
     if (wait != nullptr && !wait->is_marker()) {
       const std::optional<time_span> made = batches_.made(b);
       const std::int64_t from_ns = std::max(wait->start_ns, made ? made->end_ns : wait->start_ns);
-      p_.takes_ns[unit] = static_cast<double>(std::max<std::int64_t>(0, used_ns - from_ns));
+      p_.takes_ns[unit] = static_cast<double>(std::max<std::int64_t>(0, taken_ns - from_ns));
     }
     const std::optional<time_span> step = batches_.step(b.consumed);
-    if (!step || step->duration_ns() <= 0) return;
+    if (!step || step->end_ns <= taken_ns) return;
     const std::uint32_t file = batches_.record(b.consumed)->file;
-    p_.steps[unit] = work_in(off_cpu_of(file, true), step->start_ns, step->end_ns, p_.cpu_known);
-    stretches_.push_back({step->start_ns, step->end_ns,
-                          p_.steps[unit].cpu_ns / static_cast<double>(step->duration_ns())});
+    p_.steps[unit] =
+        work_in(off_cpu_of(run_.side, file, true), taken_ns, step->end_ns, p_.cpu_known);
+    stretches_.push_back({taken_ns, step->end_ns,
+                          p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
 
   void find_busy() {

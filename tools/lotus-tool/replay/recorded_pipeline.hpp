@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "replay/measured_work.hpp"
 #include "replay/plan.hpp"
 
 namespace lotus::tool {
-
-/// What one thread did in one go, as it was recorded.
-struct measured_work {
-  double cpu_ns = 0;      ///< on the CPU; 0 where that is not known
-  double blocked_ns = 0;  ///< where it is not known, all of its wall time
-  double busy = 1;        ///< CPUs that worked meanwhile, itself among them, mean
-};
 
 /// The part of a unit's work that one operation did itself.
 struct recorded_part {

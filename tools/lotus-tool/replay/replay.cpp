@@ -8,7 +8,6 @@
 #include "replay/plan.hpp"
 
 namespace lotus::tool {
-
 namespace {
 
 constexpr std::uint32_t none = replay_clocks::none;
@@ -40,14 +39,10 @@ class player {
 
   replay_result play() {
     clocks_.at(epoch_.consumer_ready_ns, the_consumer);
-    if (stages_.empty()) {
-      for (std::uint32_t b = epoch_.first_batch; b < epoch_.end_unit; ++b) batch_ready(b);
-    } else {
-      for (std::size_t t = 0; t < plan_.stages.front().threads; ++t) {
-        clocks_.at(t < epoch_.threads_ready_ns.size() ? epoch_.threads_ready_ns[t] : 0,
-                   static_cast<std::uint32_t>(t));
-      }
+    for (std::uint32_t b = epoch_.first_batch; stages_.empty() && b < epoch_.end_unit; ++b) {
+      batch_ready(b);
     }
+    for (std::uint32_t t = 0; t < begun_by_.size(); ++t) clocks_.at(epoch_.threads_ready_ns[t], t);
     while (handed_over_ < ready_.size()) {
       const std::uint32_t thread = clocks_.next();
       if (thread == none) break;
@@ -125,7 +120,7 @@ class player {
     } else {
       ready_in_time_.push_back(batch);
     }
-    out_.most_ready = std::max(out_.most_ready, ++lying_ready_);
+    lying_.push_back(batch);
     if (using_ == use::waits && consumer_began_) take();
   }
 
@@ -147,7 +142,9 @@ class player {
     for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.most_ahead;) {
       if (planned.pool && pool_free_[*planned.pool] == 0) break;
       const std::uint32_t thread = s.idle[i];
-      const std::uint32_t unit = stage == 0 ? next_first(thread) : next_input(s);
+      const std::uint32_t unit = stage == 0        ? next_first(thread)
+                                 : s.input.empty() ? none
+                                                   : s.input.front();
       if (unit == none) {
         if (stage == 0 && plan_.round_robin) continue;
         break;
@@ -155,7 +152,10 @@ class player {
       s.idle.erase(s.idle.begin() + static_cast<std::ptrdiff_t>(i));
       if (planned.pool) --pool_free_[*planned.pool];
       ++s.ahead;
-      if (stage > 0) left_behind(unit, stage);
+      if (stage > 0) {
+        s.input.pop_front();
+        left_behind(unit, stage);
+      }
       begin(thread, unit, stage == 0 ? plan_.turnaround_ns : 0);
       any = true;
     }
@@ -166,13 +166,6 @@ class player {
   void left_behind(std::uint32_t unit, std::uint32_t stage) {
     const planned_unit& u = plan_.units[unit];
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
-  }
-
-  static std::uint32_t next_input(stage_state& s) {
-    if (s.input.empty()) return none;
-    const std::uint32_t unit = s.input.front();
-    s.input.pop_front();
-    return unit;
   }
 
   /// The unit that a thread of the first stage may begin with now.
@@ -233,7 +226,7 @@ class player {
     if (plan_.ordered) {
       if (handed_over_ == ready_.size()) return;
       const std::uint32_t wanted = epoch_.hand_overs[handed_over_];
-      if (!ready_[wanted - epoch_.first_batch]) return;
+      if (!ready_[wanted - epoch_.first_batch]) return put_aside();
       taken_ = wanted;
     } else {
       if (ready_in_time_.empty()) return;
@@ -251,13 +244,24 @@ class player {
       out_.hand_overs_ns += now_ns - out_.whole_ns;
     }
     out_.whole_ns = now_ns;
-    --lying_ready_;
     const planned_unit& b = plan_.units[taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
     clocks_.at(now_ns + plan_.uses[taken_].step.blocked_ns, the_consumer);
     if (stages_.empty()) return;
-    left_behind(taken_, b.end_stage);
+    const auto lies = std::find(lying_.begin(), lying_.end(), taken_);
+    if (lies != lying_.end()) {
+      lying_.erase(lies);
+      left_behind(taken_, b.end_stage);
+    }
+    start_all();
+  }
+
+  /// A consumer that waits for another batch takes out of the way what came before it.
+  void put_aside() {
+    if (stages_.empty() || lying_.empty()) return;
+    for (const std::uint32_t batch : lying_) left_behind(batch, plan_.units[batch].end_stage);
+    lying_.clear();
     start_all();
   }
 
@@ -275,7 +279,7 @@ class player {
   std::uint32_t next_unit_ = 0;  // where units go round: as many have begun
   std::size_t handed_units_ = 0;
   std::size_t handed_over_ = 0;
-  std::size_t lying_ready_ = 0;
+  std::vector<std::uint32_t> lying_;  // ready, and not put aside
   std::uint32_t taken_ = none;
   use using_ = use::waits;
   bool consumer_began_ = false;
@@ -291,7 +295,6 @@ replay_result replay(const replay_plan& plan) {
     all.whole_ns += one.whole_ns;
     all.hand_overs_ns += one.hand_overs_ns;
     all.intervals += one.intervals;
-    all.most_ready = std::max(all.most_ready, one.most_ready);
     all.most_out = std::max(all.most_out, one.most_out);
   }
   return all;

@@ -87,7 +87,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   estimated_law found;
   found.most_busy = most_busy(pipelines);
   // More than can be were at work: then there were more.
-  if (cpus > 0 && found.most_busy > 1.3 * cpus) cpus = std::ceil(found.most_busy);
+  if (cpus > 0 && found.most_busy > 1.5 * cpus) cpus = std::ceil(found.most_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
   if (cpus <= 1) return found;

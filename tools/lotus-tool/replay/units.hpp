@@ -28,6 +28,10 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(std::uint32_t)>& is_used,
                                               std::size_t threads);
 
+/// When the consumer had a batch: the end of its wait, which may be before SBatchConsumed.
+/// @param b  was handed over.
+std::int64_t when_taken(const run_batches& batches, const batch& b);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_REPLAY_UNITS_HPP

@@ -1,0 +1,207 @@
+#include "real_loader.hpp"
+
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <lotus/lotus.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bench {
+namespace {
+
+/// Work that takes as many instructions each time, whoever else runs.
+void burn(double ms) {
+  static const double turns_per_ms = [] {
+    double best = 0;
+    for (int i = 0; i < 5; ++i) {
+      timespec before{};
+      timespec after{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+      volatile double sum = 1;
+      constexpr int turns = 400'000;
+      for (int k = 0; k < turns; ++k) sum = sum * 1.0000001;
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+      const double took_ms = static_cast<double>(after.tv_sec - before.tv_sec) * 1e3 +
+                             static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-6;
+      best = std::max(best, turns / took_ms);
+    }
+    return best;
+  }();
+  volatile double sum = 1;
+  for (auto left = static_cast<std::int64_t>(ms * turns_per_ms); left > 0; --left) {
+    sum = sum * 1.0000001;
+  }
+}
+
+void sleep_ms(double ms) {
+  if (ms > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+}
+
+void do_operation(const real_operation& op, int batch) {
+  std::mt19937_64 random(std::hash<std::string>{}(op.name) + static_cast<std::uint64_t>(batch));
+  random.discard(8);
+  const double factor =
+      op.sigma > 0 ? std::exp(std::normal_distribution<double>(0, op.sigma)(random)) : 1;
+  LOTUS_SCOPE_DYNAMIC(op.name);
+  sleep_ms(op.sleep_ms * factor);
+  burn(op.cpu_ms * factor);
+}
+
+/// Batches in the order in which they came, at most so many.
+class queue {
+ public:
+  explicit queue(std::size_t most) : most_{most} {}
+
+  void put(int batch) {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return batches_.size() < most_; });
+    batches_.push_back(batch);
+    changed_.notify_all();
+  }
+  int take() {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return !batches_.empty(); });
+    const int batch = batches_.front();
+    batches_.pop_front();
+    changed_.notify_all();
+    return batch;
+  }
+
+ private:
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int> batches_;
+};
+
+constexpr int the_end = -1;
+
+void step(const real_loader& loader) {
+  sleep_ms(loader.step_sleep_ms);
+  burn(loader.step_cpu_ms);
+}
+
+/// As PyTorch's: batches are given out in turn, the next one when one is handed over.
+void run_workers(const real_loader& loader) {
+  std::vector<std::unique_ptr<queue>> work;
+  queue made{SIZE_MAX};
+  std::vector<std::thread> threads;
+  for (int w = 0; w < loader.workers; ++w) {
+    queue& mine = *work.emplace_back(std::make_unique<queue>(SIZE_MAX));
+    threads.emplace_back([&loader, &mine, &made] {
+      for (int batch = mine.take(); batch != the_end; batch = mine.take()) {
+        {
+          LOTUS_BATCH_PREPROCESSED(static_cast<std::uint64_t>(batch));
+          for (const real_operation& op : loader.operations) do_operation(op, batch);
+        }
+        made.put(batch);
+      }
+    });
+  }
+  int given = 0;
+  const auto give = [&] {
+    if (given >= loader.batches) return;
+    work[static_cast<std::size_t>(given % loader.workers)]->put(given);
+    ++given;
+  };
+  for (int i = 0; i < loader.workers * loader.prefetch; ++i) give();
+  std::set<int> aside;
+  for (int i = 0; i < loader.batches; ++i) {
+    int batch = i;
+    if (!loader.ordered || aside.erase(i) == 0) {
+      lotus::wait_for_batch wait;
+      for (batch = made.take(); loader.ordered && batch != i; batch = made.take()) {
+        LOTUS_BATCH_ARRIVED(static_cast<std::uint64_t>(batch));
+        aside.insert(batch);
+      }
+      wait.got(static_cast<std::uint64_t>(batch));
+    }
+    give();
+    LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(batch));
+    step(loader);
+  }
+  for (auto& mine : work) mine->put(the_end);
+  for (std::thread& t : threads) t.join();
+}
+
+/// A chain of operations, each with threads of its own.
+void run_stages(const real_loader& loader) {
+  std::vector<std::unique_ptr<queue>> between;
+  for (std::size_t s = 0; s <= loader.operations.size(); ++s) {
+    between.push_back(std::make_unique<queue>(static_cast<std::size_t>(loader.prefetch)));
+  }
+  std::thread source([&] {
+    for (int i = 0; i < loader.batches; ++i) between.front()->put(i);
+    for (int w = 0; w < loader.workers; ++w) between.front()->put(the_end);
+  });
+  std::vector<std::thread> threads;
+  for (std::size_t s = 0; s < loader.operations.size(); ++s) {
+    for (int w = 0; w < loader.workers; ++w) {
+      threads.emplace_back([&loader, &from = *between[s], &to = *between[s + 1], s] {
+        for (int batch = from.take(); batch != the_end; batch = from.take()) {
+          {
+            lotus::stage stage(loader.operations[s].name, static_cast<std::uint64_t>(batch));
+            real_operation work = loader.operations[s];
+            work.name += " inside";
+            do_operation(work, batch);
+          }
+          to.put(batch);
+        }
+        to.put(the_end);
+      });
+    }
+  }
+  for (int i = 0, ended = 0; i < loader.batches && ended < loader.workers;) {
+    lotus::wait_for_batch wait;
+    const int batch = between.back()->take();
+    if (batch == the_end) {
+      ++ended;
+      continue;
+    }
+    wait.got(static_cast<std::uint64_t>(batch));
+    LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(batch));
+    step(loader);
+    ++i;
+  }
+  for (std::size_t left = threads.size(); left > 0; --left) threads[left - 1].detach();
+  source.detach();
+}
+
+}  // namespace
+
+void run_real(const real_loader& loader, const std::string& folder) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot fork");
+  if (child == 0) {
+    burn(1);
+    if (!lotus::start(folder + "/lotustrace_log")) _exit(1);
+    if (loader.stages) {
+      run_stages(loader);
+    } else {
+      run_workers(loader);
+    }
+    lotus::stop();
+    _exit(0);
+  }
+  int status = -1;
+  if (waitpid(child, &status, 0) != child || status != 0) {
+    throw std::runtime_error("the loader failed");
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,45 @@
+// What a thread did in some time.
+#ifndef LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
+#define LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
+
+#include <cstdint>
+
+#include "model/pipeline/off_cpu.hpp"
+#include "model/pipeline/side_data.hpp"
+
+namespace lotus::tool {
+
+/// What one thread did in one go, as it was recorded.
+struct measured_work {
+  double cpu_ns = 0;      ///< on the CPU; 0 where that is not known
+  double blocked_ns = 0;  ///< where it is not known, all of its wall time
+  double busy = 1;        ///< CPUs that worked meanwhile, itself among them, mean
+};
+
+/// What is known of a thread; nullptr where that is nothing.
+/// @param whole_batch  what is known of whole batches and steps only will do.
+inline const off_cpu_time* off_cpu_of(const side_data& side, std::uint32_t file, bool whole_batch) {
+  if (file >= side.off_cpu.size()) return nullptr;
+  const off_cpu_time& off = side.off_cpu[file];
+  return off.known() || (whole_batch && off.known_of_batches()) ? &off : nullptr;
+}
+
+/// @param off    of the thread; nullptr: not known, so all of it counts as blocked.
+/// @param known  becomes false where what the thread did is not.
+inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
+                             bool& known) {
+  const auto wall_ns = static_cast<double>(end_ns - start_ns);
+  if (off == nullptr) {
+    known = false;
+    return {0, wall_ns, 1};
+  }
+  const cpu_split split = off->split(start_ns, end_ns);
+  const auto cpu_ns = static_cast<double>(split.cpu_ns);
+  const double blocked_ns =
+      split.blocked_ns ? static_cast<double>(*split.blocked_ns) : wall_ns - cpu_ns;
+  return {cpu_ns, blocked_ns, 1};
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
