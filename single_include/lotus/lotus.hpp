@@ -5552,16 +5552,22 @@ class cpu_clock {
     const std::int64_t new_off_ns = off_ns - account.told_off_ns;
     if (account.begun && new_off_ns < least_off_ns) return {};
     const std::int64_t queue_ns = run_queue_ns(account);
-    const std::int64_t new_queue_ns = queue_ns - account.told_run_queue_ns;
     const bool first = !account.begun;
     account.begun = true;
     account.told_off_ns = off_ns;
-    if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
-    if (first) return {};
     const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
-    if (queue_ns < 0) return {found_ns, run_queue_unknown};
-    const auto queued_ns = static_cast<std::uint64_t>(new_queue_ns > 0 ? new_queue_ns : 0);
-    return {found_ns, queued_ns < found_ns ? queued_ns : found_ns};
+    if (first || queue_ns < 0) {
+      if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
+      return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
+    }
+    // Who is switched out between the two readings, often where the second one returns from the
+    // kernel, has waited already for what is off only the next time: the rest is told then.
+    const std::int64_t waited_ns = queue_ns - account.told_run_queue_ns;
+    const std::int64_t told_ns = waited_ns < 0            ? 0
+                                 : waited_ns < new_off_ns ? waited_ns
+                                                          : new_off_ns;
+    account.told_run_queue_ns += told_ns;
+    return {found_ns, static_cast<std::uint64_t>(told_ns)};
   }
 
   static bool is_futile(cpu_account& account) noexcept {

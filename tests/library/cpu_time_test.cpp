@@ -122,7 +122,7 @@ TEST_CASE(
     }};
     std::vector<std::thread> workers;
     for (auto& truth : truths) {
-      workers.emplace_back([&] { work_of_all_kinds(truth, file, lock, 30); });
+      workers.emplace_back([&] { work_of_all_kinds(truth, file, lock, 60); });
     }
     for (std::thread& t : workers) t.join();
     done = true;
@@ -160,6 +160,38 @@ TEST_CASE(
   }
   // Sleeping and waiting for a lock is not waiting for a CPU.
   for (const auto& o : support::read_beside(run.path(), "off_cpu")) CHECK(o.b <= o.a);
+}
+
+TEST_CASE("who only burns waits for CPUs, and for nothing else") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(support::options_for(run)));
+  if (last_info_line(run.path(), "cpu") != "switches") {
+    lotus::stop();
+    WARN("threads cannot notice here that they are switched out: nothing is tested");
+    return;
+  }
+  std::int64_t stolen_ns = -support::stolen_of_all_cpus_ns();
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < 4 * std::max(1U, std::thread::hardware_concurrency()); ++t) {
+    workers.emplace_back([] {
+      for (int i = 0; i < 200; ++i) {
+        LOTUS_SCOPE("Burn");
+        burn(200'000);
+      }
+    });
+  }
+  for (std::thread& t : workers) t.join();
+  lotus::stop();
+  stolen_ns += support::stolen_of_all_cpus_ns() + 1'000'000'000 / sysconf(_SC_CLK_TCK);
+  std::int64_t off_ns = 0;
+  std::int64_t run_queue_ns = 0;
+  for (const auto& o : support::read_beside(run.path(), "off_cpu")) {
+    off_ns += o.a;
+    run_queue_ns += o.b;
+  }
+  CAPTURE(off_ns, run_queue_ns, stolen_ns);
+  CHECK(off_ns > 0);
+  CHECK(off_ns - run_queue_ns <= off_ns / 20 + stolen_ns);
 }
 
 TEST_CASE("without CPU time nothing of it is recorded") {

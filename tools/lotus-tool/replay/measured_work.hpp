@@ -40,6 +40,14 @@ inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std
   return {cpu_ns, blocked_ns, 1};
 }
 
+/// Of a time what the thread did not wait for a CPU.
+inline double without_queueing_ns(const off_cpu_time* off, std::int64_t start_ns,
+                                  std::int64_t end_ns) {
+  bool known = true;
+  const measured_work all = work_in(off, start_ns, end_ns, known);
+  return all.cpu_ns + all.blocked_ns;
+}
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP

@@ -11,6 +11,7 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/bounds.hpp"
+#include "replay/measured_work.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded_pipeline.hpp"
 #include "replay/units.hpp"
@@ -126,7 +127,8 @@ class policy_finder {
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns, *(next - 1));
         if (from_ns == never_ns || from_ns > s->start_ns) continue;
-        gaps_ns[is_new] += static_cast<double>(s->start_ns - from_ns);
+        gaps_ns[is_new] +=
+            without_queueing_ns(off_cpu_of(run_.side, s->file, false), from_ns, s->start_ns);
         ++counts[is_new];
       }
     }

@@ -239,7 +239,10 @@ class recorder_of_pipeline {
     if (wait != nullptr && !wait->is_marker()) {
       const std::optional<time_span> made = batches_.made(b);
       const std::int64_t from_ns = std::max(wait->start_ns, made ? made->end_ns : wait->start_ns);
-      p_.takes_ns[unit] = static_cast<double>(std::max<std::int64_t>(0, taken_ns - from_ns));
+      if (from_ns < taken_ns) {
+        p_.takes_ns[unit] =
+            without_queueing_ns(off_cpu_of(run_.side, wait->file, false), from_ns, taken_ns);
+      }
     }
     const std::optional<time_span> step = batches_.step(b.consumed);
     if (!step || step->end_ns <= taken_ns) return;
