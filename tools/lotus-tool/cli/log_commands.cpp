@@ -159,12 +159,22 @@ void add_diagnose(CLI::App& app, action& chosen) {
   auto options = std::make_shared<diagnose_options>();
   CLI::App* command = app.add_subcommand("diagnose", "Tell what a run waits for, and what to do");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool diagnose run/\n"
+      "  lotus-tool diagnose run/ --fail-if preprocessing-bound    exits 3 when it is: for CI\n"
       "The run is replayed with each of its bounds loosened; the largest gain is the verdict:\n"
       "consumer-bound, preprocessing-bound or stage-bound (work 1.25 times faster), order-bound,\n"
       "prefetch-bound or start-up-bound (left out), balanced where nothing gains 5 %.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command
+      ->add_option("--fail-if", options->fail_if,
+                   "exit 3 when this is the verdict, also several with commas; preprocessing-bound "
+                   "takes in stage-bound")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "order-bound",
+                             "prefetch-bound", "start-up-bound", "balanced"}))
+      ->option_text("VERDICT")
+      ->allow_extra_args(false);
   command->add_flag("--json", options->json, "JSON");
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);

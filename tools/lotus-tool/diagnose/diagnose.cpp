@@ -1,5 +1,6 @@
 #include "diagnose/diagnose.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/diagnosis_text.hpp"
+#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -120,6 +122,16 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
   print_slow(d, out);
 }
 
+/// Preprocessing takes in its stages.
+bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) {
+  if (!d.is) return false;
+  const auto is_named = [&](std::string_view name) {
+    return std::find(verdicts.begin(), verdicts.end(), name) != verdicts.end();
+  };
+  return is_named(verdict_name(*d.is)) ||
+         (d.is == verdict::stage_bound && is_named(verdict_name(verdict::preprocessing_bound)));
+}
+
 /// Where a log cannot be read there is no verdict either; other runs are judged nevertheless.
 judgement diagnose_one(const run_files& run, std::size_t skip_batches,
                        diagnostic_log& diagnostics) {
@@ -169,7 +181,10 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
       before = "\n";
     }
   }
-  return exit_fine;
+  const bool failed = std::any_of(found.begin(), found.end(), [&](const diagnosis& d) {
+    return is_forbidden(d, options.fail_if);
+  });
+  return failed ? exit_failed_verdict : exit_fine;
 }
 
 }  // namespace lotus::tool

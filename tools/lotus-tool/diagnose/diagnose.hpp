@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "log/log_files.hpp"
 
@@ -13,11 +14,15 @@ namespace lotus::tool {
 struct diagnose_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::size_t skip_batches = 0;  ///< at the beginning of every epoch
+  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
+  std::vector<std::string> fail_if;  ///< verdicts, by name
   bool json = false;
   bool strict = false;
   bool quiet = false;
 };
+
+/// A run's verdict is one of options.fail_if.
+inline constexpr int exit_failed_verdict = 3;
 
 /// Prints the verdict of every run in options.dir. Returns the exit status; throws input_error.
 int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err);

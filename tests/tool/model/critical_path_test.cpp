@@ -1,0 +1,106 @@
+// The critical path: each nanosecond in one place, and the places right.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/planted_shapes.hpp"
+#include "tool/json.hpp"
+#include "tool/replay/simulated_truth.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Shares of the run in per cent, by name or else by what it is; checks the sum.
+std::map<std::string, double> shares_of(const answer& a) {
+  const std::int64_t run_ns = a.whole["run_ns"].integer();
+  std::map<std::string, double> shares;
+  std::int64_t sum_ns = 0;
+  for (const json& part : a.whole["critical_path"].array()) {
+    sum_ns += part["ns"].integer();
+    const std::string name = part.has("name") ? part["name"].text() : part["what"].text();
+    shares[name] += 100.0 * static_cast<double>(part["ns"].integer()) / static_cast<double>(run_ns);
+  }
+  CHECK(sum_ns == run_ns);
+  return shares;
+}
+
+worker_loader loading_and_cropping() {
+  worker_loader loader;
+  loader.workers = 1;
+  loader.batches = 100;
+  loader.make = constant(100);
+  loader.step = constant(0.2);
+  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                         std::int64_t duration) {
+    logs.made(thread, i, start, duration);
+    logs.op(thread, "Load", start, duration * 6 / 10);
+    logs.op(thread, "Crop", start + duration * 6 / 10, duration * 4 / 10);
+  };
+  return loader;
+}
+
+}  // namespace
+
+TEST_CASE("two operations share the path as they share the making") {
+  std::map<std::string, double> shares = shares_of(diagnose(loading_and_cropping()));
+  CHECK(shares["Load"] == Approx(60).margin(1));
+  CHECK(shares["Crop"] == Approx(40).margin(1));
+}
+
+TEST_CASE("a slow consumer has the whole path, start-up what is before all") {
+  worker_loader loader = loading_and_cropping();
+  loader.workers = 4;
+  loader.step = constant(100);
+  std::map<std::string, double> slow = shares_of(diagnose(loader));
+  CHECK(slow["step"] > 97);
+  loader = loading_and_cropping();
+  loader.spawn_ns = 5000 * ms;
+  loader.batches = 50;
+  std::map<std::string, double> spawned = shares_of(diagnose(loader));
+  CHECK(spawned["start-up"] == Approx(50).margin(1));
+}
+
+TEST_CASE("a chain's path is that of its slowest stage") {
+  stage_chain chain;
+  for (const auto& [name, service_ms] : {std::pair{"Read", 1.0}, {"Decode", 4.0}, {"Pack", 1.0}}) {
+    stage_spec stage;
+    stage.name = name;
+    stage.service = constant(service_ms);
+    chain.stages.push_back(stage);
+  }
+  chain.step = constant(0.5);
+  chain.batches = 200;
+  planted p;
+  generator random(3);
+  simulate(chain, p, random);
+  const answer a = diagnose(p.logs);
+  CHECK(a.verdict() == "stage-bound");
+  CHECK(a.whole["bound_by"]["name"].text() == "Decode");
+  std::map<std::string, double> shares = shares_of(a);
+  CHECK(shares["Decode"] + shares["Inside"] > 95);
+}
+
+TEST_CASE("the path of any pipeline sums to its time") {
+  for (const auto* shapes : {&planted_loaders(), &planted_stages()}) {
+    for (const planted_shape& shape : *shapes) {
+      generator random(31);
+      planted p;
+      shape.plant(p, random);
+      const temp_dir dir;
+      p.logs.write(dir);
+      INFO(shape.name);
+      const result r = run({"diagnose", dir.path(), "--json", "-q"});
+      if (r.status != 0) continue;
+      const json whole = parse_json(r.out);
+      for (const json& one : whole.has("runs") ? whole["runs"].array() : std::vector{whole}) {
+        std::int64_t sum_ns = 0;
+        for (const json& part : one["critical_path"].array()) sum_ns += part["ns"].integer();
+        CHECK(sum_ns == one["run_ns"].integer());
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+// Loaders whose batches take the same in every simulation, so that a change has a truth.
+#ifndef LOTUS_TESTS_SIMULATED_TRUTH_HPP
+#define LOTUS_TESTS_SIMULATED_TRUTH_HPP
+
+#include <cstdint>
+#include <random>
+
+#include "tool/diagnose/planted_answer.hpp"
+#include "tool/diagnose/planted_logs.hpp"
+#include "tool/diagnose/planted_pipelines.hpp"
+#include "tool/diagnose/planted_shapes.hpp"
+
+namespace lotus::tool_test {
+
+struct truthful_loader {
+  int workers = 2;
+  int prefetch = 2;
+  int batches = 80;
+  int epochs = 1;
+  std::int64_t spawn_ns = 0;
+  double make_ms = 10;
+  double make_sigma = 0.3;
+  double step_ms = 5;
+  double step_sigma = 0.2;
+  unsigned seed = 1;
+
+  /// One after the other, whoever draws: the k-th is the same in every simulation.
+  static durations drawn(double median_ms, double sigma, unsigned seed) {
+    return [=, random = generator(seed)](generator&) mutable {
+      return spread(median_ms, sigma)(random);
+    };
+  }
+
+  consumer_truth simulate_into(planted_logs& logs) const {
+    worker_loader loader;
+    loader.workers = workers;
+    loader.prefetch = prefetch;
+    loader.batches = batches;
+    loader.epochs = epochs;
+    loader.spawn_ns = spawn_ns;
+    loader.make = drawn(make_ms, make_sigma, seed);
+    loader.step = drawn(step_ms, step_sigma, seed + 1);
+    generator unused(0);
+    return simulate(loader, logs, unused);
+  }
+
+  /// Batches per second, from the first hand-over to the last.
+  double rate() const {
+    planted_logs logs;
+    const consumer_truth truth = simulate_into(logs);
+    return (batches - 1) * 1e9 /
+           static_cast<double>(truth.last_hand_over_ns - truth.first_hand_over_ns);
+  }
+  /// To the last hand-over.
+  double whole_ns() const {
+    planted_logs logs;
+    return static_cast<double>(simulate_into(logs).last_hand_over_ns);
+  }
+};
+
+inline truthful_loader some_truthful(generator& random) {
+  truthful_loader l;
+  l.workers = any(random, 1, 6);
+  l.prefetch = any(random, 1, 4);
+  l.batches = any(random, 60, 120);
+  l.make_ms = any(random, 2.0, 40.0);
+  l.make_sigma = any(random, 0.0, 0.8);
+  l.step_ms = any(random, 0.5, 15.0);
+  l.step_sigma = any(random, 0.0, 0.4);
+  l.spawn_ns = any(random, 0, 3) == 0 ? any(random, 50, 2000) * ms : 0;
+  l.seed = static_cast<unsigned>(any(random, 1, 1'000'000));
+  return l;
+}
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_SIMULATED_TRUTH_HPP

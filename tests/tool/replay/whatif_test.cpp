@@ -1,0 +1,171 @@
+// What lotus-tool whatif says, against what the same loader does when it is simulated anew.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/planted_shapes.hpp"
+#include "tool/json.hpp"
+#include "tool/replay/simulated_truth.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+json ask(const truthful_loader& loader, std::vector<std::string> words) {
+  const temp_dir dir;
+  planted_logs logs;
+  loader.simulate_into(logs);
+  logs.write(dir);
+  words.insert(words.begin(), {"whatif", dir.path(), "--json", "-q"});
+  const result r = run(words);
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  return parse_json(r.out);
+}
+
+double said(const truthful_loader& loader, const std::vector<std::string>& words) {
+  const json answer = ask(loader, words);
+  REQUIRE(answer["changes"].size() == 1);
+  return answer["changes"][0]["batches_per_s"].number();
+}
+
+std::string text(double value) {
+  return std::to_string(value);
+}
+
+result ask_logs(const temp_dir& dir, std::vector<std::string> words) {
+  words.insert(words.begin(), {"whatif", dir.path()});
+  return run(words);
+}
+
+}  // namespace
+
+TEST_CASE("workers, prefetch, faster work and steps bring what is said") {
+  generator random(17);
+  double worst = 0;
+  for (int time = 0; time < 60; ++time) {
+    const truthful_loader a = some_truthful(random);
+    CAPTURE(a.workers, a.prefetch, a.batches, a.make_ms, a.make_sigma, a.step_ms, a.seed);
+    truthful_loader b = a;
+    std::vector<std::string> words;
+    switch (time % 6) {
+      case 0:
+        b.workers = any(random, 1, 8);
+        b.prefetch = 2;
+        words = {"--workers", std::to_string(b.workers), "--prefetch", "2"};
+        break;
+      case 1:
+        b.prefetch = any(random, 1, 6);
+        words = {"--prefetch", std::to_string(b.prefetch)};
+        break;
+      case 2:
+        b.step_ms *= any(random, 0.3, 3.0);
+        words = {"--step", text(b.step_ms / a.step_ms)};
+        break;
+      case 3:  // Decode is half of the making
+        b.make_ms *= 0.75;
+        words = {"--faster", "SDecode=2"};
+        break;
+      case 4:
+        b.make_ms *= 0.5;
+        words = {"--without", "Decode"};
+        break;
+      default:
+        b.make_ms *= 0.5;
+        b.workers = a.workers + 1;
+        b.prefetch = 2;
+        words = {"--faster", "preprocess=2", "--workers", std::to_string(b.workers), "--prefetch",
+                 "2"};
+    }
+    CAPTURE(words);
+    const double error = said(a, words) / b.rate() - 1;
+    worst = std::max(worst, std::abs(error));
+    // Of one worker nobody can tell how several would share the batches.
+    CHECK(std::abs(error) < (a.workers == 1 && b.workers > 1 ? 0.06 : 0.02));
+  }
+  std::cout << "worst error " << 100 * worst << " %\n";
+}
+
+TEST_CASE("nothing changed is what was, and the table has the best first") {
+  truthful_loader loader;
+  loader.make_ms = 30;
+  const json answer = ask(loader, {});
+  const double was = answer["baseline"]["batches_per_s"].number();
+  CHECK(was == Approx(loader.rate()).epsilon(0.001));
+  CHECK(answer["baseline"]["replayed"].number() == Approx(was).epsilon(0.005));
+  REQUIRE(answer["changes"].size() > 5);
+  double before = HUGE_VAL;
+  for (const json& change : answer["changes"].array()) {
+    CHECK(change["gain"].number() <= before);
+    before = change["gain"].number();
+    CHECK(change["low"].number() <= change["batches_per_s"].number());
+    CHECK(change["high"].number() >= change["batches_per_s"].number());
+  }
+  CHECK(answer["policies"]["dispatch"].text() == "in turn");
+  CHECK(answer["policies"]["ordered"].boolean());
+  CHECK(answer["policies"]["batches_out"].number() == 4);
+  CHECK(answer["assumptions"].size() > 0);
+}
+
+TEST_CASE("nobody knows how many CPUs there were: more workers are a bracket") {
+  truthful_loader loader;
+  loader.make_ms = 30;
+  const json more = ask(loader, {"--workers", "4"});
+  const double was = more["baseline"]["batches_per_s"].number();
+  CHECK(more["changes"][0]["low"].number() <= was);
+  CHECK(more["changes"][0]["high"].number() > 1.8 * was);
+}
+
+TEST_CASE("a target is reached by the fewest workers, or it is said what is too slow") {
+  truthful_loader loader;
+  loader.workers = 1;
+  loader.make_ms = 30;
+  loader.make_sigma = 0;
+  loader.step_ms = 5;
+  const json reached = ask(loader, {"--target", "90/s"});
+  CHECK(reached["target"]["reached"].boolean());
+  CHECK(reached["changes"][0]["change"]["workers"].integer() == 3);
+  const json fed = ask(loader, {"--feed-consumer"});
+  CHECK(fed["target"]["reached"].boolean());
+  CHECK(fed["changes"][0]["change"]["workers"].integer() >= 6);
+  const json never = ask(loader, {"--target", "1000/s"});
+  CHECK_FALSE(never["target"]["reached"].boolean());
+}
+
+TEST_CASE("memory of what is out at once is told where a batch's is known") {
+  truthful_loader loader;
+  loader.make_ms = 1;
+  loader.step_ms = 10;
+  const json answer = ask(loader, {"--prefetch", "4", "--bytes-per-batch", "1e6"});
+  CHECK(answer["changes"][0]["batches_out"].number() == 8);
+  CHECK(answer["changes"][0]["bytes"].number() == 8e6);
+}
+
+TEST_CASE("what makes no sense is said in a line") {
+  const temp_dir dir;
+  planted_logs logs;
+  truthful_loader{}.simulate_into(logs);
+  logs.write(dir);
+  const auto refused = [&](std::vector<std::string> words, int status, const std::string& part) {
+    const result r = ask_logs(dir, std::move(words));
+    CAPTURE(r.err, r.out);
+    CHECK(r.status == status);
+    CHECK(contains(r.err, part));
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') <= 2);
+  };
+  refused({"--faster", "Decoed=2"}, 1, "no operation or stage Decoed");
+  refused({"--faster", "Decode"}, 2, "--faster: NAME=NUMBER is wanted");
+  refused({"--faster", "Decode=0"}, 2, "a number above 0");
+  refused({"--faster", "Decode=nan"}, 2, "a number above 0");
+  refused({"--workers", "1.5"}, 2, "whole number");
+  refused({"--workers", "Decode=3"}, 1, "has no threads of its own");
+  refused({"--target", "30/m"}, 2, "such as 2/s");
+  refused({"--target", "30/s", "--workers", "2"}, 2, "none can be given");
+  refused({"--own-thread"}, 1, "made by threads of their own");
+  refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
+}
