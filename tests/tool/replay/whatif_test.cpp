@@ -119,6 +119,19 @@ TEST_CASE("nobody knows how many CPUs there were: more workers are a bracket") {
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["changes"][0]["low"].number() <= was);
   CHECK(more["changes"][0]["high"].number() > 1.8 * was);
+  // Where it is stated, they share what there is.
+  const json none = ask(loader, {"--workers", "4", "--recorded-cpus", "2"});
+  CHECK(none["changes"][0]["batches_per_s"].number() == Approx(was).epsilon(0.1));
+  const json enough = ask(loader, {"--workers", "4", "--recorded-cpus", "8"});
+  CHECK(enough["changes"][0]["batches_per_s"].number() > 1.7 * was);
+}
+
+TEST_CASE("larger batches take as much longer") {
+  truthful_loader loader;
+  loader.make_sigma = loader.step_sigma = 0;
+  const json answer = ask(loader, {"--batch-size", "2x"});
+  CHECK(answer["changes"][0]["batches_per_s"].number() ==
+        Approx(answer["baseline"]["batches_per_s"].number() / 2).epsilon(0.03));
 }
 
 TEST_CASE("a target is reached by the fewest workers, or it is said what is too slow") {

@@ -30,18 +30,22 @@ class what_if {
   /// @param run         must outlive this.
   /// @param recorded    of it.
   /// @param also        of the same pipeline, in another configuration: tells more of the machine.
-  /// @param cpus        that the run might use, where its logs do not say; 0: unknown.
+  /// @param cpus        that the run might use, where its logs do not say. Where they do not tell
+  /// CPU
+  ///                    time either, all preprocessing is then taken to be on the CPU.
   what_if(const run_data& run, const recorded_pipeline& recorded, const recorded_pipeline* also,
           std::optional<double> cpus);
+  what_if(const what_if&) = delete;
+  what_if& operator=(const what_if&) = delete;
 
   /// Batches per second as the run was, and as its replay says.
-  double achieved() const noexcept { return recorded_.achieved_per_s; }
+  double achieved() const noexcept { return recorded_->achieved_per_s; }
   double replayed() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
-  const recorded_pipeline& recorded() const noexcept { return recorded_; }
+  const recorded_pipeline& recorded() const noexcept { return *recorded_; }
 
   /// Else an answer with more threads than were seen is a bracket: from no gain on.
-  bool cpus_known() const noexcept { return recorded_.cpu_known && law_.law.cpus > 0; }
+  bool cpus_known() const noexcept { return law_.law.cpus > 0; }
 
   /// Whether threads would want the CPU at once in a number that the runs have not shown.
   bool beyond_seen(const pipeline_change& change) const;
@@ -57,8 +61,9 @@ class what_if {
   double drawn_sd(const pipeline_change& change) const;
 
   const run_data& run_;
-  const recorded_pipeline& recorded_;
-  std::size_t most_threads_ = 0;  // that worked in any of the runs
+  const recorded_pipeline* recorded_;
+  std::optional<recorded_pipeline> on_cpus_;  // what was recorded by wall time only
+  std::size_t most_threads_ = 0;              // that worked in any of the runs
   estimated_law law_;
   replay_result base_;
   double run_sd_ = 0;  // of the logarithm of the rate, from one run to the next

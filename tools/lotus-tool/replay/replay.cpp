@@ -107,11 +107,8 @@ class player {
   void item_ready(std::uint32_t batch) {
     if (--items_missing_[batch - epoch_.first_batch] > 0) return;
     const planned_unit& b = plan_.units[batch];
-    if (b.first_stage == b.end_stage) {
-      batch_ready(batch);
-    } else {
-      stages_[b.first_stage].input.push_back(batch);
-    }
+    if (b.first_stage == b.end_stage) return batch_ready(batch);
+    stages_[b.first_stage].input.push_back(batch);
   }
 
   void batch_ready(std::uint32_t batch) {

@@ -56,7 +56,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!p.cpu_known) {
     all.emplace_back(
         run.law().law.cpus > 0
-            ? "CPU time was not recorded: all work counts as waiting for something else"
+            ? "CPU time was not recorded: all preprocessing is taken to be on the CPU"
             : "CPU time was not recorded, nor how many CPUs there were (--recorded-cpus): with "
               "more at once there may be less than is said, or none");
   } else if (run.law().law.cpus <= 0) {

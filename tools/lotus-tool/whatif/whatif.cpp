@@ -179,10 +179,6 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
   for (const run_files& files : runs) all.push_back(asker.ask(files, kept));
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (std::none_of(all.begin(), all.end(), [](const whatif_answers& a) { return a.run; })) {
-    throw input_error(all.empty() ? options.dir + ": no run"
-                                  : all.front().dir + ": " + all.front().why_not);
-  }
   if (options.json) {
     std::string text;
     json_writer json(text);
