@@ -79,13 +79,13 @@ class pair_list {
  public:
   std::vector<pair> all;
 
-  void workers(const std::string& name, real_loader a, int now) {
+  void workers(const std::string& name, const real_loader& a, int now) {
     real_loader b = a;
     b.workers = now;
     add(name + ", " + std::to_string(a.workers) + " -> " + std::to_string(now) + " workers", a, b,
         "--workers " + std::to_string(now), now > a.workers);
   }
-  void prefetch(const std::string& name, real_loader a, int now) {
+  void prefetch(const std::string& name, const real_loader& a, int now) {
     real_loader b = a;
     b.prefetch = now;
     add(name + ", prefetch " + std::to_string(a.prefetch) + " -> " + std::to_string(now), a, b,
@@ -261,9 +261,9 @@ int main(int argc, char** argv) {
   try {
     char folder[] = "/tmp/lotus-whatif-XXXXXX";
     if (mkdtemp(folder) == nullptr) throw std::runtime_error("no temporary folder");
-    const int status =
-        print_pairs(asker(argv[1], folder), argc > 2 ? std::atoi(argv[2]) : 5,
-                    argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : SIZE_MAX);
+    const int status = print_pairs(
+        asker(argv[1], folder), argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 5,
+        argc > 3 ? std::strtoul(argv[3], nullptr, 10) : SIZE_MAX);
     fs::remove_all(folder);
     return status;
   } catch (const std::exception& error) {

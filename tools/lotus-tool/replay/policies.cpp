@@ -86,7 +86,7 @@ class policy_finder {
     }
   }
 
-  std::uint32_t first_end(const planned_epoch& e) const {
+  static std::uint32_t first_end(const planned_epoch& e) {
     return e.first_unit == e.first_batch ? e.end_unit : e.first_batch;
   }
 

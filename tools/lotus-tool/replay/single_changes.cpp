@@ -41,6 +41,7 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
   }
   std::sort(sorted.begin(), sorted.end());
   std::vector<std::string> larger;
+  larger.reserve(sorted.size());
   for (auto& [ns, name] : sorted) larger.push_back(std::move(name));
   return larger;
 }

@@ -144,8 +144,9 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
   json.newline().end_array();
   const speed_law& law = run.law().law;
   json.key("speed_law").begin_array();
-  for (double busy = 1; law.cpus > 0 && busy <= 2 * std::ceil(law.cpus); ++busy) {
-    json.value(law.speed(busy));
+  const auto most_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
+  for (std::size_t busy = 1; busy <= most_busy; ++busy) {
+    json.value(law.speed(static_cast<double>(busy)));
   }
   json.end_array().key("policies").begin_object();
   json.member("dispatch", p.makes_itself ? "consumer" : p.round_robin ? "in turn" : "who is free");

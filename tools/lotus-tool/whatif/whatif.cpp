@@ -176,6 +176,7 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
   asker asker(options, diagnostics);
   std::vector<std::unique_ptr<asked_run>> kept;
   std::vector<whatif_answers> all;
+  all.reserve(runs.size());
   for (const run_files& files : runs) all.push_back(asker.ask(files, kept));
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
