@@ -82,7 +82,7 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
   } else {
     add_threads(p, all);
     if (p.stages.size() == 1 && p.in_flight_held) {
-      for (const std::size_t prefetch : {1, 2, 4, 8}) {
+      for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
         if (prefetch != prefetch_of(p)) add().prefetch = prefetch;
       }
     }

@@ -62,7 +62,7 @@ way_to_target find_way(const what_if& run, const name_table& names, double targe
   for (std::size_t workers = 1; workers <= most_workers(run); ++workers) {
     const pipeline_change plain = with_workers(run, workers);
     const bool single = run.recorded().stages.size() == 1;
-    for (const std::size_t prefetch : {1, 2, 4, 8}) {
+    for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
       pipeline_change settings = plain;
       if (single) settings.prefetch = prefetch;
       const double per_s = run.guess(settings).per_s;

@@ -47,7 +47,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const std::size_t now = p.makes_itself ? 1 : p.stages.front().threads;
   const std::size_t most = run.cpus_known() ? std::max(most_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
-    for (const std::size_t prefetch : {0, 1, 2, 4}) {  // 0: as it is
+    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: as it is
       if (prefetch > 0 && !has_prefetch(p)) continue;
       pipeline_change& change = all.emplace_back();
       change.unordered = unordered;
