@@ -243,3 +243,10 @@ TEST_CASE("without waits there is no step, for it would contain them") {
   CHECK(document["runs"][0]["batches"][1]["step_ns"].is_null());
   CHECK(document["runs"][0]["achieved_batches_per_s"].number() == Approx(100));
 }
+
+TEST_CASE("a program that only counts is a run") {
+  const temp_dir dir;
+  dir.file(".lotus_beside_lotustrace_log_pid_11", "counter,Squeue,2000,3,0\n");
+  CHECK(stats(dir.path())["runs"][0]["counters"]["queue"]["max"].integer() == 3);
+  CHECK(contains(run({"stats", dir.path()}).out, "queue"));
+}

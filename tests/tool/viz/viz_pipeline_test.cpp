@@ -195,6 +195,12 @@ TEST_CASE("counters are tracks of their process") {
   CHECK(values[0]["pid"].integer() == named(document, "SRead")[0]["pid"].integer());
 }
 
+TEST_CASE("counters alone are drawn too") {
+  const temp_dir dir;
+  dir.file(".lotus_beside_lotustrace_log_pid_11", "counter,Squeue,2000,3,0\n");
+  CHECK(named(draw(dir.path()), "queue").size() == 1);
+}
+
 TEST_CASE("an asynchronous operation has a track of its own, with when it ran") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_11", "SLoad,1000,500\nSLoad,1600,100\n");

@@ -82,16 +82,24 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
     const run_processes info = run_processes::read(run.info_dir);
     const std::string title = run_title(run, dir);
     std::map<const process_info*, std::uint32_t> pid_of;
-    for (const log_file& file : run.files) {
-      const process_info* process = info.process_of(file.number);
+    const auto pid_for = [&](const process_info* process, std::uint64_t otherwise) {
       auto [place, is_new] = pid_of.try_emplace(process, 0);
       if (is_new) {
-        place->second = pids.take(process != nullptr ? process->pid : run.files.front().number);
+        place->second = pids.take(process != nullptr ? process->pid : otherwise);
         tracks.processes.push_back(
             {place->second, process != nullptr ? title + ": " + process->title() : title});
       }
+      return place->second;
+    };
+    // Counters alone have no log.
+    if (run.files.empty()) {
+      const std::uint64_t number = run.beside.front().number;
+      pid_for(info.process_of(number), number);
+    }
+    for (const log_file& file : run.files) {
+      const process_info* process = info.process_of(file.number);
       tracks.of_file.push_back(
-          {place->second,
+          {pid_for(process, run.files.front().number),
            tids.take(process != nullptr ? process->thread_of(file.number) : file.number)});
       tracks.file_name.push_back(log_title(file, process));
     }
