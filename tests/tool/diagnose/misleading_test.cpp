@@ -70,7 +70,7 @@ TEST_CASE("more busy threads than CPUs: no promise, and the factors of the whole
   for (const json& op : io.whole["ops"].array()) {
     faster[op["name"].text()] = op["at_most_faster"].number();
   }
-  CHECK(faster["SRead"] < 1.1);  // it only waits, while others have the CPUs
+  CHECK(faster["SRead"] < 1.2);  // it mostly waits while others have the CPUs
   CHECK(faster["SDecode"] > 2);
 }
 

@@ -11,8 +11,8 @@
 namespace lotus::tool {
 
 /// Tells of every run which loader of which run it is, and where the hidden files of the other
-/// loaders lie. Of a run some of whose loaders have logs, those without are left out then: what lies
-/// beside them is told with the others.
+/// loaders lie. Of a run some of whose loaders have logs, those without are left out then: what
+/// lies beside them is told with the others.
 /// @param with_info  the folders in which processes tell of themselves.
 void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& with_info);
 

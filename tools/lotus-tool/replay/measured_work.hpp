@@ -13,6 +13,7 @@ namespace lotus::tool {
 struct measured_work {
   double cpu_ns = 0;      ///< on the CPU; 0 where that is not known
   double blocked_ns = 0;  ///< where it is not known, all of its wall time
+  double queued_ns = 0;   ///< it waited for a CPU
   double busy = 1;        ///< CPUs that worked meanwhile, itself among them, mean
 };
 
@@ -31,13 +32,13 @@ inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std
   const auto wall_ns = static_cast<double>(end_ns - start_ns);
   if (off == nullptr) {
     known = false;
-    return {0, wall_ns, 1};
+    return {0, wall_ns, 0, 1};
   }
   const cpu_split split = off->split(start_ns, end_ns);
   const auto cpu_ns = static_cast<double>(split.cpu_ns);
   const double blocked_ns =
       split.blocked_ns ? static_cast<double>(*split.blocked_ns) : wall_ns - cpu_ns;
-  return {cpu_ns, blocked_ns, 1};
+  return {cpu_ns, blocked_ns, wall_ns - cpu_ns - blocked_ns, 1};
 }
 
 /// Of a time what the thread did not wait for a CPU.

@@ -35,11 +35,21 @@ recorded_pipeline on_cpus(const recorded_pipeline& recorded, double cpus) {
   recorded_pipeline p = recorded;
   const auto threads = static_cast<double>(threads_of(recorded));
   const double share = std::min(1.0, cpus / threads);
-  for (measured_work& w : p.works) w = {share * w.blocked_ns, 0, std::min(cpus, threads)};
+  for (measured_work& w : p.works) w = {share * w.blocked_ns, 0, 0, std::min(cpus, threads)};
   for (recorded_part& part : p.parts) {
     part.cpu_ns = share * part.blocked_ns;
     part.blocked_ns = 0;
   }
+  return p;
+}
+
+/// A share of the waiting for CPUs becomes work that waits for something else.
+recorded_pipeline with_queueing(const recorded_pipeline& recorded, double share) {
+  recorded_pipeline p = recorded;
+  const auto keep = [share](auto& what) { what.blocked_ns += share * what.queued_ns; };
+  for (measured_work& w : p.works) keep(w);
+  for (measured_work& w : p.steps) keep(w);
+  for (recorded_part& part : p.parts) keep(part);
   return p;
 }
 
@@ -109,35 +119,49 @@ double run_sd_of(const run_data& run) {
 
 what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
                  const recorded_pipeline* also, std::optional<double> cpus)
-    : run_(run), recorded_(&recorded), most_threads_(threads_of(recorded)) {
-  if (!recorded.cpu_known && cpus) {
-    on_cpus_ = on_cpus(recorded, *cpus);
-    recorded_ = &*on_cpus_;
-  }
-  std::vector<const recorded_pipeline*> all{recorded_};
+    : run_(run), recorded_(recorded), most_threads_(threads_of(recorded)) {
+  if (!recorded.cpu_known && cpus) recorded_ = on_cpus(recorded, *cpus);
+  std::vector<const recorded_pipeline*> all{&recorded_};
   if (also != nullptr) {
     all.push_back(also);
     most_threads_ = std::max(most_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded.cpu_known ? recorded.cpus.value_or(0) : 0));
   base_ = replay(plan({}, law_.law, {}));
+  replayed_per_s_ = base_.per_s();
+  if (recorded.cpu_known) explain_queueing(recorded);
   run_sd_ = run_sd_of(run);
+}
+
+void what_if::explain_queueing(const recorded_pipeline& recorded) {
+  constexpr double near_enough = 1.002;
+  if (replayed_per_s_ <= near_enough * achieved()) return;
+  double low = 0;
+  double high = 1;
+  for (int tries = 0; tries < 8; ++tries) {
+    queueing_kept_ = tries == 0 ? 1 : 0.5 * (low + high);
+    recorded_ = with_queueing(recorded, queueing_kept_);
+    base_ = replay(plan({}, law_.law, {}));
+    const bool too_fast = base_.per_s() > achieved();
+    if (tries == 0 && too_fast) return;
+    (too_fast ? low : high) = queueing_kept_;
+  }
 }
 
 replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
                           const drawn_units& drawn) const {
-  return plan_of(*recorded_, run_.names, law, change, drawn);
+  return plan_of(recorded_, run_.names, law, change, drawn);
 }
 
 bool what_if::beyond_seen(const pipeline_change& change) const {
   std::size_t threads = 0;
-  for (std::size_t s = 0; s < recorded_->stages.size(); ++s) {
-    const auto named = change.threads.find(recorded_->stages[s].name);
+  for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
+    const auto named = change.threads.find(recorded_.stages[s].name);
     threads += named != change.threads.end() ? named->second
                : s == 0 && change.workers    ? *change.workers
-                                             : recorded_->stages[s].threads;
+                                             : recorded_.stages[s].threads;
   }
-  return threads > most_threads_ || (change.own_thread && recorded_->makes_itself) ||
+  return threads > most_threads_ || (change.own_thread && recorded_.makes_itself) ||
          (change.cpus && *change.cpus != law_.law.cpus);
 }
 
@@ -157,7 +181,7 @@ prediction what_if::predict(const pipeline_change& change) const {
   if (change == pipeline_change{}) return p;
   const bool beyond = beyond_seen(change);
   const double model =
-      recorded_->cpu_known ? (beyond ? beyond_sd : model_sd) : (beyond ? wall_beyond_sd : wall_sd);
+      recorded_.cpu_known ? (beyond ? beyond_sd : model_sd) : (beyond ? wall_beyond_sd : wall_sd);
   const double drawn = drawn_sd(change);
   const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn);
   constexpr double quantile = 1.645;  // 95 % of a normal distribution lie below
@@ -169,12 +193,12 @@ prediction what_if::predict(const pipeline_change& change) const {
 }
 
 double what_if::drawn_sd(const pipeline_change& change) const {
-  block_sampler blocks(*recorded_);
+  block_sampler blocks(recorded_);
   std::mt19937_64 random(2);
   std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
   const std::size_t draws =
-      std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_->units.size()), 8, 100);
-  const bool items = has_items(*recorded_);
+      std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
+  const bool items = has_items(recorded_);
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < draws; ++i) {

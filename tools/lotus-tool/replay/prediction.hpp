@@ -39,13 +39,19 @@ class what_if {
   what_if& operator=(const what_if&) = delete;
 
   /// Batches per second as the run was, and as its replay says.
-  double achieved() const noexcept { return recorded_->achieved_per_s; }
-  double replayed() const noexcept { return base_.per_s(); }
+  double achieved() const noexcept { return recorded_.achieved_per_s; }
+  double replayed() const noexcept { return replayed_per_s_; }
+  /// Where threads waited longer for CPUs than the replay explains, as when other programs had
+  /// them, this share of that waiting is taken to stay, whatever changes; 0..1. Then the replay
+  /// says this.
+  double queueing_kept() const noexcept { return queueing_kept_; }
+  double explained() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
-  const recorded_pipeline& recorded() const noexcept { return *recorded_; }
+  const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
-  /// Else an answer with more threads than were seen is a bracket: from no gain on.
-  bool cpus_known() const noexcept { return law_.law.cpus > 0; }
+  /// Whether it is known what CPUs were there for the run's threads. Where not, an answer with more
+  /// threads than were seen is a bracket: from no gain on.
+  bool cpus_known() const noexcept { return law_.law.cpus > 0 && queueing_kept_ < 0.5; }
 
   /// Whether threads would want the CPU at once in a number that the runs have not shown.
   bool beyond_seen(const pipeline_change& change) const;
@@ -57,15 +63,17 @@ class what_if {
  private:
   replay_plan plan(const pipeline_change& change, const speed_law& law,
                    const drawn_units& drawn) const;
+  void explain_queueing(const recorded_pipeline& recorded);
   /// Standard deviation of the logarithm of the gain in samples drawn anew.
   double drawn_sd(const pipeline_change& change) const;
 
   const run_data& run_;
-  const recorded_pipeline* recorded_;
-  std::optional<recorded_pipeline> on_cpus_;  // what was recorded by wall time only
-  std::size_t most_threads_ = 0;              // that worked in any of the runs
+  recorded_pipeline recorded_;
+  double queueing_kept_ = 0;
+  std::size_t most_threads_ = 0;  // that worked in any of the runs
   estimated_law law_;
   replay_result base_;
+  double replayed_per_s_ = 0;
   double run_sd_ = 0;  // of the logarithm of the rate, from one run to the next
 };
 

@@ -161,11 +161,11 @@ class recorder_of_pipeline {
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
     if (p_.cpu_known) return;
     // Half of it would be worse than nothing: what is off the CPU there is work here.
-    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns, 1};
-    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns, 1};
+    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0, 1};
+    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0, 1};
     for (recorded_part& part : p_.parts) {
-      part.blocked_ns += part.cpu_ns;
-      part.cpu_ns = 0;
+      part.blocked_ns += part.cpu_ns + part.queued_ns;
+      part.cpu_ns = part.queued_ns = 0;
     }
   }
 
@@ -179,21 +179,24 @@ class recorder_of_pipeline {
     measured_work& w = p_.works[place];
     w.cpu_ns += all.cpu_ns;
     w.blocked_ns += all.blocked_ns;
+    w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
     if (wall_ns <= 0) return;
     stretches_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
     for (const span_piece& piece : pieces_.of(n)) {
       if (piece.name == none) continue;
-      recorded_part part{place, piece.name, 0, 0};
+      recorded_part part{place, piece.name, 0, 0, 0};
       bool known = true;
       if (parts_known || off == nullptr) {
         const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
         part.cpu_ns = own.cpu_ns;
         part.blocked_ns = own.blocked_ns;
+        part.queued_ns = own.queued_ns;
       } else {
         const double share = static_cast<double>(piece.duration_ns()) / wall_ns;
         part.cpu_ns = share * all.cpu_ns;
         part.blocked_ns = share * all.blocked_ns;
+        part.queued_ns = share * all.queued_ns;
       }
       add_part(part);
     }
@@ -216,6 +219,7 @@ class recorder_of_pipeline {
     const auto scale = [share](auto& what) {
       what.cpu_ns *= share;
       what.blocked_ns *= share;
+      what.queued_ns *= share;
     };
     scale(p_.works[work]);
     for (std::size_t i = p_.parts.size(); i-- > 0 && p_.parts[i].work == work;) scale(p_.parts[i]);
@@ -227,6 +231,7 @@ class recorder_of_pipeline {
       if (p_.parts[i].name != part.name) continue;
       p_.parts[i].cpu_ns += part.cpu_ns;
       p_.parts[i].blocked_ns += part.blocked_ns;
+      p_.parts[i].queued_ns += part.queued_ns;
       return;
     }
     p_.parts.push_back(part);

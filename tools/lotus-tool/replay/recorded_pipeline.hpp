@@ -20,6 +20,7 @@ struct recorded_part {
   std::uint32_t name = 0;  ///< of run_data::names
   double cpu_ns = 0;
   double blocked_ns = 0;
+  double queued_ns = 0;
 };
 
 struct recorded_stage {

@@ -67,6 +67,12 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
                      "; --also with a run of another number "
                      "of workers tells");
   }
+  if (run.queueing_kept() > 0.05) {
+    all.push_back(
+        human_share(run.queueing_kept()) +
+        " of the waiting for CPUs is more than the run's own threads explain: it is taken "
+        "to stay");
+  }
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
         "no bound of what is prefetched was ever reached: at least two batches a "
