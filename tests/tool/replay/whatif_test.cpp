@@ -126,6 +126,37 @@ TEST_CASE("nobody knows how many CPUs there were: more workers are a bracket") {
   CHECK(enough["changes"][0]["batches_per_s"].number() > 1.7 * was);
 }
 
+TEST_CASE("what waits for CPUs that other programs had goes on waiting") {
+  worker_loader loader;
+  loader.workers = 1;
+  loader.batches = 60;
+  loader.make = constant(20);
+  loader.step = constant(2);
+  loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
+                         std::int64_t duration) {
+    made_as_one(logs, thread, i, start, duration);  // Decode, then others, which wait
+    logs.off_cpu(thread, start + duration - 100, duration / 2 - 1000, duration / 2 - 1000);
+  };
+  planted_logs logs;
+  generator random(1);
+  simulate(loader, logs, random);
+  logs.cpus(4);
+  const temp_dir dir;
+  logs.write(dir);
+  const auto asked = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "-q"});
+    return parse_json(ask_logs(dir, words).out);
+  };
+  const json more = asked({"--workers", "2"});
+  const double was = more["baseline"]["batches_per_s"].number();
+  CHECK(more["baseline"]["replayed"].number() > 1.5 * was);
+  CHECK(more["changes"][0]["low"].number() <= was);
+  CHECK(contains(more["assumptions"][1].text(), "is taken to stay"));
+  const json without = asked({"--without", "Decode"});
+  CHECK(without["changes"][0]["batches_per_s"].number() == Approx(2 * was).epsilon(0.03));
+  CHECK(diagnose(logs).verdict() == "preprocessing-bound");
+}
+
 TEST_CASE("larger batches take as much longer") {
   truthful_loader loader;
   loader.make_sigma = loader.step_sigma = 0;
