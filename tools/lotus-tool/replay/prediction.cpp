@@ -135,7 +135,7 @@ what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
 
 void what_if::explain_queueing(const recorded_pipeline& recorded) {
   // Less may be the scheduler's doing; then keeping it as it was would be worse than nothing.
-  constexpr double too_much = 1.15;
+  constexpr double too_much = 1.25;
   if (replayed_per_s_ <= too_much * achieved()) return;
   double low = 0;
   double high = 1;

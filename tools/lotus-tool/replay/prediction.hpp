@@ -41,9 +41,8 @@ class what_if {
   /// Batches per second as the run was, and as its replay says.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// Where threads waited longer for CPUs than the replay explains, as when other programs had
-  /// them, this share of that waiting is taken to stay, whatever changes; 0..1. Then the replay
-  /// says this.
+  /// Where the replay is over 25 % too fast, threads waited for CPUs that others had: this share of
+  /// that waiting is taken to stay, whatever changes; 0..1. Then the replay says explained().
   double queueing_kept() const noexcept { return queueing_kept_; }
   double explained() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }

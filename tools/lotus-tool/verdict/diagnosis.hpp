@@ -72,7 +72,7 @@ struct judgement {
 
 /// Judges one run by replaying it with each of its bounds loosened (gains_of()): the largest gain
 /// is the verdict. There is none where the logs lack what it rests on, a check is unsafe, or the
-/// replay of the run as it was is more than 15 % off.
+/// replay of the run as it was is more than 25 % off.
 ///
 /// Beside it, with W workers at once (workers_at_once()): preprocessing capacity = W / mean
 /// preprocess time, or the least of the stages' where some are named; consumer capacity = 1 / mean
