@@ -157,6 +157,21 @@ TEST_CASE("what waits for CPUs that other programs had goes on waiting") {
   CHECK(diagnose(logs).verdict() == "preprocessing-bound");
 }
 
+TEST_CASE("a run that its own records do not explain has no answers") {
+  const temp_dir dir;
+  planted_logs logs;
+  for (int i = 0; i < 30; ++i) {  // nothing tells why each began only then
+    logs.made(1, i, (100 * i + 80) * ms, 10 * ms);
+    logs.waited(0, i, 100 * i * ms, 90 * ms);
+    logs.used(0, i, (100 * i + 90) * ms);
+  }
+  logs.write(dir);
+  const result r = ask_logs(dir, {});
+  CHECK(r.status == 0);
+  CHECK(contains(r.out, "no answers: a replay of the run makes"));
+  CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
+}
+
 TEST_CASE("larger batches take as much longer") {
   truthful_loader loader;
   loader.make_sigma = loader.step_sigma = 0;
@@ -174,6 +189,13 @@ TEST_CASE("a target is reached by the fewest workers, or it is said what is too 
   const json reached = ask(loader, {"--target", "90/s"});
   CHECK(reached["target"]["reached"].boolean());
   CHECK(reached["changes"][0]["change"]["workers"].integer() == 3);
+  const temp_dir dir;
+  planted_logs logs;
+  loader.simulate_into(logs);
+  logs.write(dir);
+  const result shown = ask_logs(dir, {"--target", "90/s"});
+  CHECK(contains(shown.out, "3 workers instead of 1"));
+  CHECK(contains(shown.out, "if there are CPUs for them"));  // nothing tells how many
   const json fed = ask(loader, {"--feed-consumer"});
   CHECK(fed["target"]["reached"].boolean());
   CHECK(fed["changes"][0]["change"]["workers"].integer() >= 6);

@@ -25,6 +25,8 @@ constexpr double beyond_sd = 0.03;  ///< more threads at once than were seen
 constexpr double wall_sd = 0.02;    ///< where CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
 
+constexpr double most_off = 0.25;  ///< of a replay that anything may rest on
+
 std::size_t threads_of(const recorded_pipeline& p) {
   return std::accumulate(p.stages.begin(), p.stages.end(), std::size_t{0},
                          [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
@@ -88,15 +90,15 @@ bool has_items(const recorded_pipeline& p) {
 
 /// From one part of a run to the next, for the mean of the whole.
 double run_sd_of(const run_data& run) {
-  std::vector<std::int64_t> times;
-  std::vector<double> lengths_ns;
   constexpr std::size_t parts = 10;
-  for (const epoch_times& e : run.batches.epochs()) {
-    times.clear();
-    for (const batch& b : run.batches.all()) {
-      if (b.epoch != e.epoch) continue;
-      const std::optional<std::int64_t> at_ns = run.batches.hand_over_ns(b);
-      if (at_ns) times.push_back(*at_ns);
+  std::vector<double> lengths_ns;
+  const std::vector<batch>& all = run.batches.all();
+  for (std::size_t at = 0; at < all.size();) {
+    std::vector<std::int64_t> times;
+    const std::uint32_t epoch = all[at].epoch;
+    for (; at < all.size() && all[at].epoch == epoch; ++at) {
+      const std::optional<std::int64_t> time_ns = run.batches.hand_over_ns(all[at]);
+      if (time_ns) times.push_back(*time_ns);
     }
     std::sort(times.begin(), times.end());
     if (times.size() <= 2 * parts) continue;
@@ -135,8 +137,7 @@ what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
 
 void what_if::explain_queueing(const recorded_pipeline& recorded) {
   // Less may be the scheduler's doing; then keeping it as it was would be worse than nothing.
-  constexpr double too_much = 1.25;
-  if (replayed_per_s_ <= too_much * achieved()) return;
+  if (replayed_per_s_ <= (1 + most_off) * achieved()) return;
   double low = 0;
   double high = 1;
   for (int tries = 0; tries < 8; ++tries) {
@@ -152,6 +153,10 @@ void what_if::explain_queueing(const recorded_pipeline& recorded) {
 replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
                           const drawn_units& drawn) const {
   return plan_of(recorded_, run_.names, law, change, drawn);
+}
+
+bool what_if::is_unlike() const noexcept {
+  return !(std::abs(explained() / achieved() - 1) <= most_off);
 }
 
 bool what_if::beyond_seen(const pipeline_change& change) const {
@@ -188,8 +193,7 @@ prediction what_if::predict(const pipeline_change& change) const {
   constexpr double quantile = 1.645;  // 95 % of a normal distribution lie below
   p.low = p.per_s * std::exp(-quantile * sd);
   p.high = p.per_s * std::exp(quantile * sd);
-  // Whether there is a CPU for one more, nobody knows: anything from no gain on.
-  if (beyond && !cpus_known()) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
   return p;
 }
 

@@ -48,9 +48,15 @@ class what_if {
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
-  /// Whether it is known what CPUs were there for the run's threads. Where not, an answer with more
-  /// threads than were seen is a bracket: from no gain on.
+  /// Whether it is known what CPUs were there for the run's threads.
   bool cpus_known() const noexcept { return law_.law.cpus > 0 && queueing_kept_ < 0.5; }
+  /// Whether an answer is a bracket, from no gain on: there may be no CPU for what it adds.
+  bool is_bracket(const pipeline_change& change) const {
+    return beyond_seen(change) && !cpus_known();
+  }
+
+  /// Whether the replay is so unlike the run, by over 25 %, that nothing may rest on it.
+  bool is_unlike() const noexcept;
 
   /// Whether threads would want the CPU at once in a number that the runs have not shown.
   bool beyond_seen(const pipeline_change& change) const;

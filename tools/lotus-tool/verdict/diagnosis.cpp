@@ -87,12 +87,7 @@ void ask_replay(const run_data& run, diagnosis& d) {
   }
   d.path = find_critical_path(run);
   const what_if asked(run, *recorded.pipeline, nullptr, std::nullopt);
-  constexpr double most_off = 0.25;
-  const double off = asked.explained() / asked.achieved() - 1;
-  if (d.why_silent.empty() && !(std::abs(off) <= most_off)) {
-    d.why_silent = "a replay of the run makes " + rate(asked.explained()) + ", not " +
-                   rate(asked.achieved()) + ": what holds it up is not in its logs";
-  }
+  if (d.why_silent.empty()) d.why_silent = why_unlike(asked);
   if (!d.why_silent.empty()) return;
   d.gains = gains_of(asked);
   const bound_gain largest = largest_gain(d.gains);

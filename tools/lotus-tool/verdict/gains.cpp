@@ -98,7 +98,7 @@ std::optional<move> setting_move(const what_if& run) {
   with_faster_step.step = 1 / a_bit_faster;
   if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
     found.text += "; beyond that the consumer is the limit";
-  } else if (run.beyond_seen(found.change) && !run.cpus_known()) {
+  } else if (run.is_bracket(found.change)) {
     found.text += "; if there are CPUs for them";
   }
   return found;
@@ -174,6 +174,12 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
   constexpr double a_point = 0.01;
   return *std::find_if(gains.begin(), gains.end(),
                        [&](const bound_gain& g) { return g.gain >= best - a_point; });
+}
+
+std::string why_unlike(const what_if& run) {
+  if (!run.is_unlike()) return {};
+  return "a replay of the run makes " + rate(run.explained()) + ", not " + rate(run.achieved()) +
+         ": what holds it up is not in its logs";
 }
 
 std::vector<move> moves_of(const what_if& run, const run_data& data) {

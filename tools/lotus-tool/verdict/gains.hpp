@@ -29,6 +29,9 @@ std::vector<bound_gain> gains_of(const what_if& run);
 /// The largest gain; of those within one point of it the first. Balanced below 5 %.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
+/// Why nothing may rest on the replay of a run; "" where it is like the run.
+std::string why_unlike(const what_if& run);
+
 /// Something that a person can do.
 struct move {
   std::string text;  ///< with what it would bring

@@ -33,11 +33,13 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
   return static_cast<double>(p.most_out) / pipeline.items_per_batch;
 }
 
-std::string way_text(const way_to_target& way, const recorded_pipeline& pipeline) {
+std::string way_text(const way_to_target& way, const what_if& run) {
+  const recorded_pipeline& pipeline = run.recorded();
   const std::string target = three_digits(way.target_per_s) + " batches/s: ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
-    return target + (text.empty() ? "as it is" : text);
+    return target + (text.empty() ? "as it is" : text) +
+           (run.is_bracket(*way.settings) ? "; if there are CPUs for them" : "");
   }
   const std::string best = change_text(way.best_settings, pipeline);
   if (way.faster <= 0) {
@@ -97,7 +99,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
       << "; its replay is " << human_share(std::abs(off)) << (off < 0 ? " below" : " above")
       << ", which is taken out of what follows\n\n";
   if (answers.way) {
-    out << styled(out, style::bold, printable_line(way_text(*answers.way, p))) << "\n\n";
+    out << styled(out, style::bold, printable_line(way_text(*answers.way, run))) << "\n\n";
   }
   table changes;
   std::vector<std::string> head{"change", "batches/s", "90 % interval", "gain", "batches out"};

@@ -22,6 +22,7 @@
 #include "replay/single_changes.hpp"
 #include "replay/target.hpp"
 #include "verdict/check.hpp"
+#include "verdict/gains.hpp"
 #include "verdict/recorded_work.hpp"
 #include "whatif/answers.hpp"
 
@@ -123,6 +124,8 @@ class asker {
     read_also(files.loader, kept);
     kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
                        options_.recorded_cpus);
+    answers.why_not = why_unlike(*kept.asked);
+    if (!answers.why_not.empty()) return answers;
     answers.run = &*kept.asked;
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
