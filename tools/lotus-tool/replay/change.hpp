@@ -11,7 +11,7 @@
 
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 

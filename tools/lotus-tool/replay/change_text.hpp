@@ -6,7 +6,7 @@
 
 #include "base/json_writer.hpp"
 #include "replay/change.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 

@@ -12,7 +12,7 @@
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/speed_law.hpp"
 
 namespace lotus::tool {

@@ -7,7 +7,7 @@
 
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 

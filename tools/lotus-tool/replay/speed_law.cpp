@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "replay/plan.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 

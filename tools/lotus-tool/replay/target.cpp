@@ -8,7 +8,7 @@
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 
 namespace lotus::tool {

@@ -23,7 +23,7 @@
 #include "model/worker_time.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"

@@ -14,7 +14,7 @@
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/verdict.hpp"

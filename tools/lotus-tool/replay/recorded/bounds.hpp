@@ -1,6 +1,6 @@
 // Bounds of queues, found by what lay in them.
-#ifndef LOTUS_TOOL_REPLAY_BOUNDS_HPP
-#define LOTUS_TOOL_REPLAY_BOUNDS_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -36,4 +36,4 @@ class bound_finder {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_BOUNDS_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_BOUNDS_HPP

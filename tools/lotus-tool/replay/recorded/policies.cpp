@@ -1,4 +1,4 @@
-#include "replay/policies.hpp"
+#include "replay/recorded/policies.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "replay/bounds.hpp"
-#include "replay/measured_work.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded_pipeline.hpp"
-#include "replay/units.hpp"
+#include "replay/recorded/bounds.hpp"
+#include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "replay/units.hpp"
+#include "replay/recorded/units.hpp"
 
 #include <algorithm>
 #include <cstddef>

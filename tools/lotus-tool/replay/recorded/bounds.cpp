@@ -1,4 +1,4 @@
-#include "replay/bounds.hpp"
+#include "replay/recorded/bounds.hpp"
 
 #include <algorithm>
 #include <cstddef>

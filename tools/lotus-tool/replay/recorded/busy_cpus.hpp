@@ -1,6 +1,6 @@
 // How many CPUs a pipeline kept busy, at any moment of its run.
-#ifndef LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP
-#define LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_BUSY_CPUS_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_BUSY_CPUS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -35,4 +35,4 @@ class busy_cpus {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_BUSY_CPUS_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_BUSY_CPUS_HPP

@@ -1,6 +1,6 @@
 // What a thread did in some time.
-#ifndef LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
-#define LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
 #include <cstdint>
 
@@ -51,4 +51,4 @@ inline double without_queueing_ns(const off_cpu_time* off, std::int64_t start_ns
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_MEASURED_WORK_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP

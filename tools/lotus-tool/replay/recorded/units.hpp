@@ -1,6 +1,6 @@
 // What went through a pipeline, as units that can be replayed.
-#ifndef LOTUS_TOOL_REPLAY_UNITS_HPP
-#define LOTUS_TOOL_REPLAY_UNITS_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_UNITS_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_UNITS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -34,4 +34,4 @@ std::int64_t when_taken(const run_batches& batches, const batch& b);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_UNITS_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_UNITS_HPP

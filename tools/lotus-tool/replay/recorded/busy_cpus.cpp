@@ -1,4 +1,4 @@
-#include "replay/busy_cpus.hpp"
+#include "replay/recorded/busy_cpus.hpp"
 
 #include <algorithm>
 #include <cstdint>

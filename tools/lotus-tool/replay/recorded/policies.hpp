@@ -1,12 +1,12 @@
 // The rules by which a pipeline worked, found out from what it did.
-#ifndef LOTUS_TOOL_REPLAY_POLICIES_HPP
-#define LOTUS_TOOL_REPLAY_POLICIES_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 
 #include <cstdint>
 #include <vector>
 
 #include "model/run_data.hpp"
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 
@@ -23,4 +23,4 @@ void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_POLICIES_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP

@@ -1,6 +1,6 @@
 // A run as a pipeline that can be replayed: what was done, by whom, and the rules that held.
-#ifndef LOTUS_TOOL_REPLAY_RECORDED_PIPELINE_HPP
-#define LOTUS_TOOL_REPLAY_RECORDED_PIPELINE_HPP
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "model/run_data.hpp"
-#include "replay/measured_work.hpp"
 #include "replay/plan.hpp"
+#include "replay/recorded/measured_work.hpp"
 
 namespace lotus::tool {
 
@@ -65,4 +65,4 @@ recording record_pipeline(const run_data& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_REPLAY_RECORDED_PIPELINE_HPP
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP

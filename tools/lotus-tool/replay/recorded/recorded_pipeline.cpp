@@ -1,4 +1,4 @@
-#include "replay/recorded_pipeline.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,10 +15,10 @@
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "replay/busy_cpus.hpp"
-#include "replay/measured_work.hpp"
-#include "replay/policies.hpp"
-#include "replay/units.hpp"
+#include "replay/recorded/busy_cpus.hpp"
+#include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/policies.hpp"
+#include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
 namespace {
