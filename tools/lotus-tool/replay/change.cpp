@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -168,23 +169,17 @@ class planner {
     plan_.pools.clear();
   }
 
-  std::size_t threads_of(std::size_t stage) const {
-    const recorded_stage& s = r_.stages[stage];
-    const auto named = change_.threads.find(s.name);
-    if (named != change_.threads.end()) return named->second;
-    if (stage == 0 && change_.workers) return *change_.workers;
-    return s.threads;
-  }
-
   void plan_threads() {
     std::size_t more_in_flight = 0;
     std::size_t less_in_flight = 0;
+    const std::optional<std::size_t> pool = change_.workers ? r_.stages.front().pool : std::nullopt;
+    if (pool) plan_.pools[*pool] = *change_.workers;
     for (std::size_t s = 0; s < r_.stages.size(); ++s) {
       const recorded_stage& recorded = r_.stages[s];
       planned_stage stage;
-      stage.threads = threads_of(s);
+      stage.threads = threads_with(change_, r_, s);
       stage.pool = recorded.pool;
-      if (stage.pool && stage.threads > recorded.threads) {
+      if (stage.pool && stage.pool != pool && stage.threads > recorded.threads) {
         plan_.pools[*stage.pool] += stage.threads - recorded.threads;
       }
       const std::size_t more =
@@ -271,6 +266,17 @@ class planner {
 };
 
 }  // namespace
+
+std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
+                         std::size_t stage) {
+  const recorded_stage& s = pipeline.stages[stage];
+  const auto named = change.threads.find(s.name);
+  if (named != change.threads.end()) return named->second;
+  if (!change.workers) return s.threads;
+  if (stage == 0 && !s.pool) return *change.workers;
+  if (!s.pool || s.pool != pipeline.stages.front().pool) return s.threads;
+  return s.threads == pipeline.workers() ? *change.workers : std::min(s.threads, *change.workers);
+}
 
 bool pipeline_change::operator==(const pipeline_change& other) const {
   const auto all = [](const pipeline_change& c) {

@@ -17,7 +17,7 @@ namespace lotus::tool {
 
 /// All of it together; a default one changes nothing.
 struct pipeline_change {
-  std::optional<std::size_t> workers;          ///< threads of the first stage
+  std::optional<std::size_t> workers;          ///< threads of the first stage, or of its pool
   std::map<std::string, std::size_t> threads;  ///< of a stage, by its name
   std::optional<std::size_t> prefetch;         ///< batches out at once for each worker
   bool unordered = false;                      ///< the consumer takes what is there
@@ -35,6 +35,11 @@ struct pipeline_change {
 
 /// Which recorded batch stands for which, in a sample drawn anew; empty: each for itself.
 using drawn_units = std::vector<std::uint32_t>;
+
+/// Threads that work in a stage at once. Stages that all threads of a pool did are done by all of
+/// the changed one; others, such as those in order, keep their number.
+std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
+                         std::size_t stage);
 
 /// The run as it would be with the change.
 /// @param names  of the run.

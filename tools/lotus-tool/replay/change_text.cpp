@@ -33,7 +33,7 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   };
   if (c.own_thread) add("batches made by a thread of their own");
   if (c.workers && !p.makes_itself) {
-    threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.stages.front().threads);
+    threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.workers());
   } else if (c.workers) {
     add(std::to_string(*c.workers) + " of them");
   }

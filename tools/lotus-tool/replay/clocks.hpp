@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -16,9 +17,11 @@
 namespace lotus::tool {
 
 /// Threads that are blocked wake at a time; those that run share CPUs as Linux lets them: one that
-/// wakes goes to the CPU with the fewest threads, which share it evenly, and stays there; a CPU
-/// that has none left takes one over from the fullest. Where there is always a CPU free, or a part
-/// of one only, all threads go at one speed. Not thread-safe.
+/// wakes goes to the CPU with the fewest threads and stays there; those of a CPU take turns of
+/// speed_law::turn_ns, first those that have just woken; a CPU that has none left takes one over
+/// from the fullest when turns end next, after half of one in the mean. Without turns, or where
+/// there is always a CPU free, or a part of one only, all threads of a CPU go at once, and slower.
+/// Not thread-safe.
 class replay_clocks {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
@@ -31,78 +34,147 @@ class replay_clocks {
   double now_ns() const noexcept { return now_ns_; }
   void at(double time_ns, std::uint32_t thread) { sleeping_.emplace(time_ns, thread); }
   void run(double cpu_ns, std::uint32_t thread) {
-    cpu& to = *std::min_element(cpus_.begin(), cpus_.end(), [](const cpu& a, const cpu& b) {
-      return a.threads.size() < b.threads.size();
-    });
-    if (to.threads.empty()) ++busy_;
-    to.threads.emplace_back(to.done_ns + cpu_ns, thread);
+    cpu& to = *std::min_element(cpus_.begin(), cpus_.end(), fewer_threads);
+    if (takes_turns() && !to.running.empty()) {
+      if (to.waiting.empty()) to.event_ns = end_of_turn(to);
+      to.waiting.insert(to.waiting.begin() + static_cast<std::ptrdiff_t>(to.woken++),
+                        {cpu_ns, thread});
+      return;
+    }
+    if (to.running.empty()) ++busy_;
+    to.event_ns = HUGE_VAL;
+    start(to, cpu_ns, thread);
     new_speeds();
   }
 
   /// Goes on to the next event. Returns its thread; none where nothing is to come.
   std::uint32_t next() {
-    double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
-    cpu* ending = nullptr;
-    for (cpu& c : cpus_) {
-      if (c.threads.empty()) continue;
-      const double ends_ns = now_ns_ + (first_of(c)->first - c.done_ns) / c.rate;
-      if (ends_ns > at_ns) continue;
-      at_ns = ends_ns;
-      ending = &c;
+    while (true) {
+      double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
+      cpu* of = nullptr;  // the event; otherwise one that sleeps wakes
+      bool ends = false;
+      for (cpu& c : cpus_) {
+        const double end_ns =
+            c.running.empty() ? HUGE_VAL : now_ns_ + (first_of(c)->first - c.done_ns) / c.rate;
+        const double then_ns = std::min(end_ns, c.event_ns);
+        if (then_ns > at_ns || then_ns == HUGE_VAL) continue;
+        at_ns = then_ns;
+        of = &c;
+        ends = end_ns <= c.event_ns;
+      }
+      if (at_ns == HUGE_VAL) return none;
+      for (cpu& c : cpus_) c.done_ns += (at_ns - now_ns_) * c.rate;
+      now_ns_ = at_ns;
+      if (of == nullptr) return wake_first();
+      if (ends) return end_first(*of);
+      if (of->running.empty()) {
+        take_over(*of);
+      } else {
+        end_turn(*of);
+      }
     }
-    if (at_ns == HUGE_VAL) return none;
-    for (cpu& c : cpus_) c.done_ns += (at_ns - now_ns_) * c.rate;
-    now_ns_ = at_ns;
-    if (ending != nullptr) return end_first(*ending);
-    const std::uint32_t thread = sleeping_.top().second;
-    sleeping_.pop();
-    return thread;
   }
 
  private:
   using event = std::pair<double, std::uint32_t>;
   struct cpu {
-    std::vector<event> threads;  // and what done_ns will be at their ends
-    double done_ns = 0;          // work of each thread that was here all the time
+    std::vector<event> running;  // and what done_ns will be at their ends
+    std::deque<event> waiting;   // for their turn, with what they have left
+    std::size_t woken = 0;       // of these that had none since
+    double done_ns = 0;          // work of each thread that ran here all the time
     double rate = 0;
+    double turn_began_ns = 0;
+    /// The turn's end, where others wait; where none runs, when it takes one over.
+    double event_ns = HUGE_VAL;
+
+    std::size_t threads() const noexcept { return running.size() + waiting.size(); }
   };
 
+  static bool fewer_threads(const cpu& a, const cpu& b) noexcept {
+    return a.threads() < b.threads();
+  }
+
+  bool takes_turns() const noexcept { return one_by_one_ && speed_.turn_ns > 0; }
+
   static std::vector<event>::iterator first_of(cpu& c) {
-    return std::min_element(c.threads.begin(), c.threads.end());
+    return std::min_element(c.running.begin(), c.running.end());
+  }
+
+  void start(cpu& c, double left_ns, std::uint32_t thread) {
+    c.running.emplace_back(c.done_ns + left_ns, thread);
+    c.turn_began_ns = now_ns_;
+    c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
+  }
+
+  /// One that ran alone had turn after turn.
+  double end_of_turn(const cpu& c) const {
+    const double turns = std::floor((now_ns_ - c.turn_began_ns) / speed_.turn_ns) + 1;
+    return c.turn_began_ns + turns * speed_.turn_ns;
+  }
+
+  void start_waiting(cpu& c) {
+    const event next = c.waiting.front();
+    c.waiting.pop_front();
+    if (c.woken > 0) --c.woken;
+    start(c, next.first, next.second);
+  }
+
+  void end_turn(cpu& c) {
+    const event had = c.running.front();
+    c.running.clear();
+    start_waiting(c);
+    c.waiting.emplace_back(had.first - c.done_ns, had.second);
+    c.event_ns = now_ns_ + speed_.turn_ns;
+  }
+
+  std::uint32_t wake_first() {
+    const std::uint32_t thread = sleeping_.top().second;
+    sleeping_.pop();
+    return thread;
   }
 
   std::uint32_t end_first(cpu& c) {
     const auto first = first_of(c);
     const std::uint32_t thread = first->second;
     c.done_ns = first->first;
-    c.threads.erase(first);
-    if (c.threads.empty()) {
+    c.running.erase(first);
+    if (!c.waiting.empty()) {
+      start_waiting(c);
+    } else if (c.running.empty()) {
       --busy_;
-      take_over(c);
+      c.event_ns = now_ns_ + 0.5 * speed_.turn_ns;
     }
     new_speeds();
     return thread;
   }
 
   void take_over(cpu& to) {
-    cpu& from = *std::max_element(cpus_.begin(), cpus_.end(), [](const cpu& a, const cpu& b) {
-      return a.threads.size() < b.threads.size();
-    });
-    if (from.threads.size() < 2) return;
-    const event last = from.threads.back();
-    from.threads.pop_back();
-    to.threads.emplace_back(to.done_ns + (last.first - from.done_ns), last.second);
+    to.event_ns = HUGE_VAL;
+    cpu& from = *std::max_element(cpus_.begin(), cpus_.end(), fewer_threads);
+    if (from.threads() < 2) return;
     ++busy_;
+    if (takes_turns()) {
+      const event last = from.waiting.back();
+      from.waiting.pop_back();
+      from.woken = std::min(from.woken, from.waiting.size());
+      if (from.waiting.empty()) from.event_ns = HUGE_VAL;
+      start(to, last.first, last.second);
+    } else {
+      const event last = from.running.back();
+      from.running.pop_back();
+      start(to, last.first - from.done_ns, last.second);
+    }
+    new_speeds();
   }
 
   void new_speeds() {
     if (!one_by_one_) {
-      cpus_.front().rate = speed_.speed(static_cast<double>(cpus_.front().threads.size()));
+      cpus_.front().rate = speed_.speed(static_cast<double>(cpus_.front().running.size()));
       return;
     }
     const double longer = speed_.longer(static_cast<double>(busy_));
     for (cpu& c : cpus_) {
-      c.rate = c.threads.empty() ? 0 : 1 / (longer * static_cast<double>(c.threads.size()));
+      c.rate = c.running.empty() ? 0 : 1 / (longer * static_cast<double>(c.running.size()));
     }
   }
 

@@ -56,6 +56,9 @@ struct planned_epoch {
 struct speed_law {
   double cpus = 0;     ///< 0: there is always one free
   double slowing = 0;  ///< of one thread by all other CPUs
+  /// For so long a thread has a CPU while others wait for it, and for half of it a CPU that ran out
+  /// of threads leaves those where they wait; 0: all go at once, each at its share.
+  double turn_ns = 0;
 
   /// How much longer a thread takes while `busy` CPUs work, itself among them.
   double longer(double busy) const noexcept;
@@ -85,6 +88,7 @@ struct replay_result {
   double intervals = 0;      ///< between these
   std::size_t most_out = 0;  ///< units begun and not handed over
 
+  replay_result& operator+=(const replay_result& other) noexcept;
   /// Batches per second as run_batches::achieved_per_s() tells; 0 below two batches.
   double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }
 };

@@ -25,7 +25,8 @@ constexpr double beyond_sd = 0.03;  ///< more threads at once than were seen
 constexpr double wall_sd = 0.02;    ///< where CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
 
-constexpr double most_off = 0.25;  ///< of a replay that anything may rest on
+constexpr double much_too_fast = 0.03;  ///< of a replay: more than a run differs from the next
+constexpr double most_off = 0.25;       ///< of a replay that anything may rest on
 
 std::size_t threads_of(const recorded_pipeline& p) {
   return std::accumulate(p.stages.begin(), p.stages.end(), std::size_t{0},
@@ -129,25 +130,51 @@ what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
     most_threads_ = std::max(most_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded.cpu_known ? recorded.cpus.value_or(0) : 0));
-  base_ = replay(plan({}, law_.law, {}));
+  base_ = replayed_with({}, law_.law);
   replayed_per_s_ = base_.per_s();
-  if (recorded.cpu_known) explain_queueing(recorded);
+  if (recorded.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
+    fit_turns();
+    fit_queueing(recorded);
+  }
   run_sd_ = run_sd_of(run);
 }
 
-void what_if::explain_queueing(const recorded_pipeline& recorded) {
+void what_if::fit_turns() {
+  speed_law law = law_.law;
+  constexpr double shortest_ns = 0.5e6;
+  constexpr double longest_ns = 8e6;  // a tick of Linux: 1, 4 or 10 ms
+  for (law.turn_ns = shortest_ns; law.turn_ns <= longest_ns; law.turn_ns *= std::sqrt(2.0)) {
+    const replay_result slower = replayed_with({}, law);
+    if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
+    base_ = slower;
+    law_.law = law;
+  }
+}
+
+void what_if::fit_queueing(const recorded_pipeline& recorded) {
   // Less may be the scheduler's doing; then keeping it as it was would be worse than nothing.
-  if (replayed_per_s_ <= (1 + most_off) * achieved()) return;
+  if (fitted() <= (1 + most_off) * achieved()) return;
   double low = 0;
   double high = 1;
   for (int tries = 0; tries < 8; ++tries) {
     queueing_kept_ = tries == 0 ? 1 : 0.5 * (low + high);
     recorded_ = with_queueing(recorded, queueing_kept_);
-    base_ = replay(plan({}, law_.law, {}));
+    base_ = replayed_with({}, law_.law);
     const bool too_fast = base_.per_s() > achieved();
     if (tries == 0 && too_fast) return;
     (too_fast ? low : high) = queueing_kept_;
   }
+}
+
+replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law) const {
+  replay_plan planned = plan(change, law, {});
+  if (law.turn_ns <= 0) return replay(planned);
+  replay_result all;
+  for (const double factor : {0.8, 1.0, 1.25}) {
+    planned.speed.turn_ns = factor * law.turn_ns;
+    all += replay(planned);
+  }
+  return all;
 }
 
 replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
@@ -156,23 +183,20 @@ replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
 }
 
 bool what_if::is_unlike() const noexcept {
-  return !(std::abs(explained() / achieved() - 1) <= most_off);
+  return !(std::abs(fitted() / achieved() - 1) <= most_off);
 }
 
 bool what_if::beyond_seen(const pipeline_change& change) const {
   std::size_t threads = 0;
   for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
-    const auto named = change.threads.find(recorded_.stages[s].name);
-    threads += named != change.threads.end() ? named->second
-               : s == 0 && change.workers    ? *change.workers
-                                             : recorded_.stages[s].threads;
+    threads += threads_with(change, recorded_, s);
   }
   return threads > most_threads_ || (change.own_thread && recorded_.makes_itself) ||
          (change.cpus && *change.cpus != law_.law.cpus);
 }
 
 prediction what_if::guess(const pipeline_change& change) const {
-  const replay_result changed = replay(plan(change, law_.law, {}));
+  const replay_result changed = replayed_with(change, law_.law);
   prediction p;
   const double gain_of_rate = base_.per_s() > 0 ? changed.per_s() / base_.per_s() : 1;
   p.per_s = achieved() * gain_of_rate;
@@ -201,6 +225,7 @@ double what_if::drawn_sd(const pipeline_change& change) const {
   block_sampler blocks(recorded_);
   std::mt19937_64 random(2);
   std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
+  std::uniform_real_distribution<double> turn_factor(0.8, 1.25);
   const std::size_t draws =
       std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
   const bool items = has_items(recorded_);
@@ -210,6 +235,7 @@ double what_if::drawn_sd(const pipeline_change& change) const {
     const drawn_units drawn = items ? drawn_units{} : blocks.draw();
     speed_law law = law_.law;
     law.slowing = std::max(0.0, slowing(random));
+    law.turn_ns *= turn_factor(random);
     const double before = replay(plan({}, law, drawn)).per_s();
     const double after = replay(plan(change, law, drawn)).per_s();
     if (before <= 0 || after <= 0) continue;

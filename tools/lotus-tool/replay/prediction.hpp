@@ -41,10 +41,11 @@ class what_if {
   /// Batches per second as the run was, and as its replay says.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// Where the replay is over 25 % too fast, threads waited for CPUs that others had: this share of
-  /// that waiting is taken to stay, whatever changes; 0..1. Then the replay says explained().
+  /// A replay that is too fast leaves CPUs idle for a while (law().law.turn_ns). Where
+  /// it is still over 25 % too fast, threads waited for CPUs that others had: this share of that
+  /// waiting is taken to stay, whatever changes; 0..1. Then the replay says fitted().
   double queueing_kept() const noexcept { return queueing_kept_; }
-  double explained() const noexcept { return base_.per_s(); }
+  double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
@@ -66,9 +67,13 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
+  /// Where threads take turns, who is next hangs on little: of turns of several lengths, together.
+  replay_result replayed_with(const pipeline_change& change, const speed_law& law) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law,
                    const drawn_units& drawn) const;
-  void explain_queueing(const recorded_pipeline& recorded);
+  /// speed_law::turn_ns, with which the replay is as slow as the run.
+  void fit_turns();
+  void fit_queueing(const recorded_pipeline& recorded);
   /// Standard deviation of the logarithm of the gain in samples drawn anew.
   double drawn_sd(const pipeline_change& change) const;
 

@@ -25,6 +25,7 @@ class player {
         if (s > 0) stages_[s].idle.push_back(t);
       }
     }
+    consumer_ = static_cast<std::uint32_t>(threads_.size());
     pool_free_ = plan.pools;
     items_missing_.reserve(epoch.end_unit - epoch.first_batch);
     for (std::uint32_t b = epoch.first_batch; b < epoch.end_unit; ++b) {
@@ -38,7 +39,7 @@ class player {
   }
 
   replay_result play() {
-    clocks_.at(epoch_.consumer_ready_ns, the_consumer);
+    clocks_.at(epoch_.consumer_ready_ns, consumer_);
     for (std::uint32_t b = epoch_.first_batch; stages_.empty() && b < epoch_.end_unit; ++b) {
       batch_ready(b);
     }
@@ -46,7 +47,7 @@ class player {
     while (handed_over_ < ready_.size()) {
       const std::uint32_t thread = clocks_.next();
       if (thread == none) break;
-      if (thread == the_consumer) {
+      if (thread == consumer_) {
         consumer_goes_on();
       } else {
         thread_goes_on(thread);
@@ -56,8 +57,6 @@ class player {
   }
 
  private:
-  static constexpr std::uint32_t the_consumer = none - 1;
-
   struct thread_state {
     std::uint32_t stage = 0;
     std::uint32_t unit = none;  // that it works on
@@ -207,7 +206,7 @@ class player {
       case use::blocked:
         using_ = use::computes;
         if (plan_.uses[taken_].step.cpu_ns > 0) {
-          clocks_.run(plan_.uses[taken_].step.cpu_ns, the_consumer);
+          clocks_.run(plan_.uses[taken_].step.cpu_ns, consumer_);
           return;
         }
         [[fallthrough]];
@@ -231,7 +230,7 @@ class player {
       ready_in_time_.pop_front();
     }
     using_ = use::takes;
-    clocks_.at(clocks_.now_ns() + plan_.uses[taken_].take_ns, the_consumer);
+    clocks_.at(clocks_.now_ns() + plan_.uses[taken_].take_ns, consumer_);
   }
 
   void hand_over() {
@@ -244,7 +243,7 @@ class player {
     const planned_unit& b = plan_.units[taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
-    clocks_.at(now_ns + plan_.uses[taken_].step.blocked_ns, the_consumer);
+    clocks_.at(now_ns + plan_.uses[taken_].step.blocked_ns, consumer_);
     if (stages_.empty()) return;
     const auto lies = std::find(lying_.begin(), lying_.end(), taken_);
     if (lies != lying_.end()) {
@@ -267,6 +266,7 @@ class player {
   replay_clocks clocks_;
   std::vector<stage_state> stages_;
   std::vector<thread_state> threads_;
+  std::uint32_t consumer_ = 0;  // its thread
   std::vector<std::size_t> pool_free_;
   std::vector<std::uint32_t> items_missing_;  // by batch of the epoch
   std::vector<bool> ready_;                   // likewise
@@ -285,14 +285,18 @@ class player {
 
 }  // namespace
 
+replay_result& replay_result::operator+=(const replay_result& other) noexcept {
+  whole_ns += other.whole_ns;
+  hand_overs_ns += other.hand_overs_ns;
+  intervals += other.intervals;
+  most_out = std::max(most_out, other.most_out);
+  return *this;
+}
+
 replay_result replay(const replay_plan& plan) {
   replay_result all;
   for (const planned_epoch& epoch : plan.epochs) {
-    const replay_result one = player(plan, epoch).play();
-    all.whole_ns += one.whole_ns;
-    all.hand_overs_ns += one.hand_overs_ns;
-    all.intervals += one.intervals;
-    all.most_out = std::max(all.most_out, one.most_out);
+    all += player(plan, epoch).play();
   }
   return all;
 }

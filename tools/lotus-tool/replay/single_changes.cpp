@@ -46,24 +46,19 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
   return larger;
 }
 
-std::size_t prefetch_of(const recorded_pipeline& p) {
-  const double batches = static_cast<double>(p.in_flight) / p.items_per_batch;
-  return static_cast<std::size_t>(
-      std::lround(batches / static_cast<double>(p.stages.front().threads)));
-}
-
 void add_threads(const recorded_pipeline& p, std::vector<pipeline_change>& to) {
-  const std::size_t now = p.stages.front().threads;
+  const std::size_t now = p.workers();
   for (const std::size_t wanted : std::set<std::size_t>{now - 1, now + 1, 2 * now, 4 * now}) {
     if (wanted == 0) continue;
     to.emplace_back();
-    if (p.stages.size() == 1) {
+    if (p.stages.size() == 1 || p.stages.front().pool) {
       to.back().workers = wanted;
     } else {
       to.back().threads[p.stages.front().name] = wanted;
     }
   }
   for (std::size_t s = 1; s < p.stages.size(); ++s) {
+    if (p.stages[s].pool) continue;
     for (const std::size_t more : {p.stages[s].threads + 1, 2 * p.stages[s].threads}) {
       if (more == p.stages[s].threads + 1 && p.stages[s].threads == 1) continue;
       to.emplace_back();
@@ -83,7 +78,7 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
     add_threads(p, all);
     if (p.stages.size() == 1 && p.in_flight_held) {
       for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
-        if (prefetch != prefetch_of(p)) add().prefetch = prefetch;
+        if (prefetch != p.prefetch()) add().prefetch = prefetch;
       }
     }
     if (p.ordered && p.stages.front().threads > 1) add().unordered = true;

@@ -34,8 +34,9 @@ bool has_prefetch(const recorded_pipeline& p) {
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
-  if (p.stages.size() > 1 && !p.makes_itself) {
+  if (p.stages.size() > 1 && !p.makes_itself && !p.stages.front().pool) {
     for (const recorded_stage& s : p.stages) {
+      if (s.pool) continue;
       for (const std::size_t more : {s.threads + 1, 2 * s.threads, 4 * s.threads}) {
         all.emplace_back().threads[s.name] = more;
         all.back().unordered = unordered;
@@ -44,11 +45,12 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     return all;
   }
   // Where nobody knows how many CPUs there were, no more than twice the workers is any advice.
-  const std::size_t now = p.makes_itself ? 1 : p.stages.front().threads;
+  const std::size_t now = p.makes_itself ? 1 : p.workers();
   const std::size_t most = run.cpus_known() ? std::max(most_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
     for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: as it is
-      if (prefetch > 0 && !has_prefetch(p)) continue;
+      // Less of it is no advice: it gains nothing but memory.
+      if (prefetch > 0 && (!has_prefetch(p) || prefetch <= p.prefetch())) continue;
       pipeline_change& change = all.emplace_back();
       change.unordered = unordered;
       change.own_thread = p.makes_itself;
@@ -69,7 +71,7 @@ struct found_setting {
   double gain = 1;
 };
 
-/// The cheapest that comes within 2 % of the best.
+/// The cheapest that comes within 1 % of the best.
 found_setting best_setting(const what_if& run, bool unordered) {
   std::vector<found_setting> tried;
   double best = 1;
@@ -78,7 +80,7 @@ found_setting best_setting(const what_if& run, bool unordered) {
     best = std::max(best, tried.back().gain);
   }
   for (const found_setting& one : tried) {
-    if (one.gain >= 0.98 * best) return one;
+    if (one.gain >= 0.99 * best) return one;
   }
   return {};
 }
@@ -93,6 +95,7 @@ std::optional<move> setting_move(const what_if& run) {
   }
   if (chosen.gain < 1 + worthwhile) return std::nullopt;
   move found{{}, chosen.change, run.predict(chosen.change)};
+  if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return std::nullopt;
   found.text = move_text(run, found.change, found.would_be);
   pipeline_change with_faster_step = found.change;
   with_faster_step.step = 1 / a_bit_faster;
@@ -178,7 +181,7 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
 
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
-  return "a replay of the run makes " + rate(run.explained()) + ", not " + rate(run.achieved()) +
+  return "a replay of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
          ": what holds it up is not in its logs";
 }
 

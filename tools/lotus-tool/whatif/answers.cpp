@@ -69,6 +69,12 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
                      "; --also with a run of another number "
                      "of workers tells");
   }
+  if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
+    all.push_back(
+        "threads that share a CPU take turns of " + human_time(run.law().law.turn_ns) +
+        ", and a CPU without work takes over none in the middle of one: with that the replay, " +
+        human_share(run.replayed() / run.achieved() - 1) + " too fast without it, is like the run");
+  }
   if (run.queueing_kept() > 0.05) {
     all.push_back(
         human_share(run.queueing_kept()) +
@@ -94,7 +100,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
-  const double off = run.achieved() > 0 ? run.replayed() / run.achieved() - 1 : 0;
+  const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(out, style::bold, "achieved " + three_digits(run.achieved()) + " batches/s")
       << "; its replay is " << human_share(std::abs(off)) << (off < 0 ? " below" : " above")
       << ", which is taken out of what follows\n\n";
@@ -129,7 +135,7 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
   json.key("baseline").begin_object().member("batches_per_s", run.achieved());
-  json.member("replayed", run.replayed()).end_object();
+  json.member("replayed", run.replayed()).member("fitted", run.fitted()).end_object();
   if (answers.way) {
     json.key("target").begin_object().member("batches_per_s", answers.way->target_per_s);
     json.member("reached", answers.way->settings.has_value());

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,18 @@ struct recorded_pipeline {
   std::optional<double> cpus;  ///< that it might use
   double items_per_batch = 1;  ///< units of the first stage for one batch
   double achieved_per_s = 0;
+
+  /// Batches out at once for each worker.
+  std::size_t prefetch() const {
+    return static_cast<std::size_t>(std::lround(static_cast<double>(in_flight) / items_per_batch /
+                                                static_cast<double>(stages.front().threads)));
+  }
+
+  /// Threads that units begin with: of the pool, where the first stage shares one.
+  std::size_t workers() const {
+    const recorded_stage& first = stages.front();
+    return first.pool ? pools[*first.pool] : first.threads;
+  }
 };
 
 /// A run whose batches are handed over, or why it cannot be replayed.
