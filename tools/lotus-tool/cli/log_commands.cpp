@@ -1,111 +1,24 @@
 #include "cli/log_commands.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <system_error>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/map_cli.hpp"
+#include "cli/output_commands.hpp"
+#include "cli/reading_options.hpp"
+#include "cli/run_cli.hpp"
 #include "cli/whatif_cli.hpp"
 #include "compare/compare.hpp"
 #include "diagnose/diagnose.hpp"
 #include "log/lost_records.hpp"
-#include "report/report.hpp"
 #include "stats/stats.hpp"
-#include "viz/view.hpp"
-#include "viz/viz.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// Options that every command which reads logs has.
-template <class Options>
-void add_reading(CLI::App& command, Options& options) {
-  command.add_option("--prefix", options.prefix, "what the names of the logs begin with")
-      ->capture_default_str();
-  command.add_flag("--strict", options.strict, "fail on any malformed line (status 1)");
-  command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
-}
-
-void add_skipping(CLI::App& command, std::size_t& skip_batches) {
-  command
-      .add_option("--skip-batches", skip_batches,
-                  "leave the first N batches of every epoch out of what is told per batch")
-      ->check(whole_number(0))
-      ->option_text("N");
-}
-
-void add_viz(CLI::App& app, action& chosen) {
-  struct texts {
-    std::string from, to, last, only_slowest;
-  };
-  auto options = std::make_shared<viz_options>();
-  auto given = std::make_shared<texts>();
-  CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
-  command->footer(
-      "Examples:\n"
-      "  lotus-tool viz run/ -o trace.json      then open trace.json at https://ui.perfetto.dev\n"
-      "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
-      "  lotus-tool viz run/ -o part.pftrace --format perfetto --from batch:10 --to batch:20\n"
-      "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
-      "profiler trace (.json, .json.gz) that lies beside the logs is merged; without -o the "
-      "result\n"
-      "is written beside it, its name with _fine or _coarse.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("-o,--output", options->output, "file to write; - is standard output");
-  command->add_option("--format", options->format, "chrome, perfetto or speedscope")
-      ->transform(one_of<viz_format>({{"chrome", viz_format::chrome},
-                                      {"perfetto", viz_format::perfetto},
-                                      {"speedscope", viz_format::speedscope}}))
-      ->default_str("chrome")
-      ->option_text("chrome|perfetto|speedscope");
-  command->add_flag("--gzip", options->gzip, "compress the output, as for a FILE in .gz");
-  command->add_flag("--coarse", options->coarse, "batches only, no operations");
-  command
-      ->add_option("--from", given->from,
-                   "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
-                   "batch:EPOCH/INDEX")
-      ->check(not_empty());
-  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole")
-      ->check(not_empty());
-  command->add_option("--last", given->last, "only the end of the run, such as 5s")
-      ->check(not_empty());
-  command->add_option("--op", options->view.ops, "only this operation; may be repeated")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--only-slowest", given->only_slowest,
-                   "only the batches with the longest preprocessing; with STAGE:N the items, or "
-                   "batches, that took longest in that stage")
-      ->check(not_empty())
-      ->option_text("N");
-  command->add_option("--torch-trace", options->torch_trace, "merge into this profiler trace")
-      ->option_text("FILE");
-  command->add_flag("--compat", options->compat,
-                    "the events that the original's script writes, name for name");
-  add_reading(*command, *options);
-  command->callback([options, given, &chosen] {
-    chosen = [options, given](std::ostream& out, std::ostream& err) {
-      if (!given->from.empty()) options->view.from = parse_window_end(given->from, "--from");
-      if (!given->to.empty()) options->view.to = parse_window_end(given->to, "--to");
-      if (!given->last.empty()) {
-        options->view.last_ns = parse_duration_ns(given->last, "--last");
-        if (*options->view.last_ns == 0) throw usage_error("--last: must be more than 0");
-      }
-      if (!given->only_slowest.empty()) {
-        options->view.only_slowest = parse_slowest(given->only_slowest);
-      }
-      if (std::filesystem::path(options->output).extension() == ".gz") options->gzip = true;
-      return run_viz(*options, out, err);
-    };
-  });
-}
 
 void add_stats(CLI::App& app, action& chosen) {
   auto options = std::make_shared<stats_options>();
@@ -113,6 +26,7 @@ void add_stats(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool stats run/ --sort total --limit 5\n"
+      "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
       "Standard deviations are the population's, percentiles interpolate linearly, and an\n"
       "out-of-order arrival counts as a wait of 0.");
@@ -123,6 +37,14 @@ void add_stats(CLI::App& app, action& chosen) {
       ->add_flag_callback(
           "--csv", [options] { options->form = stats_form::csv; }, "CSV in ns, nothing rounded")
       ->excludes(json);
+  command
+      ->add_option_function<std::string>(
+          "--style", [options](const std::string&) { options->form = stats_form::profile; },
+          "calls and times as Python's cProfile prints them")
+      ->check(CLI::IsMember({"profile"}).description(""))
+      ->option_text("profile")
+      ->excludes("--json")
+      ->excludes("--csv");
   command->add_option("--sort", options->order, "order of the operations")
       ->transform(one_of<stats_order>({{"logged", stats_order::logged},
                                        {"name", stats_order::name},
@@ -133,9 +55,14 @@ void add_stats(CLI::App& app, action& chosen) {
                                        {"p99", stats_order::p99},
                                        {"max", stats_order::max},
                                        {"total", stats_order::total},
-                                       {"self", stats_order::self}}))
-      ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self");
-  command->add_option("--limit", options->limit, "only the first N operations")
+                                       {"self", stats_order::self},
+                                       {"ncalls", stats_order::count},
+                                       {"tottime", stats_order::self},
+                                       {"cumtime", stats_order::total}}))
+      ->option_text(
+          "logged|name|count|mean|p50|p90|p99|max|total|self, or cProfile's ncalls|tottime|"
+          "cumtime");
+  command->add_option("--limit,--row-limit", options->limit, "only the first N operations")
       ->check(whole_number(0))
       ->option_text("N");
   command
@@ -212,49 +139,6 @@ void add_compare(CLI::App& app, action& chosen) {
   });
 }
 
-#ifdef LOTUS_TOOL_REPORT
-/// Of "--counters A B runs/" B and runs/ are read as folders, for the option cannot tell where its
-/// files end; but only runs/ is one.
-void take_counters(report_options& options) {
-  std::vector<std::string>& counters = options.hardware.counters;
-  if (counters.empty()) return;
-  const auto files =
-      std::stable_partition(options.dirs.begin(), options.dirs.end(), [](const std::string& path) {
-        std::error_code ignored;
-        return !std::filesystem::is_regular_file(path, ignored);
-      });
-  counters.insert(counters.end(), files, options.dirs.end());
-  options.dirs.erase(files, options.dirs.end());
-  if (options.dirs.empty()) throw usage_error("DIR is required: the folder of the logs");
-}
-
-void add_report(CLI::App& app, action& chosen) {
-  auto options = std::make_shared<report_options>();
-  CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
-  command->footer(
-      "Example:\n"
-      "  lotus-tool report runs/ -o report.html      then open report.html in a browser\n"
-      "The page needs no network. Each run in a subfolder is a configuration of its own. "
-      "Functions\n"
-      "behind operations come from samples of 'lotus-tool map record' beside the logs, or from a\n"
-      "mapping; hardware counters from tables as for 'map attribute'.");
-  command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  const attribution_arguments arguments = add_attribution(*command, options->hardware);
-  arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
-  arguments.elapsed->needs(arguments.counters);
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
-      ->required();
-  add_skipping(*command, options->skip_batches);
-  add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      take_counters(*options);
-      return run_report(*options, out, err);
-    };
-  });
-}
-#endif
-
 void add_recover(CLI::App& app, action& chosen) {
   auto options = std::make_shared<recover_options>();
   CLI::App* command = app.add_subcommand("recover", "Put into the logs what killed processes left");
@@ -276,6 +160,7 @@ void add_recover(CLI::App& app, action& chosen) {
 }  // namespace
 
 void add_log_commands(CLI::App& app, action& chosen) {
+  add_run(app, chosen);
   add_viz(app, chosen);
   add_stats(app, chosen);
   add_map(app, chosen);
@@ -285,6 +170,7 @@ void add_log_commands(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_REPORT
   add_report(app, chosen);
 #endif
+  add_export(app, chosen);
   add_recover(app, chosen);
 }
 

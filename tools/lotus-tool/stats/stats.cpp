@@ -111,6 +111,7 @@ worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) 
 }
 
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err) {
+  if (options.form == stats_form::profile) return print_stats_profile(options, out, err);
   diagnostic_log diagnostics(err, options.quiet);
   std::vector<run_stats_result> results;
   std::deque<std::vector<run_files>> found;  // the results refer to them
@@ -134,6 +135,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
     case stats_form::csv:
       print_stats_csv(results, out);
       break;
+    case stats_form::profile:
     case stats_form::table:
       print_stats_table(results, options.per_worker, out);
       break;

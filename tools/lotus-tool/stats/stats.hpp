@@ -21,7 +21,7 @@
 
 namespace lotus::tool {
 
-enum class stats_form : std::uint8_t { table, json, csv };
+enum class stats_form : std::uint8_t { table, json, csv, profile };
 enum class stats_order : std::uint8_t {
   logged,
   name,
@@ -86,6 +86,9 @@ void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
 /// Prints the figures of every run in options.dirs. Returns the exit status; throws input_error.
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);
+
+/// run_stats() of stats_form::profile: calls and times by name, as Python's cProfile prints them.
+int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err);
 
 void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out);
 void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out);

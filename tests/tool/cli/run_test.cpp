@@ -1,0 +1,99 @@
+// lotus-tool run, with a real program.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// `lotus-tool run ARGUMENTS` by a shell in `dir`.
+result run_in(const temp_dir& dir, const std::string& arguments) {
+  const std::string command = "cd '" + dir.path() + "' && unset LOTUS_LOG_FILE && exec '" +
+                              LOTUS_TOOL_PROGRAM + "' run " + arguments + " >out 2>err";
+  const int status = std::system(command.c_str());
+  REQUIRE(WIFEXITED(status));
+  return {WEXITSTATUS(status), read_file(dir.path() + "/out"), read_file(dir.path() + "/err")};
+}
+
+const std::string program = "-- '" LOTUS_RECORDING_PROGRAM "' ";
+
+}  // namespace
+
+TEST_CASE("a program runs and is told of; its output and status are its own") {
+  const temp_dir dir;
+  const result r = run_in(dir, program + "7");
+  INFO(r.err);
+  CHECK(r.status == 7);
+  CHECK(r.out == "trained on 7\n");
+  CHECK(contains(r.err, "SRead"));
+  CHECK(contains(r.err, "achieved"));
+  CHECK(contains(r.err, "logs: run;"));
+  CHECK(std::filesystem::exists(dir.path() + "/run"));
+}
+
+TEST_CASE("a second run has a folder of its own, and one may be named") {
+  const temp_dir dir;
+  run_in(dir, program);
+  CHECK(contains(run_in(dir, program).err, "logs: run-2;"));
+  CHECK(contains(run_in(dir, "--dir named " + program).err, "logs: named;"));
+  const std::string set = "cd '" + dir.path() + "' && LOTUS_LOG_FILE=set/other '" +
+                          LOTUS_TOOL_PROGRAM + "' run " + program + " >out 2>err";
+  REQUIRE(std::system(set.c_str()) == 0);
+  CHECK(contains(read_file(dir.path() + "/err"), "logs: set;"));
+}
+
+#ifdef LOTUS_TOOL_REPORT
+TEST_CASE("the page is made as well") {
+  const temp_dir dir;
+  const result r = run_in(dir, "-q --report page.html " + program);
+  INFO(r.err);
+  CHECK(r.status == 0);
+  CHECK(contains(read_file(dir.path() + "/page.html"), "SRead"));
+  CHECK_FALSE(contains(r.err, "next:"));
+}
+#endif
+
+TEST_CASE("a program that is killed is told of, and its signal is in the status") {
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() + "' && exec '" + LOTUS_TOOL_PROGRAM + "' run " +
+                              program + "wait >out 2>err";
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("LOTUS_LOG_FILE");
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  REQUIRE(child > 0);
+  const std::string out = dir.path() + "/out";
+  for (int i = 0; i < 1000; ++i) {
+    if (std::filesystem::exists(out) && contains(read_file(out), "trained")) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(child, SIGTERM);  // goes to the program
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+  CHECK(contains(read_file(dir.path() + "/err"), "SRead"));
+}
+
+TEST_CASE("what does not record, or does not run, is said in a line") {
+  const temp_dir dir;
+  const result nothing = run_in(dir, "-- true");
+  CHECK(nothing.status == 0);
+  CHECK(contains(nothing.err, "a program that calls lotus::start itself"));
+  const result missing = run_in(dir, "-- ./nowhere");
+  CHECK(missing.status == 1);
+  CHECK(contains(missing.err, "./nowhere: cannot be run"));
+  CHECK(run_in(dir, "").status == 2);
+}

@@ -1,0 +1,102 @@
+// Calls, callers and times of operations: stats --style profile, and export --format pstats as
+// Python's pstats reads it.
+#include <cstdlib>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/json.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Walk calls itself and Read; Read stands alone once, and reaches out of Other once.
+void write_calls(const temp_dir& dir) {
+  thread_logs thread;
+  thread.operation("Read", 12, 4);
+  thread.operation("Walk", 10, 10);  // 6 itself
+  thread.operation("Walk", 0, 30);   // 20 itself
+  thread.operation("Read", 40, 5);
+  thread.operation("Other", 50, 10);
+  thread.operation("Read", 55, 10);
+  thread.write(dir, "", 1);
+  thread_logs other;
+  other.operation("Walk", 2, 8);
+  other.write(dir, "", 2);
+}
+
+}  // namespace
+
+TEST_CASE("calls and times as cProfile prints them") {
+  const temp_dir dir;
+  write_calls(dir);
+  const result all = run({"stats", dir.path(), "--style", "profile"});
+  INFO(all.out << all.err);
+  REQUIRE(all.status == 0);
+  CHECK(contains(all.out, "7 calls (6 primitive), 63.00 ms on 2 threads"));
+  CHECK(contains(all.out, "SWalk         3/2  34.00 ms  11.33 ms  38.00 ms  19.00 ms"));
+  CHECK(contains(all.out, "SRead           3  19.00 ms  6.333 ms  19.00 ms  6.333 ms"));
+  CHECK(contains(all.out, "SOther          1  10.00 ms"));
+  CHECK(all.out.find("SWalk") < all.out.find("SRead"));
+  const result sorted =
+      run({"stats", dir.path(), "--style", "profile", "--sort", "name", "--row-limit", "1"});
+  CHECK(contains(sorted.out, "SOther"));
+  CHECK(!contains(sorted.out, "SWalk"));
+  CHECK(run({"stats", dir.path(), "--style", "profile", "--json"}).status == 2);
+}
+
+TEST_CASE("pstats reads what is exported, callers too") {
+  if (std::system("python3 -c 'import pstats' 2>/dev/null") != 0) {
+    lotus_test::skip("python3 is absent");
+  }
+  const temp_dir dir;
+  write_calls(dir);
+  const std::string file = dir.path() + "/run.prof";
+  const result made = run({"export", dir.path(), "--format", "pstats", "-o", file});
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+  dir.file("read.py",
+           "import json, pstats, sys\n"
+           "stats = pstats.Stats(sys.argv[1]).stats\n"
+           "ms = lambda t: [t[0], t[1], round(t[2] * 1e3, 6), round(t[3] * 1e3, 6)]\n"
+           "print(json.dumps({f[2]: {'all': ms(t), 'by': {c[2]: ms(b) for c, b in t[4].items()}}\n"
+           "                  for f, t in stats.items()}))\n");
+  const std::string out = dir.path() + "/read.json";
+  REQUIRE(std::system(
+              ("python3 '" + dir.path() + "/read.py' '" + file + "' >'" + out + "'").c_str()) == 0);
+  const json stats = parse_json(read_file(out));
+  const auto check = [](const json& times, double primitive, double calls, double self_ms,
+                        double total_ms) {
+    CHECK(times[0].number() == primitive);
+    CHECK(times[1].number() == calls);
+    CHECK(times[2].number() == Approx(self_ms));
+    CHECK(times[3].number() == Approx(total_ms));
+  };
+  check(stats["SWalk"]["all"], 2, 3, 34, 38);
+  check(stats["SWalk"]["by"]["SWalk"], 1, 1, 6, 10);
+  check(stats["SWalk"]["by"]["<all threads>"], 2, 2, 28, 38);
+  check(stats["SRead"]["all"], 3, 3, 19, 19);
+  check(stats["SRead"]["by"]["SWalk"], 1, 1, 4, 4);
+  check(stats["SRead"]["by"]["<all threads>"], 2, 2, 15, 15);
+  check(stats["SOther"]["all"], 1, 1, 10, 10);
+  check(stats["<all threads>"]["all"], 1, 1, 0, 63);
+}
+
+TEST_CASE("what cannot be exported is said in a line") {
+  const temp_dir dir;
+  dir.file("a/lotustrace_log_worker_pid_1", columns("SRead", 0, 5) + '\n');
+  dir.file("b/lotustrace_log_worker_pid_1", columns("SRead", 0, 5) + '\n');
+  const std::string file = dir.path() + "/run.prof";
+  const result several = run({"export", dir.path(), "--format", "pstats", "-o", file});
+  CHECK(several.status == 1);
+  CHECK(contains(several.err, "holds several runs"));
+  CHECK(run({"export", dir.path() + "/a", "--format", "pstats", "-o", ""}).status == 2);
+  CHECK(run({"export", dir.path() + "/a", "-o", file}).status == 2);
+  const temp_dir batches;
+  batches.file("lotustrace_log_main_pid_1", columns("SBatchWait_0", 0, 5) + '\n');
+  const result none = run({"export", batches.path(), "--format", "pstats", "-o", file});
+  CHECK(none.status == 1);
+  CHECK(contains(none.err, "no operations"));
+}

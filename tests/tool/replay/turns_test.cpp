@@ -1,0 +1,141 @@
+// Threads that share CPUs in a replay, against what is worked out by hand.
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/clocks.hpp"
+#include "replay/plan.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/speed_law.hpp"
+
+using namespace lotus::tool;
+
+namespace {
+
+constexpr double ms = 1e6;
+
+struct burst {
+  double at_ms;
+  double cpu_ms;
+};
+
+/// When each is done, in ms. Burst i is of thread i.
+std::vector<double> ends(const speed_law& law, const std::vector<burst>& bursts) {
+  replay_clocks clocks(law);
+  std::vector<double> end_ms(bursts.size());
+  std::vector<int> began(bursts.size());
+  for (std::uint32_t t = 0; t < bursts.size(); ++t) clocks.at(bursts[t].at_ms * ms, t);
+  for (auto t = clocks.next(); t != replay_clocks::none; t = clocks.next()) {
+    if (std::exchange(began[t], 1) != 0) {
+      end_ms[t] = clocks.now_ns() / ms;
+    } else {
+      clocks.run(bursts[t].cpu_ms * ms, t);
+    }
+  }
+  return end_ms;
+}
+
+speed_law law_of(double cpus, double turn_ms) {
+  speed_law law;
+  law.cpus = cpus;
+  law.turn_ns = turn_ms * ms;
+  return law;
+}
+
+void check_ends(const std::vector<double>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO("thread " << i);
+    CHECK(found[i] == Approx(expected[i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("without turns, threads of a CPU go at once") {
+  check_ends(ends(law_of(1, 0), {{0, 10}, {0, 2}}), {12, 4});
+  // The third is with the first; the second's CPU takes it over at once, with half of its work.
+  check_ends(ends(law_of(2, 0), {{0, 10}, {0, 2}, {0, 3}}), {11, 2, 4});
+}
+
+TEST_CASE("threads of a CPU take turns, and who wakes is next") {
+  check_ends(ends(law_of(1, 4), {{0, 10}, {0, 2}}), {12, 6});
+  // The third wakes in a turn of the second, and comes before the first, which has had its own.
+  check_ends(ends(law_of(1, 4), {{0, 10}, {0, 6}, {5, 1}}), {17, 15, 9});
+}
+
+TEST_CASE("who runs alone has turn after turn") {
+  // The second wakes in the third turn of the first, which ends at 12.
+  check_ends(ends(law_of(1, 4), {{0, 20}, {9, 1}}), {21, 13});
+}
+
+TEST_CASE("a CPU without threads takes one over after half a turn") {
+  // The third waits behind the first, until the second's CPU has been idle from 2 to 4.
+  check_ends(ends(law_of(2, 4.5), {{0, 10}, {0, 2}, {0, 3}}), {10, 2, 7.25});
+  // It does not where the thread has had its turn before that.
+  check_ends(ends(law_of(2, 4), {{0, 10}, {0, 3.5}, {0, 1}}), {11, 3.5, 5});
+}
+
+TEST_CASE("with a CPU for each thread there is nothing to share") {
+  check_ends(ends(law_of(0, 4), {{0, 10}, {0, 2}, {1, 3}}), {10, 2, 4});
+  check_ends(ends(law_of(3, 4), {{0, 10}, {0, 2}, {1, 3}}), {10, 2, 4});
+}
+
+namespace {
+
+/// Two workers and a consumer, all of which burn, on two CPUs.
+recorded_pipeline crowded() {
+  constexpr std::uint32_t batches = 200;
+  recorded_pipeline p;
+  p.stages.emplace_back();
+  p.stages.front().name = "preprocess";
+  p.stages.front().threads = 2;
+  p.in_flight = 4;
+  p.in_flight_held = true;
+  p.round_robin = true;
+  p.cpu_known = true;
+  p.cpus = 2;
+  planned_epoch epoch;
+  epoch.end_unit = batches;
+  epoch.threads_ready_ns = {0, 0};
+  for (std::uint32_t b = 0; b < batches; ++b) {
+    planned_unit unit;
+    unit.end_stage = 1;
+    unit.first_work = b;
+    p.units.push_back(unit);
+    p.works.push_back({(5 + b * 7 % 5) * ms, 0, 0, 2});
+    p.steps.push_back({3 * ms, 0, 0, 2});
+    p.takes_ns.push_back(0);
+    epoch.hand_overs.push_back(b);
+  }
+  p.epochs.push_back(epoch);
+  return p;
+}
+
+double replayed_per_s(const recorded_pipeline& p, const run_data& run, double turn_ms) {
+  speed_law law = estimate_speed({&p}, 2).law;
+  law.turn_ns = turn_ms * ms;
+  return replay(plan_of(p, run.names, law, {})).per_s();
+}
+
+}  // namespace
+
+TEST_CASE("turns are fitted where the replay would be too fast without them") {
+  const run_data none;
+  recorded_pipeline p = crowded();
+  p.achieved_per_s = replayed_per_s(p, none, 4);
+  const what_if asked(none, p, nullptr, std::nullopt);
+  CHECK(asked.replayed() > 1.05 * p.achieved_per_s);
+  CHECK(asked.fitted() == Approx(p.achieved_per_s).epsilon(0.02));
+  CHECK(asked.law().law.turn_ns >= 2 * ms);
+
+  p.achieved_per_s = replayed_per_s(p, none, 0);
+  const what_if plain(none, p, nullptr, std::nullopt);
+  CHECK(plain.law().law.turn_ns == 0);
+  CHECK(plain.fitted() == Approx(p.achieved_per_s));
+}

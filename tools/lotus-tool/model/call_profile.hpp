@@ -1,0 +1,34 @@
+// Operations as profilers of function calls tell them: who called whom, and for how long.
+#ifndef LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
+#define LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+struct call_times {
+  std::uint64_t calls = 0;
+  std::uint64_t primitive = 0;  ///< of these not within another one of the same
+  std::int64_t self_ns = 0;     ///< without what was called
+  std::int64_t total_ns = 0;    ///< of primitive calls, with what they called
+};
+
+inline constexpr std::uint32_t called_by_none = UINT32_MAX;
+
+struct called_operation {
+  call_times all;
+  std::map<std::uint32_t, call_times> by_caller;  ///< by number of the name; or called_by_none
+};
+
+/// By number of the name. An operation was called by the innermost one of its thread that contains
+/// it; one that reaches out of another was not called by it.
+/// @param run  read with run_parts::operations.
+std::vector<called_operation> profile_calls(const run_data& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
