@@ -9,7 +9,7 @@ say() { printf '\n== %s\n' "$*"; }
 
 say 'packages'
 bash tools/packages.sh g++ cmake ninja-build \
-  libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js
+  libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js
 echo 'all there'
 
 say 'building lotus-tool and examples/imagenet_pipeline in build/demo-build'

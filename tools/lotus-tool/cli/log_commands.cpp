@@ -59,9 +59,7 @@ void add_stats(CLI::App& app, action& chosen) {
                                        {"ncalls", stats_order::count},
                                        {"tottime", stats_order::self},
                                        {"cumtime", stats_order::total}}))
-      ->option_text(
-          "logged|name|count|mean|p50|p90|p99|max|total|self, or cProfile's ncalls|tottime|"
-          "cumtime");
+      ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self|ncalls|tottime|cumtime");
   command->add_option("--limit,--row-limit", options->limit, "only the first N operations")
       ->check(whole_number(0))
       ->option_text("N");

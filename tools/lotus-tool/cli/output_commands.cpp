@@ -133,20 +133,35 @@ void add_report(CLI::App& app, action& chosen) {
 #endif
 
 void add_export(CLI::App& app, action& chosen) {
+#ifdef LOTUS_TOOL_SQLITE
+  constexpr auto formats = "csv|sqlite|pstats";
+#else
+  constexpr auto formats = "csv|pstats";
+#endif
   auto options = std::make_shared<export_options>();
   CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
+      "  lotus-tool export run/ --format csv -o tables/        runs, spans, batches, stages and\n"
+      "                                                        counters, a file each\n"
+      "  lotus-tool export run/ --format sqlite -o run.db      the same; then: sqlite3 run.db\n"
       "  lotus-tool export run/ --format pstats -o run.prof    then: python3 -m pstats run.prof,\n"
       "                                                        or snakeviz run.prof");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,
-                   "pstats: calls, times and callers, as Python's cProfile leaves them")
-      ->transform(one_of<export_format>({{"pstats", export_format::pstats}}))
-      ->option_text("pstats")
+                   "tables of all that was recorded, or calls, times and callers as Python's "
+                   "cProfile leaves them")
+      ->transform(one_of<export_format>({{"csv", export_format::csv},
+#ifdef LOTUS_TOOL_SQLITE
+                                         {"sqlite", export_format::sqlite},
+#endif
+                                         {"pstats", export_format::pstats}}))
+      ->option_text(formats)
       ->required();
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+  command
+      ->add_option("-o,--output", options->output,
+                   "file to write, or the folder of csv; - is standard output")
       ->check(not_empty())
       ->required();
   add_reading(*command, *options);

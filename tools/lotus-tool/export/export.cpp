@@ -1,5 +1,8 @@
 #include "export/export.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -7,28 +10,70 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/output_file.hpp"
+#include "export/csv_sink.hpp"
 #include "export/pstats.hpp"
+#include "export/row_sink.hpp"
+#include "export/tables.hpp"
 #include "log/log_files.hpp"
 #include "model/call_profile.hpp"
 #include "model/run_data.hpp"
+#ifdef LOTUS_TOOL_SQLITE
+  #include "export/sqlite_sink.hpp"
+#endif
 
 namespace lotus::tool {
+namespace {
 
-int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
-  diagnostic_log diagnostics(err, options.quiet);
-  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+constexpr run_parts with_operations{false, false, true};
+
+void export_pstats(const export_options& options, const std::vector<run_files>& runs,
+                   diagnostic_log& diagnostics, std::ostream& out) {
   if (runs.size() > 1) {
     throw input_error(options.dir + ": holds several runs, such as " + runs[0].dir + " and " +
                       runs[1].dir + "; name one of them");
   }
-  const run_data run = read_run(runs.front(), {false, false, true}, diagnostics);
+  const run_data run = read_run(runs.front(), with_operations, diagnostics);
   if (run.operations == 0) throw input_error(options.dir + ": no operations in its logs");
-  const int status = diagnostics.finish(options.strict);
-  if (status != exit_fine) return status;
   output_file file(options.output, out);
   file.write(pstats_of(profile_calls(run), run.names));
   file.commit();
-  return exit_fine;
+}
+
+std::unique_ptr<row_sink> sink_for(const export_options& options) {
+#ifdef LOTUS_TOOL_SQLITE
+  if (options.format == export_format::sqlite) {
+    return std::make_unique<sqlite_sink>(options.output, exported_tables());
+  }
+#endif
+  return std::make_unique<csv_sink>(options.output, exported_tables());
+}
+
+void export_tables(const export_options& options, const std::vector<run_files>& runs,
+                   diagnostic_log& diagnostics) {
+  const std::unique_ptr<row_sink> sink = sink_for(options);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const run_data run = read_run(runs[i], with_operations, diagnostics);
+    if (run.empty()) {
+      diagnostics.warning(runs[i].dir + ": nothing usable in its logs, left out");
+      continue;
+    }
+    write_tables(static_cast<std::int64_t>(i), run, *sink);
+  }
+  sink->commit();
+}
+
+}  // namespace
+
+int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  refuse_input_as_output(options.output, runs, {}, options.prefix);
+  if (options.format == export_format::pstats) {
+    export_pstats(options, runs, diagnostics, out);
+  } else {
+    export_tables(options, runs, diagnostics);
+  }
+  return diagnostics.finish(options.strict);
 }
 
 }  // namespace lotus::tool

@@ -10,18 +10,19 @@
 
 namespace lotus::tool {
 
-enum class export_format : std::uint8_t { pstats };
+enum class export_format : std::uint8_t { csv, sqlite, pstats };
 
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< "-": standard output
-  export_format format = export_format::pstats;
+  std::string output;  ///< file, "-": standard output; of csv a folder
+  export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes the run in options.dir. Returns the exit status; throws input_error.
+/// Writes the runs in options.dir; of pstats there can be only one. Returns the exit status; throws
+/// input_error.
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

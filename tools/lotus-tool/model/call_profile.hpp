@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "model/call_stack.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -17,15 +18,12 @@ struct call_times {
   std::int64_t total_ns = 0;    ///< of primitive calls, with what they called
 };
 
-inline constexpr std::uint32_t called_by_none = UINT32_MAX;
-
 struct called_operation {
   call_times all;
   std::map<std::uint32_t, call_times> by_caller;  ///< by number of the name; or called_by_none
 };
 
-/// By number of the name. An operation was called by the innermost one of its thread that contains
-/// it; one that reaches out of another was not called by it.
+/// By number of the name; who called is told as call_stack has it.
 /// @param run  read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
 #define LOTUS_TOOL_REPLAY_PLAN_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -88,7 +89,13 @@ struct replay_result {
   double intervals = 0;      ///< between these
   std::size_t most_out = 0;  ///< units begun and not handed over
 
-  replay_result& operator+=(const replay_result& other) noexcept;
+  replay_result& operator+=(const replay_result& other) noexcept {
+    whole_ns += other.whole_ns;
+    hand_overs_ns += other.hand_overs_ns;
+    intervals += other.intervals;
+    most_out = std::max(most_out, other.most_out);
+    return *this;
+  }
   /// Batches per second as run_batches::achieved_per_s() tells; 0 below two batches.
   double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }
 };

@@ -285,14 +285,6 @@ class player {
 
 }  // namespace
 
-replay_result& replay_result::operator+=(const replay_result& other) noexcept {
-  whole_ns += other.whole_ns;
-  hand_overs_ns += other.hand_overs_ns;
-  intervals += other.intervals;
-  most_out = std::max(most_out, other.most_out);
-  return *this;
-}
-
 replay_result replay(const replay_plan& plan) {
   replay_result all;
   for (const planned_epoch& epoch : plan.epochs) {

@@ -1,0 +1,112 @@
+// lotus-tool export: the same tables as CSV, and as sqlite3 reads them.
+#include <cstdlib>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Batch 0 is made by worker 2 of Load, which calls Read, and by Decode for item 7; the consumer
+/// waits for it. Read runs once more behind it.
+void write_run(const temp_dir& dir, const std::string& folder) {
+  dir.file(folder + ".lotus_info_1_a", info_of_threads("cpu switches\ncpus 4 4\n"));
+  thread_logs consumer;
+  consumer.wait(0, 0, 120);
+  consumer.consumed(0, 121);
+  consumer.wait(1, 130, 20);
+  consumer.consumed(1, 151);
+  consumer.beside += "counter,Squeue," + std::to_string(begin_ns + 5 * ms) + ",3,0\n";
+  consumer.write(dir, folder, 1);
+  thread_logs worker;
+  worker.operation("Read", 10, 50);
+  worker.off_cpu(60, 40, "10");
+  worker.operation("Load", 5, 100);
+  worker.worker += columns("SBatchPreprocessed_0", 0, 110) + '\n';
+  worker.operation("Read%2C \"again\"", 112, 3);
+  worker.worker += columns("SBatchPreprocessed_1", 116, 10) + '\n';
+  worker.write(dir, folder, 2);
+}
+
+std::string at(std::int64_t time_ms) {
+  return std::to_string(begin_ns + time_ms * ms);
+}
+
+std::string query(const std::string& database, const std::string& sql) {
+  const std::string out = database + ".out";
+  const std::string command =
+      "sqlite3 -nullvalue - '" + database + "' '" + sql + "' >'" + out + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  return read_file(out);
+}
+
+result export_as(const temp_dir& dir, const std::string& format, const std::string& output) {
+  return run({"export", dir.path(), "--format", format, "-o", output});
+}
+
+}  // namespace
+
+TEST_CASE("tables of a run, as CSV") {
+  const temp_dir dir;
+  write_run(dir, "");
+  const temp_dir to;
+  const result r = export_as(dir, "csv", to.path() + "/tables");
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  const std::string spans = read_file(to.path() + "/tables/spans.csv");
+  CHECK(
+      spans ==
+      "run,host,rank,pid,tid,thread,loader,name,batch,epoch,start_ns,dur_ns,self_ns,cpu_ns,depth\n"
+      "0,here,,1,2,read,,Read,0,0," +
+          at(10) +
+          ",50000000,50000000,10000000,1\n"
+          "0,here,,1,2,read,,Load,0,0," +
+          at(5) +
+          ",100000000,50000000,60000000,0\n"
+          "0,here,,1,2,read,,\"Read, \"\"again\"\"\",,," +
+          at(112) + ",3000000,3000000,3000000,0\n");
+  const std::string batches = read_file(to.path() + "/tables/batches.csv");
+  CHECK(contains(batches, "\n0,here,,1,,0,0,,110000000,120000000,11000000," + at(121) + ","));
+  CHECK(contains(batches, "\n0,here,,1,,1,0,,10000000,20000000,25000000," + at(151) + ",\n"));
+  CHECK(contains(read_file(to.path() + "/tables/stages.csv"),
+                 "\n0,here,,1,2,,preprocess,1,0,1,0," + at(116) + ",10000000\n"));
+  CHECK(read_file(to.path() + "/tables/counters.csv") ==
+        "run,host,rank,pid,loader,name,time_ns,value\n0,here,,1,,queue," + at(5) + ",3\n");
+  CHECK(contains(read_file(to.path() + "/tables/runs.csv"), ",," + at(0) + ','));
+}
+
+TEST_CASE("several runs in a database, which sqlite3 opens") {
+  const temp_dir dir;
+  write_run(dir, "b2/");
+  write_run(dir, "b10/");
+  const temp_dir to;
+  const std::string database = to.path() + "/run.db";
+  const result r = export_as(dir, "sqlite", database);
+  if (r.status == 2) lotus_test::skip("built without SQLite");
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  if (std::system("sqlite3 --version >/dev/null 2>&1") != 0) {
+    lotus_test::skip("sqlite3 is absent");
+  }
+  CHECK(query(database, "select run, dir from runs") ==
+        "0|" + dir.path() + "/b2\n1|" + dir.path() + "/b10\n");
+  CHECK(query(database,
+              "select name, batch, rank, sum(self_ns), count(*) from spans group by name") ==
+        "Load|0|-|100000000|2\nRead|0|-|100000000|2\nRead, \"again\"|-|-|6000000|2\n");
+  CHECK(query(database, "select sum(wait_ns) from batches where run = 1") == "140000000\n");
+  CHECK(query(database, "pragma integrity_check") == "ok\n");
+  CHECK(to.names().size() == 2);  // that, and what the query left
+}
+
+TEST_CASE("an output that cannot be written leaves nothing, and logs are safe") {
+  const temp_dir dir;
+  write_run(dir, "");
+  CHECK(export_as(dir, "csv", dir.path() + "/.lotus_info_1_a").status == 1);
+  CHECK(export_as(dir, "sqlite", dir.path() + "/nowhere/run.db").status != 0);
+  CHECK(export_as(dir, "pstats", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);
+  CHECK(export_as(dir, "sqlite", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);
+  CHECK(contains(read_file(dir.path() + "/lotustrace_log_worker_pid_2"), "SLoad"));
+}
