@@ -53,6 +53,13 @@ std::set<std::string> failed_checks_of(const std::string& folder) {
   return failed;
 }
 
+/// Whether the machine held the program up so much, by starting its threads late, say, that its
+/// replay is unlike it, and no verdict is right.
+bool was_held_up(const std::string& folder) {
+  const result d = run({"diagnose", folder, "--json", "-q"});
+  return contains(d.out, "what holds it up is not in its logs");
+}
+
 void judge(const real_program& program, const std::string& folder) {
   std::set<std::string> failed = failed_checks_of(folder);
   const result d = run({"diagnose", folder, "--json", "-q"});
@@ -78,8 +85,12 @@ void judge(const real_program& program, const std::string& folder) {
 TEST_CASE("real programs of every shape") {
   for (const real_program& program : real_programs()) {
     INFO(program.name);
-    const temp_dir folder;
-    record(program, folder.path());
-    judge(program, folder.path());
+    for (int more = 2;; --more) {
+      const temp_dir folder;
+      record(program, folder.path());
+      if (more > 0 && was_held_up(folder.path())) continue;
+      judge(program, folder.path());
+      break;
+    }
   }
 }

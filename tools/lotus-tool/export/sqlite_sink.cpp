@@ -42,10 +42,10 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
                  (type == column_type::text ? " TEXT" : " INTEGER");
       places += places.empty() ? "?" : ", ?";
     }
-    const std::string name = table.name;
-    execute("CREATE TABLE " + name + " (" + columns + ")");
+    execute(std::string("CREATE TABLE ").append(table.name).append(" (" + columns + ")"));
     sqlite3_stmt* insert = nullptr;
-    const std::string sql = "INSERT INTO " + name + " VALUES (" + places + ")";
+    const std::string sql =
+        std::string("INSERT INTO ").append(table.name).append(" VALUES (" + places + ")");
     check(sqlite3_prepare_v2(database_.get(), sql.c_str(), -1, &insert, nullptr), SQLITE_OK);
     inserts_.emplace_back(insert);
   }

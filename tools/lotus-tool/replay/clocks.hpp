@@ -100,7 +100,7 @@ class replay_clocks {
     return std::min_element(c.running.begin(), c.running.end());
   }
 
-  void start(cpu& c, double left_ns, std::uint32_t thread) {
+  void start(cpu& c, double left_ns, std::uint32_t thread) const {
     c.running.emplace_back(c.done_ns + left_ns, thread);
     c.turn_began_ns = now_ns_;
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;

@@ -141,9 +141,10 @@ what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
 
 void what_if::fit_turns() {
   speed_law law = law_.law;
-  constexpr double shortest_ns = 0.5e6;
-  constexpr double longest_ns = 8e6;  // a tick of Linux: 1, 4 or 10 ms
-  for (law.turn_ns = shortest_ns; law.turn_ns <= longest_ns; law.turn_ns *= std::sqrt(2.0)) {
+  // From 0.5 to 8 ms; a tick of Linux takes 1, 4 or 10.
+  law.turn_ns = 0.5e6;
+  constexpr int lengths = 9;
+  for (int i = 0; i < lengths; ++i, law.turn_ns *= std::sqrt(2.0)) {
     const replay_result slower = replayed_with({}, law);
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
