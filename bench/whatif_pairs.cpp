@@ -220,8 +220,9 @@ std::vector<pair> example_pairs(const std::string& examples, const std::string& 
     program(imagenet + " --make-images " + quoted(images) +
             " --count 480 --workers 0 --step-ms 0 --log-file none")(images);
     for (const std::string kind : {"thread", "process"}) {
-      const std::string command =
-          imagenet + " --images " + quoted(images) + " --epochs 2 --worker-kind " + kind;
+      const std::string command = std::string(imagenet)
+                                      .append(" --images " + quoted(images))
+                                      .append(" --epochs 2 --worker-kind " + kind);
       program_pairs pairs = both({all, "ImageNet, " + kind, command, "--batch-size 8 --step-ms 2"});
       pairs.options("step x 0.5", "--batch-size 8 --step-ms 40", "--batch-size 8 --step-ms 20",
                     "--step 0.5");

@@ -141,10 +141,9 @@ what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
 
 void what_if::fit_turns() {
   speed_law law = law_.law;
-  // From 0.5 to 8 ms; a tick of Linux takes 1, 4 or 10.
-  law.turn_ns = 0.5e6;
-  constexpr int lengths = 9;
-  for (int i = 0; i < lengths; ++i, law.turn_ns *= std::sqrt(2.0)) {
+  // A tick of Linux takes 1, 4 or 10 ms.
+  for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
+    law.turn_ns = 1e6 * turn_ms;
     const replay_result slower = replayed_with({}, law);
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
