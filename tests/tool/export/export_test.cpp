@@ -106,6 +106,8 @@ TEST_CASE("an output that cannot be written leaves nothing, and logs are safe") 
   write_run(dir, "");
   CHECK(export_as(dir, "csv", dir.path() + "/.lotus_info_1_a").status == 1);
   CHECK(export_as(dir, "sqlite", dir.path() + "/nowhere/run.db").status != 0);
+  for (const char* format : {"csv", "sqlite"}) CHECK(export_as(dir, format, "-").status == 2);
+  CHECK(export_as(dir, "pstats", "-").status == 0);
   CHECK(export_as(dir, "pstats", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);
   CHECK(export_as(dir, "sqlite", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);
   CHECK(contains(read_file(dir.path() + "/lotustrace_log_worker_pid_2"), "SLoad"));

@@ -159,9 +159,7 @@ void add_export(CLI::App& app, action& chosen) {
                                          {"pstats", export_format::pstats}}))
       ->option_text(formats)
       ->required();
-  command
-      ->add_option("-o,--output", options->output,
-                   "file to write, or the folder of csv; - is standard output")
+  command->add_option("-o,--output", options->output, "file to write, or the folder of csv")
       ->check(not_empty())
       ->required();
   add_reading(*command, *options);

@@ -65,6 +65,9 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
 }  // namespace
 
 int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
+  if (options.output == "-" && options.format != export_format::pstats) {
+    throw usage_error("-o: tables are a file, or the files of a folder; only pstats can go to -");
+  }
   diagnostic_log diagnostics(err, options.quiet);
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   refuse_input_as_output(options.output, runs, {}, options.prefix);

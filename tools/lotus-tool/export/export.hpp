@@ -15,7 +15,7 @@ enum class export_format : std::uint8_t { csv, sqlite, pstats };
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< file, "-": standard output; of csv a folder
+  std::string output;  ///< file; of csv a folder; of pstats "-" is standard output
   export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;
