@@ -46,15 +46,20 @@ struct group {
   }
 };
 
-/// Workers ÷ mean preprocess time, or the consumer's; and that with 0.8 as cedar's optimizer has
-/// it.
-std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p) {
+/// Workers ÷ mean preprocess time, or the consumer's; that with 0.8 as cedar's optimizer has it;
+/// and the fullest queue: what is behind the one that holds more than half of what it may is the
+/// limit.
+/// @param ready_share  of the batches that may be out, those that lay ready, in the mean.
+std::map<std::string, double> simple_rules(const json& diagnosis, const pair& p,
+                                           double ready_share) {
   const json& preprocessing = diagnosis["preprocessing_capacity"];
   if (preprocessing.is_null()) return {};
   const json& step = diagnosis["consumer_capacity"];
   const double consumer = step.is_null() ? HUGE_VAL : step.get<double>();
   const double now = preprocessing.get<double>() * p.workers;
-  return {{"W / mean", std::min(consumer, now)}, {"0.8 W / mean", std::min(consumer, 0.8 * now)}};
+  return {{"W / mean", std::min(consumer, now)},
+          {"0.8 W / mean", std::min(consumer, 0.8 * now)},
+          {"the fullest queue", ready_share > 0.5 ? std::min(consumer, now) : now}};
 }
 
 /// What was said of a change, run by run.
@@ -94,7 +99,11 @@ class numbers {
       replayed.push_back(100 * (baseline["replayed"].get<double>() / a_per_s.back() - 1));
       fitted.push_back(100 * (baseline["fitted"].get<double>() / a_per_s.back() - 1));
       b_per_s.push_back(tool_.ask("diagnose '" + b + "'")["achieved_batches_per_s"]);
-      for (const auto& [rule, per_s] : simple_rules(tool_.ask("diagnose '" + a + "'"), p)) {
+      const json stats = tool_.ask("stats '" + a + "'")["runs"][0];
+      const double ready_share = 1e-9 * stats["delay"].value("mean_ns", 0.0) * a_per_s.back() /
+                                 answer["policies"].value("batches_out", 1.0);
+      const json diagnosis = tool_.ask("diagnose '" + a + "'");
+      for (const auto& [rule, per_s] : simple_rules(diagnosis, p, ready_share)) {
         rules[rule].push_back(per_s);
       }
     }
