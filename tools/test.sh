@@ -10,9 +10,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(
   g++ cmake ninja-build pkgconf
-  libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js    # lotus-tool
+  libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
+  libsqlite3-dev                                                                          # lotus-tool
   protobuf-compiler chromium linux-perf valgrind                                          # its tests
-  groff-base zsh fish                                                                     # its tests
+  groff-base zsh fish sqlite3 python3 dpkg-dev                                            # its tests
   catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # tests
   g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests
   libjpeg-dev libbenchmark-dev                                                            # the others

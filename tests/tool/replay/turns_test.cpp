@@ -1,6 +1,8 @@
 // Threads that share CPUs in a replay, against what is worked out by hand.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -138,4 +140,32 @@ TEST_CASE("turns are fitted where the replay would be too fast without them") {
   const what_if plain(none, p, nullptr, std::nullopt);
   CHECK(plain.law().law.turn_ns == 0);
   CHECK(plain.fitted() == Approx(p.achieved_per_s));
+}
+
+TEST_CASE("workers of stages that share threads are the pool's") {
+  recorded_pipeline p;
+  p.pools = {4, 2};
+  const auto add = [&p](std::size_t threads, std::optional<std::size_t> pool) {
+    p.stages.emplace_back();
+    p.stages.back().name = "stage " + std::to_string(p.stages.size());
+    p.stages.back().threads = threads;
+    p.stages.back().pool = pool;
+  };
+  add(1, 0);             // in order
+  add(4, 0);             // by all
+  add(2, 1);             // of others
+  add(3, std::nullopt);  // threads of its own
+  const auto with = [&p](const pipeline_change& change) {
+    std::vector<std::size_t> threads;
+    for (std::size_t s = 0; s < p.stages.size(); ++s) threads.push_back(threads_with(change, p, s));
+    return threads;
+  };
+  pipeline_change change;
+  CHECK(with(change) == std::vector<std::size_t>{1, 4, 2, 3});
+  change.workers = 8;
+  CHECK(with(change) == std::vector<std::size_t>{1, 8, 2, 3});
+  change.workers = 2;
+  CHECK(with(change) == std::vector<std::size_t>{1, 2, 2, 3});
+  change.threads["stage 4"] = 5;
+  CHECK(with(change) == std::vector<std::size_t>{1, 2, 2, 5});
 }

@@ -15,7 +15,7 @@
 #include "export/row_sink.hpp"
 #include "export/tables.hpp"
 #include "log/log_files.hpp"
-#include "model/call_profile.hpp"
+#include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #ifdef LOTUS_TOOL_SQLITE
   #include "export/sqlite_sink.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "log/operation_names.hpp"
-#include "model/call_profile.hpp"
+#include "model/calls/call_profile.hpp"
 
 namespace lotus::tool {
 

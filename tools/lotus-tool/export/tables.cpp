@@ -12,7 +12,7 @@
 #include "export/row_sink.hpp"
 #include "log/log_files.hpp"
 #include "log/process_info.hpp"
-#include "model/call_stack.hpp"
+#include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "model/calls/nesting_order.hpp"
 #include "model/leb128.hpp"
-#include "model/nesting_order.hpp"
 
 namespace lotus::tool {
 

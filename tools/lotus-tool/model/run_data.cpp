@@ -17,7 +17,7 @@
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
-#include "model/nesting_times.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/side_reading.hpp"

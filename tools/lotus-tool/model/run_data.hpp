@@ -12,7 +12,7 @@
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/packed_operations.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"

@@ -12,7 +12,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "log/log_files.hpp"
-#include "model/call_profile.hpp"
+#include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #include "stats/stats.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "log/log_files.hpp"
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

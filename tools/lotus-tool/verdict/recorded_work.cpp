@@ -13,7 +13,7 @@
 
 #include "log/log_files.hpp"
 #include "log/log_line.hpp"
-#include "model/nesting_times.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "verdict/span_overlaps.hpp"

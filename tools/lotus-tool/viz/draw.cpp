@@ -11,7 +11,7 @@
 #include "log/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"

@@ -21,7 +21,7 @@
 #include "map/read/event_names.hpp"
 #include "map/read/located_samples.hpp"
 #include "map/read/sample_files.hpp"
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

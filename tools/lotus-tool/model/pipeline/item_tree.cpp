@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -1,11 +1,11 @@
-#include "model/call_profile.hpp"
+#include "model/calls/call_profile.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "model/call_stack.hpp"
+#include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -1,12 +1,12 @@
 // Operations as profilers of function calls tell them: who called whom, and for how long.
-#ifndef LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
-#define LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
+#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
+#define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "model/call_stack.hpp"
+#include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -29,4 +29,4 @@ std::vector<called_operation> profile_calls(const run_data& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_CALL_PROFILE_HPP
+#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP

@@ -1,4 +1,4 @@
-#include "model/nesting_times.hpp"
+#include "model/calls/nesting_times.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Self times of nested operations.
-#ifndef LOTUS_TOOL_MODEL_NESTING_TIMES_HPP
-#define LOTUS_TOOL_MODEL_NESTING_TIMES_HPP
+#ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
+#define LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
 
 #include <cstdint>
 #include <vector>
@@ -25,4 +25,4 @@ class nesting_times {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_NESTING_TIMES_HPP
+#endif  // LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP

@@ -1,13 +1,13 @@
 // The operations of a thread that are open, and who called whom.
-#ifndef LOTUS_TOOL_MODEL_CALL_STACK_HPP
-#define LOTUS_TOOL_MODEL_CALL_STACK_HPP
+#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
+#define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "model/nesting_order.hpp"
+#include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -84,4 +84,4 @@ void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_CALL_STACK_HPP
+#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP

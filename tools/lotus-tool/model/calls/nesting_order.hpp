@@ -1,6 +1,6 @@
 // Puts a log's operations into the order in which they began.
-#ifndef LOTUS_TOOL_MODEL_NESTING_ORDER_HPP
-#define LOTUS_TOOL_MODEL_NESTING_ORDER_HPP
+#ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
+#define LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -58,4 +58,4 @@ class nesting_order {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_NESTING_ORDER_HPP
+#endif  // LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
