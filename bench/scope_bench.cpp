@@ -6,23 +6,20 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lotus/lotus.hpp"
+#include "ratio_table.hpp"
 
 namespace {
 
-constexpr std::uint64_t chunk = 4096;  ///< records between two drains, which are not timed
-constexpr std::uint64_t flat_out_records = 2'000'000;
+using bench::chunk;
+using bench::flat_out_records;
 constexpr std::size_t floor_records = 8192;
 
 void barrier() {
@@ -58,6 +55,13 @@ void floor_cost(benchmark::State& state) {
 void scope_cost(benchmark::State& state) {
   timed_chunks(state, 1, [] {
     LOTUS_SCOPE("bench");
+    barrier();
+  });
+}
+
+void aggregated_scope_cost(benchmark::State& state) {
+  timed_chunks(state, 1, [] {
+    LOTUS_SCOPE_AGGREGATED("bench");
     barrier();
   });
 }
@@ -162,8 +166,8 @@ double process_cpu_s() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// CPU of all threads, user and system, from the scope to the text in the file.
-void record_to_text(benchmark::State& state) {
+/// CPU of all threads, user and system, from the scope to what stands in the file.
+void record_to_file(benchmark::State& state) {
   for (auto _ : state) {
     const double before = process_cpu_s();
     for (std::uint64_t i = 0; i < flat_out_records; ++i) {
@@ -175,75 +179,12 @@ void record_to_text(benchmark::State& state) {
   }
 }
 
-/// Keeps each benchmark's repetitions and prints the ratios when all have run.
-class ratio_table : public benchmark::ConsoleReporter {
- public:
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration) continue;
-      times_ns_[{run.run_name.function_name, run.threads}].push_back(
-          run.real_accumulated_time / static_cast<double>(run.iterations) *
-          static_cast<double>(run.threads) * 1e9);
-    }
-  }
-
-  void print() {
-    std::printf("%-22s %7s %9s %9s %10s %10s\n", "", "threads", "min ns", "median ns", "min/floor",
-                "med/floor");
-    for (const std::int64_t threads : {1, 2}) {
-      row("floor", "floor", threads, chunk);
-      row("scope", "scope", threads, chunk);
-      row("batch scope", "batch_scope", threads, chunk);
-      row("scope, run-time name", "scope_dynamic", threads, chunk);
-      row("stage", "stage", threads, chunk);
-      row("staged function", "staged", threads, chunk);
-      row("late wait", "late_wait", threads, chunk);
-      row("asynchronous piece", "async_piece", threads, chunk);
-      row("counter", "counter", threads, chunk);
-      row("item into batch", "takes", threads, chunk);
-      row("operation in compose", "compose_of_5", threads, chunk / 6 * 5);
-      row("CPU of record to text", "record_to_text", threads, flat_out_records);
-    }
-    std::printf("%-22s %7d %9.2f %9.2f  above an empty loop\n", "scope, not started", 1,
-                lowest({"not_started", 1}) - lowest({"empty_loop", 1}),
-                median({"not_started", 1}) - median({"empty_loop", 1}));
-  }
-
- private:
-  using key = std::pair<std::string, std::int64_t>;  // name and threads
-
-  double lowest(const key& k) {
-    const auto& t = times_ns_[k];
-    return t.empty() ? 0 : *std::min_element(t.begin(), t.end());
-  }
-
-  double median(const key& k) {
-    auto& t = times_ns_[k];
-    if (t.empty()) return 0;
-    const auto middle = t.begin() + static_cast<std::ptrdiff_t>(t.size() / 2);
-    std::nth_element(t.begin(), middle, t.end());
-    return *middle;
-  }
-
-  void row(const char* what, const std::string& name, std::int64_t threads, std::uint64_t records) {
-    const auto per = static_cast<double>(records);
-    const key k{name, threads};
-    const key floor{"floor", threads};
-    if (times_ns_[k].empty()) return;
-    std::printf("%-22s %7d %9.2f %9.2f %10.3f %10.3f\n", what, static_cast<int>(threads),
-                lowest(k) / per, median(k) / per, lowest(k) / per / (lowest(floor) / chunk),
-                median(k) / per / (median(floor) / chunk));
-  }
-
-  std::map<key, std::vector<double>> times_ns_;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  ratio_table table;
+  bench::ratio_table table;
   // Before start(): what a program pays that carries Lotus and does not record.
   benchmark::RegisterBenchmark("empty_loop", empty_loop)->Repetitions(9);
   benchmark::RegisterBenchmark("not_started", not_started_cost)->Repetitions(9);
@@ -251,17 +192,30 @@ int main(int argc, char** argv) {
   benchmark::ClearRegisteredBenchmarks();
 
   char directory[] = "/tmp/lotus_bench_XXXXXX";
-  if (mkdtemp(directory) == nullptr || !lotus::start(std::string{directory} + "/bench")) return 1;
+  if (mkdtemp(directory) == nullptr) return 1;
+  lotus::options chosen;
+  chosen.log_file = std::string{directory} + "/compact/bench";
+  chosen.format = lotus::log_format::compact;
+  const auto time_record_to_file = [](const char* name) {
+    benchmark::RegisterBenchmark(name, record_to_file)
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Repetitions(9);
+  };
+  if (!lotus::start(chosen)) return 1;
+  time_record_to_file("record_to_block");
+  benchmark::RunSpecifiedBenchmarks(&table);
+  benchmark::ClearRegisteredBenchmarks();
+  lotus::stop();
+  if (!lotus::start(std::string{directory} + "/bench")) return 1;
   // First, before the others have filled the page cache with what the disk has yet to write.
-  benchmark::RegisterBenchmark("record_to_text", record_to_text)
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Repetitions(9);
+  time_record_to_file("record_to_text");
   struct {
     const char* name;
     void (*run)(benchmark::State&);
   } const timed[] = {{"floor", floor_cost},
                      {"scope", scope_cost},
+                     {"aggregated", aggregated_scope_cost},
                      {"scope_dynamic", dynamic_scope_cost},
                      {"batch_scope", batch_scope_cost},
                      {"stage", stage_cost},

@@ -43,4 +43,7 @@ if(LOTUS_BUILD_TESTS)
   endif()
   lotus_example_fails(torch_wrong_count 2 "--count: Value 0"
       "$<TARGET_FILE:example_torch_segmentation>" --count 0)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  list(FILTER tests INCLUDE REGEX "^example_torch_")
+  set_tests_properties(${tests} PROPERTIES LABELS "examples;torch")
 endif()

@@ -28,6 +28,7 @@ struct forged_ring {
   layout::event_kind kind = layout::event_kind::operation;
   std::string name = "SForged,";
   layout::log_position logs[2] = {};
+  bool aggregates = false;  ///< of the name, two calls and a last one
 
   static constexpr std::size_t header_bytes =
       (sizeof(layout::ring_file_header) + 4095) / 4096 * 4096;
@@ -65,7 +66,31 @@ struct forged_ring {
       ring.slot(0, i) = {10 + i, 20 + i, layout::record_tag{kind, 1}};
     }
     ring.header.kind = layout::block_kind::ring;
+    if (aggregates) file += aggregates_bytes();
     return file;
+  }
+
+  std::string aggregates_bytes() const {
+    std::string text(4096, '\0');
+    auto& block = *reinterpret_cast<layout::aggregates_block*>(text.data());
+    block.header.bytes = text.size();
+    block.header.kind = layout::block_kind::aggregates;
+    block.chain = 1;
+    block.threads = 1;
+    block.tid = tid;
+    auto& one = *reinterpret_cast<layout::stored_aggregate*>(block.chunks());
+    one.header = {layout::chunk_kind::aggregate, 1};
+    one.key = 1;
+    one.count = 2;
+    one.sums[0].total_ticks = one.sums[0].self_ticks = 14;
+    one.sums[0].in_bucket = layout::bucket_content(7, 2);
+    one.sums[0].call = 2;
+    auto& octave = *reinterpret_cast<layout::stored_octave*>(&one + 1);
+    octave.header = {layout::chunk_kind::octave, 1};
+    octave.counts[7] = 2;
+    block.used_bytes = sizeof(one) + sizeof(octave);
+    block.append({1, 9, 9}, 3);
+    return text;
   }
 
   void write(const fs::path& path) const { std::ofstream{path, std::ios::binary} << bytes(); }

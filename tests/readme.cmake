@@ -10,7 +10,7 @@ foreach(entry bench examples include single_include tests tools)
   file(CREATE_LINK "${SOURCE}/${entry}" "${WORK}/${entry}" SYMBOLIC)
 endforeach()
 file(CREATE_LINK "${BUILD}" "${WORK}/build" SYMBOLIC)
-set(ENV{PATH} "${BUILD}/bin:$ENV{PATH}")
+set(ENV{PATH} "${BUILD}/bin:$ENV{PATH}:${SOURCE}/build-engines/bin")
 set(ENV{CXX} "${CXX}")
 
 # Blocks of these languages are run, and of these shown only; any other is a slip.
@@ -22,6 +22,7 @@ set(languages_shown cmake console text "c++")
 set(needs
     "lotus-tool map (run|record)" "lotus-tool map record -q --samples probed -- true"
     "lotus-tool report" "lotus-tool report --help"
+    "--format parquet" "duckdb --version"
     "--collector callgrind" "valgrind --version"
     "--collector perf|perf (record|stat)" "perf --version")
 

@@ -95,6 +95,16 @@ inline log_line parse_line(const std::string& line, const fs::path& file) {
   return l;
 }
 
+/// The same, where its logs are compact, with logs of text: LOTUS_TEST_UNPACK names lotus-tool.
+inline fs::path with_text_logs(const fs::path& directory, const temp_directory& unpacked) {
+  const char* tool = std::getenv("LOTUS_TEST_UNPACK");
+  if (tool == nullptr) return directory;
+  const std::string command = std::string(tool) + " unpack -q '" + directory.string() + "' -o '" +
+                              unpacked.path().string() + "' >/dev/null 2>&1";
+  // Without logs it fails, and so there are none.
+  return std::system(command.c_str()) < 0 ? directory : unpacked.path();
+}
+
 /// The logs in `directory`, or the hidden ones beside them, in order.
 inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   std::vector<fs::path> files;
@@ -126,9 +136,11 @@ void for_each_line(const std::vector<fs::path>& files, Each&& each) {
 /// All lines of all logs in `directory`, file by file. Throws on a torn or malformed one.
 inline std::vector<log_line> read_logs(const fs::path& directory) {
   std::vector<log_line> lines;
-  for_each_line(log_files(directory, false), [&](const std::string& line, const fs::path& file) {
-    lines.push_back(parse_line(line, file));
-  });
+  const temp_directory unpacked;
+  for_each_line(log_files(with_text_logs(directory, unpacked), false),
+                [&](const std::string& line, const fs::path& file) {
+                  lines.push_back(parse_line(line, file));
+                });
   return lines;
 }
 
@@ -172,10 +184,12 @@ inline beside_line parse_beside(const std::string& line, const fs::path& file) {
 /// All lines of one kind of the hidden logs in `directory`. Throws on a torn or malformed one.
 inline std::vector<beside_line> read_beside(const fs::path& directory, const std::string& kind) {
   std::vector<beside_line> lines;
-  for_each_line(log_files(directory, true), [&](const std::string& line, const fs::path& file) {
-    const beside_line l = parse_beside(line, file);
-    if (l.kind == kind) lines.push_back(l);
-  });
+  const temp_directory unpacked;
+  for_each_line(log_files(with_text_logs(directory, unpacked), true),
+                [&](const std::string& line, const fs::path& file) {
+                  const beside_line l = parse_beside(line, file);
+                  if (l.kind == kind) lines.push_back(l);
+                });
   return lines;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing (Debian packages), then builds and runs every test of this project:
+# Installs what is missing (Debian packages; DuckDB and Spark from PyPI), then builds and runs every
+# test of this project:
 #   the tests of the library and of lotus-tool with the newest clang++, with AddressSanitizer and
 #   UndefinedBehaviorSanitizer, and with ThreadSanitizer; the library's for aarch64, under qemu; then
 #   everything with g++: examples, packaging, the API reference, formatting, clang-tidy, and the
@@ -13,7 +14,8 @@ packages=(
   libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
   libsqlite3-dev                                                                          # lotus-tool
   protobuf-compiler chromium linux-perf valgrind                                          # its tests
-  groff-base zsh fish sqlite3 python3 dpkg-dev                                            # its tests
+  groff-base zsh fish sqlite3 python3 dpkg-dev tmux                                       # its tests
+  heaptrack zstd libjemalloc-dev libgoogle-perftools-dev                                  # its tests
   catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # tests
   g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests
   libjpeg-dev libbenchmark-dev                                                            # the others
@@ -48,6 +50,12 @@ install_torch() {
 install_opencv() {
   opencv=ON
   tools/packages.sh libopencv-dev || opencv=OFF
+}
+
+# Likewise.
+install_engines() {
+  { tools/packages.sh default-jre-headless python3-venv && tools/engines.sh; } ||
+    echo 'DuckDB or Spark cannot be installed: what is asked of them is skipped'
 }
 
 # Likewise.
@@ -86,6 +94,7 @@ step 'install the newest clang' install_newest_clang
 step 'install libtorch' install_torch
 step 'install OpenCV' install_opencv
 step 'install the aarch64 compiler' install_aarch64
+step 'install DuckDB and Spark' install_engines
 for preset in clang asan-ubsan; do
   step "build, $preset" build "$preset" "build-$preset"
   run_tests "$preset"

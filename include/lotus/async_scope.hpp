@@ -44,7 +44,7 @@ class async_scope {
     tag_ = {detail::event_kind::async_piece,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
-    piece_.begin();
+    piece_.begin(tag_);
   }
   async_scope(const async_scope&) = delete;
   async_scope& operator=(const async_scope&) = delete;
@@ -56,7 +56,7 @@ class async_scope {
 
   /// It goes on, on this thread; nothing where it runs already.
   void resume() noexcept {
-    if (!piece_.runs() && !tag_.empty()) piece_.begin();
+    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
   }
 
  private:

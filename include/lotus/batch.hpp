@@ -7,6 +7,9 @@
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/published_wait.hpp"
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -42,8 +45,14 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
-using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
+/// top and options::snapshot_when_wait_ms know of it.
+class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
+      : batch_span{batch} {}
+};
 
 /// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
 /// got() nothing is logged, as at the end of the data. Belongs to one thread.
@@ -51,20 +60,30 @@ class wait_for_batch {
  public:
   wait_for_batch() noexcept {
     if (detail::is_recording()) detail::look_at_batch();
-    wait_.begin();
+    detail::publish_wait();
+    wait_.begin(tag_of(0));
   }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() = default;
+  ~wait_for_batch() {
+    if (!wait_.runs()) return;
+    detail::publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
 
   /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
   void got(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     detail::look_at_batch();
-    wait_.end(detail::batch_tag(detail::event_kind::batch_wait, batch));
+    detail::publish_end_of_wait();
+    wait_.end(tag_of(batch));
   }
 
  private:
+  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
+    return detail::batch_tag(detail::event_kind::batch_wait, batch);
+  }
+
   detail::measured_span wait_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lotus/config.hpp"
+#include "lotus/record/operation_run.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
 
@@ -60,64 +61,6 @@ constexpr std::string_view type_name() noexcept {
   if (lambda) return "lambda";
   return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
 }
-
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
-class operation_run {
- public:
-  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (!is_recording()) return;
-    annotated_ = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    look_at_cpu(now_ticks);
-    first_ticks_ = last_ticks_ = now_ticks();
-  }
-  operation_run(const operation_run&) = delete;
-  operation_run& operator=(const operation_run&) = delete;
-
-  /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
-    running_ = tag;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
-    running_ = {};
-    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
-    const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; });
-    if (!tag.empty()) push(last_ticks_, now, tag);
-    last_ticks_ = now;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
-    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
-    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
-      push(first_ticks_, last_ticks_, whole_);
-    }
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
-  }
-
- private:
-  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
-  static constexpr record_tag nothing_yet{event_kind::none, 1};
-
-  /// By an exception of an operation, or before the first.
-  void end_early() noexcept {
-    if (running_.kind() == nothing_yet.kind()) {
-      first_ticks_ = 0;
-    } else {
-      ended(running_);
-    }
-  }
-
-  record_tag whole_;
-  record_tag running_ = nothing_yet;
-  std::uint64_t first_ticks_ = 0;
-  std::uint64_t last_ticks_ = 0;
-  bool annotated_ = false;
-};
 
 struct transform_name {
   static constexpr std::string_view name() noexcept { return "Transform"; }
@@ -275,12 +218,14 @@ class chain {
 /// block.
 class laps {
  public:
-  laps() noexcept : run_{detail::transform_tag()} {}
+  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
   /// Logs what ran since the lap before, or since construction.
   /// @param name  interned by content.
   void operator()(std::string_view name) noexcept {
-    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
+    if (!detail::is_recording()) return;
+    run_.ended(detail::operation_tag(name));
+    run_.nameless();
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "lotus/options.hpp"
 #include "lotus/record_span.hpp"
 #include "lotus/scope.hpp"
+#include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 #include "lotus/version.hpp"
 #if LOTUS_SUPPORTED

@@ -9,6 +9,7 @@
 #include "lotus/counter.hpp"
 #include "lotus/loader.hpp"
 #include "lotus/scope.hpp"
+#include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 #if LOTUS_SUPPORTED
   #include "lotus/collector.hpp"
@@ -43,6 +44,11 @@
   #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
     [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
         true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)                \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0                                                   \
+             : (static_cast<void>(first),                          \
+                static_cast<void>(::lotus::detail::arguments_text{__VA_ARGS__}), 0)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
   #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
@@ -75,6 +81,10 @@
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
       first, second                                         \
     }
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)         \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, __VA_ARGS__                                    \
+    }
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
   #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
   #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
@@ -86,6 +96,17 @@
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
 /// The same with a name known only at run time: anything a std::string_view is made from.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
+
+/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
+/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
+/// literal or anything a std::string_view is made from.
+#define LOTUS_SCOPE_ARGS(name, ...) \
+  LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
+
+/// Counts the time from here to the end of the block instead of logging it: for operations of a
+/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
+/// is made from.
+#define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
 /// Scope in a worker around all that makes batch `i`.
 #define LOTUS_BATCH_PREPROCESSED(i) \

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "lotus/config.hpp"
@@ -18,11 +19,19 @@ enum class full_ring {
   drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
 };
 
+/// How records stand in files.
+enum class log_format {
+  text,     ///< logs of Lotus' format, which other programs read too
+  compact,  ///< hidden blocks of a sixth of the size, for lotus-tool, which also makes text of them
+};
+
 /// What start() takes. Strings are copied.
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
   std::string log_file = "lotustrace_log";
+  /// How records stand in files. Where it is text, LOTUS_FORMAT=compact in the environment counts.
+  log_format format = log_format::text;
   /// What a thread does whose ring is full.
   full_ring when_full = full_ring::drain;
   /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
@@ -32,6 +41,25 @@ struct options {
   /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
   /// counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
+  /// The most that the logs of the directory may have together, in bytes, those of other processes
+  /// of the run included; 0: any. A log that has grown goes on in a new file then, and the oldest
+  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about.
+  std::uint64_t max_bytes = 0;
+  /// The age from which on parts of logs are deleted, in seconds; 0: any. Kept to within an eighth.
+  std::uint32_t max_age_s = 0;
+  /// A flight recorder: only the newest records are kept, in compact logs, at most so many bytes;
+  /// 0: any, or LOTUS_KEEP_BYTES in the environment. As max_bytes; lotus::snapshot() puts aside
+  /// what is worth keeping.
+  std::uint64_t keep_bytes = 0;
+  /// The same by age, in milliseconds; 0: any.
+  std::uint32_t keep_ms = 0;
+  /// A wait for a batch that takes longer, in milliseconds, or does not end, is worth a snapshot,
+  /// one a minute at most; 0: none is.
+  std::uint32_t snapshot_when_wait_ms = 0;
+  /// A signal that makes a snapshot, as SIGUSR2; 0: none. What handled it before is called too.
+  int snapshot_signal = 0;
+  /// The most that snapshots of this run may have together, in bytes; the oldest are deleted.
+  std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
   /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
   /// samples are always made with 0666 less the umask.
   mode_t file_mode = 0666;
@@ -42,6 +70,22 @@ struct options {
   /// behind "lotus: ". Called on any thread, with the library's locks held and signals blocked:
   /// must not record, start or stop.
   void (*on_message)(const char* message) = nullptr;
+};
+
+/// Numbers of steps, as those of torch.profiler.schedule: `wait` and `warmup` steps that are not
+/// recorded, then `active` ones that are, and again, `repeat` times (0: for as long as there are
+/// steps); before all this `skip_first` steps that are not. Recording needs no warming up: those
+/// steps are left out so that what is recorded is a program that has warmed up.
+struct schedule {
+  std::uint32_t wait = 0;        ///< in every cycle, not recorded
+  std::uint32_t warmup = 0;      ///< behind them, not recorded either
+  std::uint32_t active = 1;      ///< recorded; at least one
+  std::uint32_t repeat = 0;      ///< cycles; 0: no end
+  std::uint32_t skip_first = 0;  ///< before the first cycle
+  /// Called on the thread that calls step() or stop(), when the active steps are over and all that
+  /// was recorded of them is in the logs, with the folder of these. May do anything. Not called
+  /// where the program exits amid active steps: what they have recorded is written all the same.
+  std::function<void(const std::string& folder)> on_trace_ready{};
 };
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -14,7 +14,7 @@
   #include "lotus/record/hub.hpp"
   #include "lotus/record/thread.hpp"
 #else
-  #include "lotus/unsupported.hpp"
+  #include "lotus/record/unsupported.hpp"
 #endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -141,7 +141,7 @@ class span {
     const record_tag before = tag_;
     tag_ = make_tag(before);
     const bool annotated = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(before);
+    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(0, before);
   }
 
  private:
@@ -161,8 +161,8 @@ class span {
   LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
                                                                       std::uint64_t end_ticks,
                                                                       record_tag tag) noexcept {
+    end_annotation(begin_ticks, tag);
     push(begin_ticks, end_ticks, tag);
-    end_annotation(tag);
   }
 
   record_tag tag_;
@@ -174,8 +174,11 @@ class span {
 class measured_span {
  public:
   /// Begins, where this is recording.
-  LOTUS_DETAIL_ALWAYS_INLINE void begin() noexcept {
-    if (!is_recording()) return;
+  /// @param tag  that it has by now: what it allocates is held under its name.
+  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
     look_at_cpu(now_ticks);
     begin_ticks_ = now_ticks();
   }
@@ -186,11 +189,30 @@ class measured_span {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
-    if (!tag.empty() && is_recording()) push(begin_ticks_, end_ticks, tag);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
+    if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
+    begin_ticks_ = 0;
+  }
+
+  /// What has begun with that tag is not logged.
+  LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
+    if (!runs()) return;
+    if (recording_mode() == recording::annotated) end_rarely(0, tag);
     begin_ticks_ = 0;
   }
 
  private:
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static bool begin_rarely(record_tag tag) noexcept {
+    if (!is_recording()) return false;
+    if (recording_mode() == recording::annotated) join_session(true).begin_heap(tag);
+    return true;
+  }
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_rarely(std::uint64_t begin_ticks,
+                                                                   record_tag tag) noexcept {
+    if (!tag.empty()) join_session(true).end_heap(begin_ticks, tag, tag);
+  }
+
   std::uint64_t begin_ticks_ = 0;
 };
 

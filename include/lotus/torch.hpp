@@ -5,12 +5,13 @@
 //   for (auto& batch : *loader) ...
 //
 // Opt-in: lotus.hpp does not include it, and it needs libtorch's headers. Tested with libtorch
-// 1.13; written for 2.x too, but untested there. Call make_data_loader() by its qualified name:
+// 1.13, 2.7 and 2.15, whose headers need C++20. Call make_data_loader() by its qualified name:
 // torch::data has one that argument-dependent lookup finds as well.
 #ifndef LOTUS_TORCH_HPP
 #define LOTUS_TORCH_HPP
 
 #include "lotus/lotus.hpp"
+#include "lotus/torch/annotation.hpp"
 #include "lotus/torch/data_loader.hpp"
 #include "lotus/torch/traced.hpp"
 

@@ -141,6 +141,23 @@ enum class event_kind : std::uint8_t {
   loader = 12,  ///< value: id of the name of the loader of the records that follow, 0: the default
   stage_number = 13,  ///< value: id of the name; the second word is the number of the stage of that
                       ///< name and begin that follows, and has large_stage_number
+  arguments = 14,     ///< value: id of what the operation that begins then was given, as a name
+  range = 15,         ///< value: id of the name, and the number at its end or large_stage_number
+
+  // Of a program whose allocations are counted. Value: id of a name, and a number of 32 bits, the
+  // largest where it is more; the second word is a number of bytes. First four of an operation,
+  // before the record of that, with its begin and its name; left out where both numbers are 0.
+  allocated = 16,  ///< and in how many calls
+  freed = 17,      ///< likewise
+  retained = 18,   ///< of what was allocated, and in how many blocks
+  heap_peak = 19,  ///< by which the thread's heap had grown at most
+  // Then of the process, at its begin ticks.
+  heap = 20,  ///< what is held; how many units had begun, and what these are called
+  held = 21,  ///< likewise of what was allocated in the operation of this name, from that unit on
+  heap_total = 22,  ///< number 0: allocated so far; 1: the second word is in how many calls
+
+  aggregated = 23,  ///< value: id of a name, and large_stage_number; as long as the calls' own time
+                    ///< that were aggregated since the begin or end of a span before
 };
 
 /// Ids of names are below 2^24: one and a number of 32 bits make a value.
@@ -148,6 +165,7 @@ inline constexpr unsigned name_id_bits = 24;
 /// Stands for every name that got no memory, and for those beyond the table's limit.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
 /// What a stage has for a number that 32 bits do not hold: a record of kind stage_number precedes.
+/// What a range has whose name ends in no number.
 inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
 /// What off_cpu has for a value where the kernel does not tell.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
@@ -202,6 +220,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -212,11 +231,19 @@ enum class full_ring {
   drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
 };
 
+/// How records stand in files.
+enum class log_format {
+  text,     ///< logs of Lotus' format, which other programs read too
+  compact,  ///< hidden blocks of a sixth of the size, for lotus-tool, which also makes text of them
+};
+
 /// What start() takes. Strings are copied.
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
   std::string log_file = "lotustrace_log";
+  /// How records stand in files. Where it is text, LOTUS_FORMAT=compact in the environment counts.
+  log_format format = log_format::text;
   /// What a thread does whose ring is full.
   full_ring when_full = full_ring::drain;
   /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
@@ -226,6 +253,25 @@ struct options {
   /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
   /// counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
+  /// The most that the logs of the directory may have together, in bytes, those of other processes
+  /// of the run included; 0: any. A log that has grown goes on in a new file then, and the oldest
+  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about.
+  std::uint64_t max_bytes = 0;
+  /// The age from which on parts of logs are deleted, in seconds; 0: any. Kept to within an eighth.
+  std::uint32_t max_age_s = 0;
+  /// A flight recorder: only the newest records are kept, in compact logs, at most so many bytes;
+  /// 0: any, or LOTUS_KEEP_BYTES in the environment. As max_bytes; lotus::snapshot() puts aside
+  /// what is worth keeping.
+  std::uint64_t keep_bytes = 0;
+  /// The same by age, in milliseconds; 0: any.
+  std::uint32_t keep_ms = 0;
+  /// A wait for a batch that takes longer, in milliseconds, or does not end, is worth a snapshot,
+  /// one a minute at most; 0: none is.
+  std::uint32_t snapshot_when_wait_ms = 0;
+  /// A signal that makes a snapshot, as SIGUSR2; 0: none. What handled it before is called too.
+  int snapshot_signal = 0;
+  /// The most that snapshots of this run may have together, in bytes; the oldest are deleted.
+  std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
   /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
   /// samples are always made with 0666 less the umask.
   mode_t file_mode = 0666;
@@ -236,6 +282,22 @@ struct options {
   /// behind "lotus: ". Called on any thread, with the library's locks held and signals blocked:
   /// must not record, start or stop.
   void (*on_message)(const char* message) = nullptr;
+};
+
+/// Numbers of steps, as those of torch.profiler.schedule: `wait` and `warmup` steps that are not
+/// recorded, then `active` ones that are, and again, `repeat` times (0: for as long as there are
+/// steps); before all this `skip_first` steps that are not. Recording needs no warming up: those
+/// steps are left out so that what is recorded is a program that has warmed up.
+struct schedule {
+  std::uint32_t wait = 0;        ///< in every cycle, not recorded
+  std::uint32_t warmup = 0;      ///< behind them, not recorded either
+  std::uint32_t active = 1;      ///< recorded; at least one
+  std::uint32_t repeat = 0;      ///< cycles; 0: no end
+  std::uint32_t skip_first = 0;  ///< before the first cycle
+  /// Called on the thread that calls step() or stop(), when the active steps are over and all that
+  /// was recorded of them is in the logs, with the folder of these. May do anything. Not called
+  /// where the program exits amid active steps: what they have recorded is written all the same.
+  std::function<void(const std::string& folder)> on_trace_ready{};
 };
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -254,6 +316,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+struct aggregate_call;
 struct cpu_watch;
 struct module_state;
 struct off_cpu_time;
@@ -265,12 +328,47 @@ struct start_request {
   const char* log_file;
   std::size_t log_file_bytes;
   full_ring when_full;
+  log_format format;
   std::uint32_t ring_records;
   std::uint32_t drain_interval_ms;
   std::size_t backlog_bytes;
   mode_t file_mode;
   bool cpu_time;
+  std::uint64_t max_bytes;
+  std::uint32_t max_age_s;
+  std::uint64_t keep_bytes;
+  std::uint32_t keep_ms;
+  std::uint32_t snapshot_when_wait_ms;
+  int snapshot_signal;
+  std::uint64_t snapshots_bytes;
   void (*on_message)(const char*);
+};
+
+/// How many steps a schedule leaves out and records: lotus::schedule.
+struct step_counts {
+  std::uint32_t wait;
+  std::uint32_t warmup;
+  std::uint32_t active;
+  std::uint32_t repeat;
+  std::uint32_t skip_first;
+};
+
+/// Whom to tell that steps were recorded.
+struct step_listener {
+  void (*tell)(const step_listener&, const char* folder) = nullptr;
+  const step_listener* before = nullptr;  ///< of an earlier schedule; never freed
+};
+
+/// That steps were recorded, and where.
+struct step_notice {
+  const step_listener* listener = nullptr;
+  char folder[4096 + 512];
+};
+
+/// Scopes as another profiler's annotations, of this thread.
+struct annotation_calls {
+  void (*begin)(const char* name) noexcept;
+  void (*end)() noexcept;  ///< of the one that began last, if there is one
 };
 
 /// What the session does for the objects that share it. The code is that of the object which made
@@ -279,16 +377,29 @@ struct services {
   producer* (*this_thread)() noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
+  /// Adds a call where there is no room for it yet; false where it is lost.
+  bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
+  /// How much of the time since it was asked last was in such calls of this thread; where that is
+  /// not 0, the tag of the record that tells of it.
+  std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
   /// Counts and says that a batch is not recorded.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const start_request&) noexcept;
-  void (*stop)() noexcept;
+  /// @param listener  lives as long as the process.
+  bool (*start_steps)(const start_request&, const step_counts&,
+                      const step_listener* listener) noexcept;
+  /// Both return whether there is a listener to be told.
+  bool (*step)(step_notice&) noexcept;
+  bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
+  bool (*snapshot)(const char* reason, std::size_t bytes) noexcept;
   std::uint64_t (*dropped)() noexcept;
   /// The records of this thread belong to this loader from now on: the id of its name, 0 the
   /// default one. Returns whose they were.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
+  /// Where recording is on and the thread has no ring yet.
+  void (*get_ring)(producer&) noexcept;
   /// Reads the thread's clocks, and lets the watch begin anew.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
@@ -301,9 +412,17 @@ struct services {
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
+  /// A span with this tag begins on this thread, and ends: on a profiler's timeline, and where the
+  /// heap is counted. Only in recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  void (*end_task)() noexcept;
+  /// @param begin_ticks  of its record, which follows; 0: there is none.
+  void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
+  /// Likewise, for what is on no timeline.
+  void (*begin_heap)(record_tag) noexcept;
+  /// @param begun_as  the tag that it began with.
+  void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
+  /// PyTorch's profiler is part of the program. @param calls  lives as long as the process.
+  void (*annotate_torch)(const annotation_calls& calls) noexcept;
   /// Gives a message to the program's on_message; false where it has none.
   bool (*deliver)(const char* line) noexcept;
 };
@@ -313,8 +432,10 @@ inline constexpr std::uint32_t async_ids_at_once = 256;
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,    ///< this object has not asked yet
-  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
+  unknown = 2,  ///< this object has not asked yet
+  /// Scopes show on a profiler's timeline too, or tell what they did to the heap, and are logged if
+  /// recording is on.
+  annotated = 3,
 };
 
 /// What one shared object knows of the session.
@@ -364,8 +485,10 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
   if (!tag.empty()) join_session(true).begin_task(tag);
 }
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_task();
+/// Before the record of what ends: what is told of it stands before it.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(std::uint64_t begin_ticks,
+                                                                     record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
 }
 
 }  // namespace detail
@@ -891,7 +1014,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
-inline constexpr std::uint32_t ring_file_layout = 3;
+inline constexpr std::uint32_t ring_file_layout = 6;
 inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
 inline constexpr std::size_t max_prefix_bytes = 200;
 
@@ -899,19 +1022,24 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "processes share these");
 
+/// What a ring file's header says of its run.
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
+inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
+
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
   std::uint32_t header_bytes;  ///< where the first block begins
   std::uint32_t pid;
-  std::uint32_t clock_ticks_are_ns;  ///< 1 where the hardware counter was not used
+  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
   char version[16];
   char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
   std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];  ///< clocks[clock_index] is whole at any instant
+  clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
+  std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
 };
 
-enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2 };
+enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
 
 struct block_header {
   std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
@@ -948,6 +1076,8 @@ struct ring_block {
   std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
   std::uint32_t capacity;          ///< of the main lane, in records; a power of two
   alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
+  std::atomic<std::uint64_t>
+      waiting_since;  ///< ticks: the thread waits for a batch; 0: it does not
   alignas(64) std::atomic<std::uint32_t> commit_index;
   commit_point commits[2];  ///< commits[commit_index] is whole at any instant
   record interrupt_slots[interrupt_lane_records];
@@ -1038,6 +1168,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 struct backlog_chunk;
+class compact_chain;
 
 // Whether a thread may have been off the CPU since it last looked is one load and a compare. The
 // kernel clears the pointer of its rseq area when it switches the thread out; so while that still
@@ -1050,6 +1181,39 @@ struct cpu_watch {
   const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
   std::uint64_t undisturbed = 1;              ///< what it holds until then
   bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+
+  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
+  // thread's own it gets another value, which all shared objects see; else this one's watch does.
+  bool own_word = false;
+  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
+  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
+
+  LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
+    return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
+  }
+  /// A switch that comes between the two lines is found at the next one.
+  void mark() noexcept {
+    if (!may_be_marked()) return;
+    if (own_word) {
+      __atomic_store_n(const_cast<std::uint64_t*>(word), marked, __ATOMIC_RELAXED);
+    } else {
+      marked = armed;
+      armed = undisturbed = never_held;
+    }
+  }
+  /// Whether it was marked, and nothing else has happened.
+  bool unmark() noexcept {
+    if (own_word) {
+      if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
+      __atomic_store_n(const_cast<std::uint64_t*>(word), armed, __ATOMIC_RELAXED);
+      return true;
+    }
+    if (armed != never_held) return false;
+    armed = undisturbed = marked;
+    return !per_batch && may_be_marked();
+  }
+
+  static constexpr std::uint64_t never_held = ~std::uint64_t{0};
 };
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
@@ -1078,16 +1242,21 @@ struct alignas(64) producer {
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
+  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
   std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
   cpu_account cpu;
 
   /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
   alignas(64) std::atomic<std::uint64_t> limit{0};
+  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  std::atomic<std::uint64_t> last_limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
   std::atomic<std::uint64_t> none_published{
       0};  ///< stands in for a ring's counter before there is one
+  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
+  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
 
   // For the session, under `guard`.
   alignas(64) mutex guard;
@@ -1099,6 +1268,8 @@ struct alignas(64) producer {
   /// Kept open between drains, for as many threads as the session likes.
   open_log logs[log_roles];
   bool logs_kept_open = false;
+  std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
+  compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
@@ -1162,6 +1333,10 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void read_cpu(std::uint64_t tic
   const services& s = join_session(true);
   if (this_producer == nullptr) this_producer = s.this_thread();
   if (this_producer == nullptr) return;
+  record_tag aggregated;
+  const std::uint64_t own_ticks = s.aggregated_ticks(*this_producer, &aggregated);
+  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
+  if (this_cpu_watch.unmark()) return;
   const off_cpu_time found = s.read_cpu(*this_producer, this_cpu_watch);
   if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
 }
@@ -1183,8 +1358,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #else
 // What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
 // and chains are the same classes there; programs build and run, and nothing is logged.
-#ifndef LOTUS_UNSUPPORTED_HPP
-#define LOTUS_UNSUPPORTED_HPP
+#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
+#define LOTUS_RECORD_UNSUPPORTED_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1207,12 +1382,19 @@ constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
 template <class Ticks>
 constexpr void look_at_cpu(Ticks) noexcept {}
 constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void publish_wait() noexcept {}
+constexpr void publish_end_of_wait() noexcept {}
+struct published_wait {};
+constexpr std::uint64_t begin_aggregated() noexcept {
+  return 0;
+}
+constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
 struct cpu_watch {
   bool per_batch;
 };
 inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
-constexpr void end_annotation(record_tag) noexcept {}
+constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
@@ -1220,6 +1402,8 @@ struct services {
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
   constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
   constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_heap(record_tag) const noexcept {}
+  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
 };
 inline constexpr std::uint32_t async_ids_at_once = 1;
 struct module_state {
@@ -1240,6 +1424,13 @@ inline bool start(const options& = {}) noexcept {
 inline bool start(std::string_view) {
   return false;
 }
+inline bool start(const options&, const schedule&) noexcept {
+  return false;
+}
+inline bool start(std::string_view, const schedule&) noexcept {
+  return false;
+}
+inline void step() noexcept {}
 inline void flush() noexcept {}
 inline void stop() noexcept {}
 inline std::uint64_t dropped() noexcept {
@@ -1278,7 +1469,7 @@ class fenced_map_region {
 
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_UNSUPPORTED_HPP
+#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
 
 #endif
 
@@ -1406,7 +1597,7 @@ class span {
     const record_tag before = tag_;
     tag_ = make_tag(before);
     const bool annotated = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(before);
+    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(0, before);
   }
 
  private:
@@ -1426,8 +1617,8 @@ class span {
   LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
                                                                       std::uint64_t end_ticks,
                                                                       record_tag tag) noexcept {
+    end_annotation(begin_ticks, tag);
     push(begin_ticks, end_ticks, tag);
-    end_annotation(tag);
   }
 
   record_tag tag_;
@@ -1439,8 +1630,11 @@ class span {
 class measured_span {
  public:
   /// Begins, where this is recording.
-  LOTUS_DETAIL_ALWAYS_INLINE void begin() noexcept {
-    if (!is_recording()) return;
+  /// @param tag  that it has by now: what it allocates is held under its name.
+  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
     look_at_cpu(now_ticks);
     begin_ticks_ = now_ticks();
   }
@@ -1451,11 +1645,30 @@ class measured_span {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
     look_at_cpu([end_ticks] { return end_ticks; });
-    if (!tag.empty() && is_recording()) push(begin_ticks_, end_ticks, tag);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
+    if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
+    begin_ticks_ = 0;
+  }
+
+  /// What has begun with that tag is not logged.
+  LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
+    if (!runs()) return;
+    if (recording_mode() == recording::annotated) end_rarely(0, tag);
     begin_ticks_ = 0;
   }
 
  private:
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static bool begin_rarely(record_tag tag) noexcept {
+    if (!is_recording()) return false;
+    if (recording_mode() == recording::annotated) join_session(true).begin_heap(tag);
+    return true;
+  }
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_rarely(std::uint64_t begin_ticks,
+                                                                   record_tag tag) noexcept {
+    if (!tag.empty()) join_session(true).end_heap(begin_ticks, tag, tag);
+  }
+
   std::uint64_t begin_ticks_ = 0;
 };
 
@@ -1515,7 +1728,7 @@ class async_scope {
     tag_ = {detail::event_kind::async_piece,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
             detail::new_async_id()};
-    piece_.begin();
+    piece_.begin(tag_);
   }
   async_scope(const async_scope&) = delete;
   async_scope& operator=(const async_scope&) = delete;
@@ -1527,7 +1740,7 @@ class async_scope {
 
   /// It goes on, on this thread; nothing where it runs already.
   void resume() noexcept {
-    if (!piece_.runs() && !tag_.empty()) piece_.begin();
+    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
   }
 
  private:
@@ -1542,6 +1755,61 @@ LOTUS_DETAIL_NAMESPACE_END
 // What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
+
+#if LOTUS_SUPPORTED
+// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
+// one that hangs does not.
+#ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
+#define LOTUS_RECORD_PUBLISHED_WAIT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Gives a thread a ring that has none: its first wait may be the one that hangs.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void get_ring() noexcept {
+  const services& s = join_session(true);
+  if (this_producer == nullptr) this_producer = s.this_thread();
+  if (this_producer != nullptr) s.get_ring(*this_producer);
+}
+
+/// In the ring file, which a kill leaves.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
+  if (!is_recording()) return;
+  if (this_producer == nullptr || this_producer->waiting_since == &this_producer->none_waiting) {
+    get_ring();
+  }
+  if (this_producer == nullptr) return;
+  this_producer->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+}
+
+/// The wait is over, or given up; none is fine.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
+  producer* const p = this_producer;
+  if (p == nullptr) return;
+  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
+  if (since == 0) return;
+  const std::uint64_t ticks = now_ticks() - since;
+  if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
+    p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
+  }
+  p->waiting_since->store(0, std::memory_order_relaxed);
+}
+
+/// For the life of an object.
+class published_wait {
+ public:
+  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
+  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
+  published_wait(const published_wait&) = delete;
+  published_wait& operator=(const published_wait&) = delete;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_PUBLISHED_WAIT_HPP
+
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1577,8 +1845,14 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i".
-using batch_wait = detail::batch_span<detail::event_kind::batch_wait>;
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
+/// top and options::snapshot_when_wait_ms know of it.
+class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
+      : batch_span{batch} {}
+};
 
 /// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
 /// got() nothing is logged, as at the end of the data. Belongs to one thread.
@@ -1586,20 +1860,30 @@ class wait_for_batch {
  public:
   wait_for_batch() noexcept {
     if (detail::is_recording()) detail::look_at_batch();
-    wait_.begin();
+    detail::publish_wait();
+    wait_.begin(tag_of(0));
   }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() = default;
+  ~wait_for_batch() {
+    if (!wait_.runs()) return;
+    detail::publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
 
   /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
   void got(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     detail::look_at_batch();
-    wait_.end(detail::batch_tag(detail::event_kind::batch_wait, batch));
+    detail::publish_end_of_wait();
+    wait_.end(tag_of(batch));
   }
 
  private:
+  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
+    return detail::batch_tag(detail::event_kind::batch_wait, batch);
+  }
+
   detail::measured_span wait_;
 };
 
@@ -1627,10 +1911,215 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
-#include <functional>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+// Operations that share clock reads, for compose.hpp.
+#ifndef LOTUS_RECORD_OPERATION_RUN_HPP
+#define LOTUS_RECORD_OPERATION_RUN_HPP
+
+#if LOTUS_SUPPORTED
+#else
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
+// and chains are the same classes there; programs build and run, and nothing is logged.
+#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
+#define LOTUS_RECORD_UNSUPPORTED_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class recording : std::uint32_t { off, on, annotated };
+
+constexpr recording recording_mode() noexcept {
+  return recording::off;
+}
+constexpr bool is_recording() noexcept {
+  return false;
+}
+constexpr std::uint64_t now_ticks() noexcept {
+  return 0;
+}
+constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
+constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
+  return {};
+}
+template <class Ticks>
+constexpr void look_at_cpu(Ticks) noexcept {}
+constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void publish_wait() noexcept {}
+constexpr void publish_end_of_wait() noexcept {}
+struct published_wait {};
+constexpr std::uint64_t begin_aggregated() noexcept {
+  return 0;
+}
+constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
+struct cpu_watch {
+  bool per_batch;
+};
+inline constexpr cpu_watch this_cpu_watch{};
+constexpr void begin_annotation(record_tag) noexcept {}
+constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
+
+struct services {
+  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
+  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
+  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
+  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_heap(record_tag) const noexcept {}
+  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
+};
+inline constexpr std::uint32_t async_ids_at_once = 1;
+struct module_state {
+  std::atomic<const services*> hub{nullptr};
+};
+inline module_state this_module;
+inline const services& join_session(bool) noexcept {
+  static constexpr services none{};
+  return none;
+}
+
+}  // namespace detail
+
+/// Nothing is recorded: false, always.
+inline bool start(const options& = {}) noexcept {
+  return false;
+}
+inline bool start(std::string_view) {
+  return false;
+}
+inline bool start(const options&, const schedule&) noexcept {
+  return false;
+}
+inline bool start(std::string_view, const schedule&) noexcept {
+  return false;
+}
+inline void step() noexcept {}
+inline void flush() noexcept {}
+inline void stop() noexcept {}
+inline std::uint64_t dropped() noexcept {
+  return 0;
+}
+
+class collector {
+ public:
+  static void resume() noexcept {}
+  static void pause() noexcept {}
+  static void detach() noexcept {}
+};
+
+/// Its block runs once.
+class map_region {
+ public:
+  explicit map_region(std::string_view) noexcept {}
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+
+  bool next() noexcept { return !begun_ && (begun_ = true); }
+
+ private:
+  bool begun_ = false;
+};
+
+template <class... Values>
+class fenced_map_region {
+ public:
+  explicit fenced_map_region(std::string_view name, Values&...) noexcept : region_{name} {}
+  bool next() noexcept { return region_.next(); }
+
+ private:
+  map_region region_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    look_at_cpu(now_ticks);
+    first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_part(tag);
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    look_at_cpu([now] { return now; });
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(first_ticks_, whole_);
+    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+  }
+
+  /// What runs gets its name when it ends; see laps.
+  LOTUS_DETAIL_PER_MODULE void nameless() noexcept {
+    if (!annotated_) return;
+    join_session(true).begin_heap(whole_);
+    nameless_ = true;
+  }
+
+ private:
+  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  static constexpr record_tag nothing_yet{event_kind::none, 1};
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_part(record_tag tag) noexcept {
+    if (nameless_) {
+      join_session(true).end_heap(last_ticks_, whole_, tag);
+    } else if (running_.kind() != nothing_yet.kind()) {
+      end_annotation(last_ticks_, running_);
+    }
+    nameless_ = false;
+  }
+
+  /// By an exception of an operation, or before the first.
+  void end_early() noexcept {
+    if (running_.kind() == nothing_yet.kind()) {
+      first_ticks_ = 0;
+    } else {
+      ended(running_);
+    }
+  }
+
+  record_tag whole_;
+  record_tag running_ = nothing_yet;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
+  bool nameless_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_OPERATION_RUN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -1677,64 +2166,6 @@ constexpr std::string_view type_name() noexcept {
   if (lambda) return "lambda";
   return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
 }
-
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
-class operation_run {
- public:
-  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (!is_recording()) return;
-    annotated_ = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    look_at_cpu(now_ticks);
-    first_ticks_ = last_ticks_ = now_ticks();
-  }
-  operation_run(const operation_run&) = delete;
-  operation_run& operator=(const operation_run&) = delete;
-
-  /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
-    running_ = tag;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(running_);
-    running_ = {};
-    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
-    const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; });
-    if (!tag.empty()) push(last_ticks_, now, tag);
-    last_ticks_ = now;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
-    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
-    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
-      push(first_ticks_, last_ticks_, whole_);
-    }
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(whole_);
-  }
-
- private:
-  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
-  static constexpr record_tag nothing_yet{event_kind::none, 1};
-
-  /// By an exception of an operation, or before the first.
-  void end_early() noexcept {
-    if (running_.kind() == nothing_yet.kind()) {
-      first_ticks_ = 0;
-    } else {
-      ended(running_);
-    }
-  }
-
-  record_tag whole_;
-  record_tag running_ = nothing_yet;
-  std::uint64_t first_ticks_ = 0;
-  std::uint64_t last_ticks_ = 0;
-  bool annotated_ = false;
-};
 
 struct transform_name {
   static constexpr std::string_view name() noexcept { return "Transform"; }
@@ -1892,12 +2323,14 @@ class chain {
 /// block.
 class laps {
  public:
-  laps() noexcept : run_{detail::transform_tag()} {}
+  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
   /// Logs what ran since the lap before, or since construction.
   /// @param name  interned by content.
   void operator()(std::string_view name) noexcept {
-    if (detail::is_recording()) run_.ended(detail::operation_tag(name));
+    if (!detail::is_recording()) return;
+    run_.ended(detail::operation_tag(name));
+    run_.nameless();
   }
 
  private:
@@ -1981,6 +2414,522 @@ LOTUS_DETAIL_NAMESPACE_END
 // Every public macro; the only reader of LOTUS_DISABLE.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
+
+// Scopes that leave more or less than a record: a text of what the operation was given beside it,
+// or only a count and how long it took.
+#ifndef LOTUS_SCOPE_ARGUMENTS_HPP
+#define LOTUS_SCOPE_ARGUMENTS_HPP
+
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+#if LOTUS_SUPPORTED
+// A call that is counted and not recorded: its begin and its end.
+#ifndef LOTUS_RECORD_AGGREGATE_CALLS_HPP
+#define LOTUS_RECORD_AGGREGATE_CALLS_HPP
+
+// Operations that are counted and not recorded: where their sums stand in the ring file, and how
+// the end of one gets into them.
+#ifndef LOTUS_RECORD_AGGREGATES_HPP
+#define LOTUS_RECORD_AGGREGATES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// Durations fall into buckets of whole ticks: below 2 * 64 each number has its own, from there on
+// each doubling has 64 of one width. A bucket's middle is so within 0.8 % of all that is in it.
+
+inline constexpr unsigned octave_bits = 6;
+inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
+inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
+
+/// The bucket of a duration; below octaves * octave_buckets.
+constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
+  const auto shift = static_cast<unsigned>(63 - octave_bits) -
+                     static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
+  return static_cast<std::uint32_t>((shift << octave_bits) + (ticks >> shift));
+}
+
+/// The least duration that falls into a bucket, in ticks.
+constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
+  const std::uint32_t octave = bucket >> octave_bits;
+  if (octave == 0) return bucket;
+  return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
+}
+/// How many durations fall into a bucket.
+constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
+  const std::uint32_t octave = bucket >> octave_bits;
+  return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
+}
+
+// A block of aggregates holds chunks, one behind the other: an aggregate for each name and loader,
+// and the counts of an octave where a call first needs them. Only the thread whose they are writes
+// to them.
+//
+// The last call of a thread stands by itself, and is added to its aggregate when the next one ends:
+// to look for the bucket of a duration that has just been measured would keep the processor
+// waiting, as the clock is read only when all before it is done.
+
+/// A call that has ended.
+struct aggregate_call {
+  std::uint64_t key;    ///< which aggregate it belongs to
+  std::uint64_t ticks;  ///< less than 0, by a few, where two processors' clocks are apart: then 0
+  std::uint64_t self_ticks;  ///< of these, what no other scope had
+};
+
+constexpr bool is_negative(const aggregate_call& call) noexcept {
+  return static_cast<std::int64_t>(call.ticks) < 0;
+}
+
+/// The key of a name and of a loader, by their ids.
+constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
+  return std::uint64_t{loader} << 32 | name;
+}
+
+struct last_call {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> ticks;
+  std::atomic<std::uint64_t> self_ticks;
+  std::atomic<std::uint64_t> number;  ///< stored last
+};
+
+struct aggregates_block {
+  block_header header;
+  std::uint32_t chain;                 ///< the same in all blocks of a thread
+  std::atomic<std::uint32_t> threads;  ///< whose they have been, one after the other
+  std::atomic<std::uint32_t> tid;      ///< of the last of them
+  std::uint32_t unused;
+  std::atomic<std::uint64_t> used_bytes;  ///< of the chunks
+  last_call last[2];  ///< of the greater number; in the thread's first block, in others 0
+
+  char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
+  const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
+
+  /// @param number  of the call, from 1
+  LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
+                                         std::uint64_t number) noexcept {
+    last_call& to = last[number % 2];
+    to.key.store(call.key, std::memory_order_relaxed);
+    to.ticks.store(call.ticks, std::memory_order_relaxed);
+    to.self_ticks.store(call.self_ticks, std::memory_order_relaxed);
+    to.number.store(number, std::memory_order_release);
+  }
+};
+
+/// Of so many names and loaders a thread has sums; all others are one aggregate more.
+inline constexpr std::uint32_t most_aggregates = 4096;
+
+enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
+
+struct chunk_header {
+  chunk_kind kind;
+  std::uint32_t number;  ///< of the aggregate, among those of its thread
+};
+
+/// What an aggregate came to with a call, all of it or nothing.
+struct aggregate_sums {
+  std::atomic<std::uint64_t> total_ticks;
+  std::atomic<std::uint64_t> self_ticks;
+  std::atomic<std::uint64_t> in_bucket;  ///< that the call fell into: see bucket_content()
+  std::atomic<std::uint64_t> call;       ///< its number among the thread's
+};
+
+/// A bucket and how much is in it, which its own count may not say yet.
+inline constexpr unsigned bucket_bits = 12;
+constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
+  return count << bucket_bits | bucket;
+}
+
+struct stored_aggregate {
+  chunk_header header;
+  std::uint64_t key;
+  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is whole at any instant
+  aggregate_sums sums[2];
+};
+
+struct stored_octave {
+  chunk_header header;
+  std::uint64_t octave;
+  std::atomic<std::uint64_t> counts[octave_buckets];
+};
+static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 &&
+                  sizeof(stored_octave) == 528 &&
+                  octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
+              "they stand in ring files");
+
+/// Where an aggregate of this process stands.
+struct local_aggregate {
+  std::uint64_t key;
+  stored_aggregate* stored;
+  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until one is needed
+};
+
+struct aggregate_memory;
+
+/// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
+/// for `first` and `memory`.
+struct thread_aggregates {
+  /// The thread's first block; null sends every call the slow way. Written under the producer's
+  /// guard.
+  std::atomic<aggregates_block*> first{nullptr};
+  const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
+  std::uint64_t calls = 0;                   ///< that ended; the last one is first->last[calls % 2]
+  local_aggregate** table = nullptr;         ///< by key, with room left
+  std::uint64_t mask = 0;                    ///< of places in it
+  std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
+  std::uint32_t interrupting = 0;            ///< calls, below
+  /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
+  /// its own either.
+  std::uint64_t inner_ticks = 0;
+  std::uint64_t untold_ticks = 0;      ///< calls' own, that no record has told of yet
+  aggregate_memory* memory = nullptr;  ///< under the producer's guard
+  std::uint32_t told_name = 0;         ///< one that the thread has calls of
+  /// Those of handlers that interrupted the adding of a call.
+  static constexpr std::uint32_t most_interrupting = 16;
+  aggregate_call interrupting_calls[most_interrupting];
+
+  static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
+
+  /// Where the key's stands in `table`, or would stand.
+  static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
+    return (key ^ key >> 32) & mask;
+  }
+
+  /// Adds the last call to what it belongs to. False where there is no room for it yet.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const std::uint64_t number = calls;
+    const last_call& call = in.last[number % 2];
+    const local_aggregate* const to = last_to;
+    const std::uint64_t ticks = call.ticks.load(relaxed);
+    const std::uint32_t bucket = bucket_of(ticks);
+    std::atomic<std::uint64_t>* const counts = to->octave_counts[bucket >> octave_bits];
+    if (LOTUS_DETAIL_UNLIKELY(counts == nullptr)) return false;
+    std::atomic<std::uint64_t>& count = counts[bucket % octave_buckets];
+    stored_aggregate& stored = *to->stored;
+    const std::uint64_t so_many = stored.count.load(relaxed);
+    const aggregate_sums& before = stored.sums[so_many % 2];
+    aggregate_sums& next = stored.sums[~so_many % 2];
+    const std::uint64_t in_bucket = count.load(relaxed) + 1;
+    next.total_ticks.store(before.total_ticks.load(relaxed) + ticks, relaxed);
+    next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
+    next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
+    next.call.store(number, relaxed);
+    // Before this it is the last call that has to be added, from here on it is in; what its bucket
+    // does not say yet is in the sums.
+    stored.count.store(so_many + 1, std::memory_order_release);
+    count.store(in_bucket, std::memory_order_release);
+    return true;
+  }
+
+  /// Null where there is none yet.
+  LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
+    for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
+      const local_aggregate* const found = table[place];
+      if (found == nullptr || LOTUS_DETAIL_LIKELY(found->key == key)) return found;
+    }
+  }
+
+  /// Of calls that no record has told of; a span begins or ends.
+  std::uint64_t tell(record_tag& tag) noexcept {
+    // A handler that interrupted the adding of a call.
+    if (storing.load(std::memory_order_relaxed) != 0) return 0;
+    inner_ticks |= recorded_inside;
+    const std::uint64_t own_ticks = untold_ticks;
+    untold_ticks = 0;
+    tag = {event_kind::aggregated, told_name, large_stage_number};
+    return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
+  }
+
+  /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
+  /// there is no room for it, or for the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE bool take(const aggregate_call& call) noexcept {
+    aggregates_block* const in = first.load(std::memory_order_acquire);
+    if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
+    const local_aggregate* to = last_to;
+    if (LOTUS_DETAIL_UNLIKELY(to->key != call.key)) {
+      to = find(call.key);
+      if (LOTUS_DETAIL_UNLIKELY(to == nullptr)) return false;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(!add_last(*in))) return false;
+    last_to = to;
+    in->append(call, ++calls);
+    untold_ticks += call.self_ticks;
+    return true;
+  }
+};
+
+/// What every producer is.
+struct aggregating_producer : producer {
+  thread_aggregates aggregates;
+};
+LOTUS_DETAIL_ALWAYS_INLINE thread_aggregates& aggregates_of(producer& p) noexcept {
+  return static_cast<aggregating_producer&>(p).aggregates;
+}
+inline const thread_aggregates& aggregates_of(const producer& p) noexcept {
+  return static_cast<const aggregating_producer&>(p).aggregates;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_AGGREGATES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lets the next begin or end of a span look.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void mark_watch() noexcept {
+  // Another shared object may have a watch already, for this one to mark.
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  this_cpu_watch.mark();
+}
+
+/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
+/// and those of handlers that interrupted the taking of another.
+/// @param taken  by a thread that may have been interrupted meanwhile.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void aggregate_rarely(aggregate_call call,
+                                                                       bool taken) noexcept {
+  const services& s = join_session(true);
+  if (this_producer == nullptr) this_producer = s.this_thread();
+  if (this_producer == nullptr) return;
+  thread_aggregates& a = aggregates_of(*this_producer);
+  if (a.storing.load(std::memory_order_relaxed) != 0) {
+    if (a.interrupting < thread_aggregates::most_interrupting) {
+      a.interrupting_calls[a.interrupting++] = call;
+    } else {
+      this_producer->dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (!taken) s.aggregate_slow(*this_producer, call);
+  while (a.interrupting > 0) {
+    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
+    s.aggregate_slow(*this_producer, interrupting);
+  }
+}
+
+/// A call begins. Returns what its end gives to aggregate().
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return 0;
+  const std::uint64_t outer_ticks = aggregates_of(*p).inner_ticks;
+  aggregates_of(*p).inner_ticks = 0;
+  return outer_ticks;
+}
+
+/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
+/// this returns.
+/// @param outer_ticks  as begin_aggregated() gave.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                          record_tag tag, std::uint64_t outer_ticks) noexcept {
+  const auto name = static_cast<std::uint32_t>(tag.value());
+  const std::uint64_t ticks = end_ticks - begin_ticks;
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
+    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
+  }
+  thread_aggregates& a = aggregates_of(*p);
+  const std::uint64_t inner_ticks = a.inner_ticks;
+  a.inner_ticks = outer_ticks + ticks;
+  // A span has begun or ended inside, and looked.
+  if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
+    a.inner_ticks |= thread_aggregates::recorded_inside;
+    mark_watch();
+  }
+  const aggregate_call call{aggregate_key(name, p->loader), ticks,
+                            ticks > inner_ticks ? ticks - inner_ticks : 0};
+  if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
+    return aggregate_rarely(call, false);
+  }
+  // As in push().
+  a.storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool taken = a.take(call);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  a.storing.store(0, std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_AGGREGATE_CALLS_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool is_sequence = false;
+template <class T>
+inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declval<const T&>())),
+                                                 decltype(std::end(std::declval<const T&>()))>> =
+    true;
+
+/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
+class LOTUS_DETAIL_PER_MODULE arguments_text {
+ public:
+  static constexpr std::size_t most_bytes = 120;
+
+  template <class... Arguments>
+  explicit arguments_text(const Arguments&... arguments) noexcept {
+    (add(arguments), ...);
+    if (cut_) add_raw("...", 0);
+  }
+
+  std::string_view text() const noexcept { return {text_, bytes_}; }
+
+ private:
+  template <class T>
+  void add(const T& argument) noexcept {
+    if (bytes_ > 0) add_raw(", ");
+    put(argument);
+  }
+
+  template <class T>
+  void put(const T& argument) noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      add_raw(argument ? "true" : "false");
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      add_raw(argument);
+    } else if constexpr (std::is_enum_v<T>) {
+      put(static_cast<std::underlying_type_t<T>>(argument));
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      print("%lld", static_cast<long long>(argument));
+    } else if constexpr (std::is_integral_v<T>) {
+      print("%llu", static_cast<unsigned long long>(argument));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      print("%g", static_cast<double>(argument));
+    } else {
+      static_assert(is_sequence<T>,
+                    "an argument is a text, a number, an enumerator, or a sequence of these");
+      add_raw("[");
+      const char* between = "";
+      for (const auto& element : argument) {
+        add_raw(between);
+        put(element);
+        between = ", ";
+        if (cut_) break;
+      }
+      add_raw("]");
+    }
+  }
+
+  template <class Number>
+  void print(const char* format, Number number) noexcept {
+    char digits[32];
+    const int length = std::snprintf(digits, sizeof digits, format, number);
+    add_raw({digits, static_cast<std::size_t>(length)});
+  }
+
+  /// @param kept_free  bytes at the end that it does not use.
+  void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept {
+    std::size_t room = sizeof text_ - kept_free - bytes_;
+    if (kept_free > 0 && cut_) return;
+    if (text.size() > room) {
+      // No character of UTF-8 in half.
+      while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
+      cut_ = true;
+    } else {
+      room = text.size();
+    }
+    if (room > 0) std::memcpy(text_ + bytes_, text.data(), room);
+    bytes_ += room;
+  }
+
+  char text_[most_bytes];
+  std::size_t bytes_ = 0;
+  bool cut_ = false;
+};
+
+}  // namespace detail
+
+/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
+/// two scopes, of writing the text, and of looking it up.
+class scope_with_arguments : detail::span {
+ public:
+  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
+  /// these; are read where this is recording. Each text that differs is kept in memory.
+  template <class Here, bool Fixed, class... Arguments>
+  explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
+                                const Arguments&... arguments) noexcept
+      : span{[&place] { return place.tag(); }} {
+    if (tag().empty()) return;
+    const detail::arguments_text text{arguments...};
+    arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
+  }
+  ~scope_with_arguments() {
+    if (!arguments_.empty()) precede(arguments_, 0);
+  }
+
+ private:
+  detail::record_tag arguments_;
+};
+
+/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
+/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class aggregated_scope {
+ public:
+  /// @param place  with the name, which need not live longer than this call.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
+      const detail::place<Here, Fixed>& place) noexcept {
+    const detail::recording mode = detail::recording_mode();
+    if (mode == detail::recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
+    if (tag_.empty()) return;
+    outer_ticks_ = detail::begin_aggregated();
+    begin_ticks_ = detail::now_ticks();
+  }
+  LOTUS_DETAIL_ALWAYS_INLINE ~aggregated_scope() {
+    if (tag_.empty()) return;
+    const std::uint64_t end_ticks = detail::now_ticks();
+    const detail::recording mode = detail::recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::off)) return;
+    detail::aggregate(begin_ticks_, end_ticks, tag_, outer_ticks_);
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::annotated)) end_annotation();
+  }
+  aggregated_scope(const aggregated_scope&) = delete;
+  aggregated_scope& operator=(const aggregated_scope&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ private:
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
+      detail::place<Here, Fixed> place) noexcept {
+    if (!detail::is_recording()) return {};
+    const detail::record_tag tag = place.tag();
+    if (detail::recording_mode() == detail::recording::annotated) {
+      detail::begin_annotation(annotation_of(tag));
+    }
+    return tag;
+  }
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_annotation() const noexcept {
+    detail::end_annotation(begin_ticks_, annotation_of(tag_));
+  }
+
+  /// What it allocates is the operation's around it, which has a record.
+  static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
+    return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
+            detail::large_stage_number};
+  }
+
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::uint64_t outer_ticks_ = 0;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_ARGUMENTS_HPP
 
 // Pipelines of stages: which batch, item or request a thread works for.
 #ifndef LOTUS_STAGE_HPP
@@ -2679,8 +3628,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-#include <cstdio>
-
 // The collector that needs nothing but the kernel.
 #ifndef LOTUS_COLLECTORS_BUILTIN_HPP
 #define LOTUS_COLLECTORS_BUILTIN_HPP
@@ -2713,7 +3660,7 @@ namespace detail {
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-6-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-11-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.
@@ -3006,7 +3953,13 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
+/// All of a thread in blocks: recovery/compact_layout.hpp. Named as that.
+inline constexpr char compact_log_start[] = ".lotus_compact_";
 inline constexpr char beside_log_start[] = ".lotus_beside_";
+
+/// What a process counted instead of recording it: recovery/aggregate_text.hpp. The name goes on
+/// with the logs' prefix, `_` and the process id.
+inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
 // Each name below goes on with a process id and a time, and is so the file of one process.
 
@@ -3018,6 +3971,9 @@ inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// What a sampler saw: recovery/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";
+
+/// Asks a process of the run for a snapshot; holds the reason.
+inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
 /// Stands before the operation's name in a dump of callgrind that is followed by more of the same
 /// run.
@@ -4663,6 +5619,11 @@ LOTUS_DETAIL_NAMESPACE_END
   #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
     [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
         true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)                \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0                                                   \
+             : (static_cast<void>(first),                          \
+                static_cast<void>(::lotus::detail::arguments_text{__VA_ARGS__}), 0)
   #define LOTUS_DETAIL_EVENT(function, argument) \
     static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
   #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
@@ -4695,6 +5656,10 @@ LOTUS_DETAIL_NAMESPACE_END
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
       first, second                                         \
     }
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)         \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, __VA_ARGS__                                    \
+    }
   #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
   #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
   #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
@@ -4706,6 +5671,17 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
 /// The same with a name known only at run time: anything a std::string_view is made from.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
+
+/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
+/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
+/// literal or anything a std::string_view is made from.
+#define LOTUS_SCOPE_ARGS(name, ...) \
+  LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
+
+/// Counts the time from here to the end of the block instead of logging it: for operations of a
+/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
+/// is made from.
+#define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
 /// Scope in a worker around all that makes batch `i`.
 #define LOTUS_BATCH_PREPROCESSED(i) \
@@ -4752,13 +5728,75 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MACROS_HPP
 
-// Spans that somebody else has measured: callbacks, events of a device.
+// Spans that are no block of a program: those that it has measured itself, and ranges of a
+// timeline.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
 #include <chrono>
+#include <new>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
+/// have one name; leading zeros belong to the name.
+LOTUS_DETAIL_PER_MODULE inline record_tag range_tag(std::string_view name) noexcept {
+  constexpr std::size_t most_digits = 9;
+  std::uint32_t number = 0;
+  std::uint32_t unit = 1;
+  std::size_t digits = 0;
+  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
+    if (name[i] < '0' || name[i] > '9') break;
+    number += unit * static_cast<std::uint32_t>(name[i] - '0');
+  }
+  const std::size_t text = name.size() - digits;
+  const bool split = digits > 0 && text > 0 && (digits == 1 || name[text] != '0') &&
+                     (name[text - 1] < '0' || name[text - 1] > '9');
+  const record_tag of = operation_tag(split ? name.substr(0, text) : name);
+  return {event_kind::range, static_cast<std::uint32_t>(of.value()),
+          split ? number : large_stage_number};
+}
+
+}  // namespace detail
+
+/// A stretch of this thread's time, to the end of the block, that has a name on the timeline of
+/// lotus-tool and, with LOTUS_ANNOTATE, of other profilers: for orientation, in no log of Lotus'
+/// format and in no statistics. For what is to be measured take LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
+class range : detail::span {
+ public:
+  /// @param name  interned by content, without the number at its end: needs to live only for this
+  /// call.
+  explicit range(std::string_view name) noexcept
+      : span{[name] { return detail::range_tag(name); }} {}
+  ~range() = default;
+};
+
+namespace detail {
+
+struct open_range {
+  range of;
+  open_range* around;
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local open_range* innermost_range = nullptr;
+
+}  // namespace detail
+
+/// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
+/// each shared object of the program, has its own. Costs an allocation.
+LOTUS_DETAIL_PER_MODULE inline void range_push(std::string_view name) {
+  detail::innermost_range = new detail::open_range{range{name}, detail::innermost_range};
+}
+
+/// Ends the range of this thread that was pushed last; without one nothing.
+LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
+  const detail::open_range* const ended = detail::innermost_range;
+  if (ended == nullptr) return;
+  detail::innermost_range = ended->around;
+  delete ended;
+}
 
 /// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
 /// and more the longer ago: clocks drift.
@@ -4781,73 +5819,264 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_RECORD_SPAN_HPP
 
 #if LOTUS_SUPPORTED
-// The one session of a process: start and stop, the environment, shared objects, fork.
+// Start and stop, at once or by steps.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
-// Scopes as tasks on a profiler's timeline: LOTUS_ANNOTATE=itt, under Intel VTune.
+// What the session does for the shared objects of its process: the table, and how it is made.
+#ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
+#define LOTUS_SESSION_SESSION_SERVICES_HPP
+
+// Scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
+
+// NVIDIA's Nsight tools, through the interface between programs and the library that such a tool
+// injects (NVTX 3), without NVTX: the types below are that interface's binary layout.
+#ifndef LOTUS_COLLECTORS_NVTX_HPP
+#define LOTUS_COLLECTORS_NVTX_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tasks' domain; null where there is to be none.
-LOTUS_DETAIL_PER_MODULE inline found_once<const itt_domain*> annotation_domain;
+/// The tool sets it to the path of its library.
+inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
-/// Finds out whether the environment asks for it and VTune is there. The first call loads VTune's
-/// library: not to be made under a lock. Calls that come meanwhile do not wait: tasks begin when it
-/// is there. Errors: said once. Thread safety: all.
+struct nvtx_domain;
+
+/// nvtxEventAttributes_t, its second version.
+struct nvtx_event {
+  std::uint16_t version = 3;
+  std::uint16_t size = sizeof(nvtx_event);
+  std::uint32_t category = 0;
+  std::int32_t colour_type = 0;
+  std::uint32_t colour = 0;
+  std::int32_t payload_type = 0;
+  std::int32_t reserved = 0;
+  std::uint64_t payload = 0;
+  std::int32_t message_type = 1;  ///< char*
+  const char* message = nullptr;
+};
+static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
+
+/// The tool's functions, each null where it has none. Leaked, for the tool keeps pointers to it.
+class nvtx_library {
+ public:
+  nvtx_domain* (*domain_create)(const char*) = nullptr;
+  int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
+  int (*range_pop)(nvtx_domain*) = nullptr;
+  nvtx_domain* domain = nullptr;  ///< "lotus"
+
+  /// The library that the tool has named, loaded and set up at the first call; null, after saying
+  /// why, when there is none. Thread safety: all.
+  static const nvtx_library* get() noexcept {
+    static found_once<const nvtx_library*> loaded;
+    return loaded.get(load, nullptr);
+  }
+
+ private:
+  using function = void (*)();
+  using function_table = function**;
+  /// NvtxExportTableCallbacks.
+  struct callbacks {
+    std::size_t size;
+    int (*function_table_of)(int module, function_table* table, unsigned* functions);
+  };
+  /// NvtxExportTableVersionInfo.
+  struct version_info {
+    std::size_t size;
+    std::uint32_t version;
+    std::uint32_t reserved;
+    void (*set_version)(std::uint32_t);
+  };
+
+  // Numbers of the interface.
+  static constexpr int first_module = 1;
+  static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
+  static constexpr int last_module = 6;
+  static constexpr unsigned module_functions = 16;
+  static constexpr unsigned range_push_function = 4;
+  static constexpr unsigned range_pop_function = 5;
+  static constexpr unsigned domain_create_function = 12;
+  static constexpr std::uint32_t callbacks_table = 1;
+  static constexpr std::uint32_t version_table = 3;
+
+  static const nvtx_library* load() noexcept {
+    const char* path = secure_getenv(nvtx_library_variable);
+    if (path == nullptr || *path == '\0') {
+      say("LOTUS_ANNOTATE=nvtx needs %s; run the program with nsys", nvtx_library_variable);
+      return nullptr;
+    }
+    void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr) {
+      say("cannot load NVIDIA's collector: %s", dlerror());
+      return nullptr;
+    }
+    using get_table = const void* (*)(std::uint32_t);
+    const auto begin =
+        reinterpret_cast<int (*)(get_table)>(dlsym(library, "InitializeInjectionNvtx2"));
+    if (begin == nullptr || begin(exported_table) == 0) {
+      say("%s is no collector: its InitializeInjectionNvtx2 %s", path,
+          begin == nullptr ? "is missing" : "fails");
+      return nullptr;
+    }
+    nvtx_library& self = instance();
+    if (self.domain_create == nullptr || self.range_push == nullptr || self.range_pop == nullptr) {
+      say("%s shows no ranges of domains", path);
+      return nullptr;
+    }
+    self.domain = self.domain_create("lotus");
+    return &self;
+  }
+
+  static nvtx_library& instance() noexcept {
+    static nvtx_library self;
+    return self;
+  }
+
+  static const void* exported_table(std::uint32_t id) noexcept {
+    static const callbacks functions{sizeof(callbacks), function_table_of};
+    static const version_info version{sizeof(version_info), 3, 0, [](std::uint32_t) {}};
+    if (id == callbacks_table) return &functions;
+    return id == version_table ? &version : nullptr;
+  }
+
+  /// Where the tool puts its functions: three of them here, all others where nobody calls them.
+  static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
+    static function unused = nullptr;
+    static function* to[last_module + 1][module_functions + 1];
+    if (module < first_module || module > last_module) return 0;
+    for (unsigned i = 1; i < module_functions; ++i) to[module][i] = &unused;
+    if (module == domain_module) {
+      nvtx_library& self = instance();
+      to[module][range_push_function] = place(self.range_push);
+      to[module][range_pop_function] = place(self.range_pop);
+      to[module][domain_create_function] = place(self.domain_create);
+    }
+    if (table != nullptr) *table = to[module];
+    if (functions != nullptr) *functions = module_functions;
+    return 1;
+  }
+
+  template <class Function>
+  static function* place(Function*& f) noexcept {
+    return reinterpret_cast<function*>(&f);
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_NVTX_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Those that the environment asks for and that are there.
+struct annotators {
+  const itt_domain* itt = nullptr;
+  const nvtx_library* nvtx = nullptr;
+  bool torch = false;  ///< where the program has it: torch_annotation
+};
+
+LOTUS_DETAIL_PER_MODULE inline found_once<annotators> chosen_annotators;
+/// PyTorch's profiler; null where no part of the program includes lotus/torch.hpp.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<const annotation_calls*> torch_annotation{nullptr};
+
+LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
+  const itt_library* itt = itt_library::get();
+  const bool has_tasks = itt != nullptr && itt->domain_create != nullptr &&
+                         itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
+                         itt->task_end != nullptr;
+  return has_tasks ? itt->domain_create("lotus") : nullptr;
+}
+
+LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
+  annotators found;
+  const char* text = secure_getenv("LOTUS_ANNOTATE");
+  std::string_view left = text == nullptr ? "" : text;
+  while (!left.empty()) {
+    const std::size_t comma = left.find(',');
+    const std::string_view name = left.substr(0, comma);
+    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
+    if (name == "itt") {
+      found.itt = find_itt_domain();
+    } else if (name == "nvtx") {
+      found.nvtx = nvtx_library::get();
+    } else if (name == "torch") {
+      found.torch = true;
+    } else {
+      say("LOTUS_ANNOTATE=%.*s is not known; it can be itt, nvtx and torch, with commas",
+          static_cast<int>(name.size()), name.data());
+    }
+  }
+  return found;
+}
+
+/// Finds out what the environment asks for. The first call may load a profiler's library: not to be
+/// made under a lock. Calls that come meanwhile do not wait: tasks begin when it is there. Errors:
+/// said once. Thread safety: all.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
-  annotation_domain.get_at_once(
-      []() noexcept -> const itt_domain* {
-        const char* text = secure_getenv("LOTUS_ANNOTATE");
-        if (text == nullptr || *text == '\0') return nullptr;
-        if (std::string_view{text} != "itt") {
-          say("LOTUS_ANNOTATE=%s is not known; it can be itt", text);
-          return nullptr;
-        }
-        const itt_library* itt = itt_library::get();
-        const bool has_tasks = itt != nullptr && itt->domain_create != nullptr &&
-                               itt->string_handle_create != nullptr && itt->task_begin != nullptr &&
-                               itt->task_end != nullptr;
-        return has_tasks ? itt->domain_create("lotus") : nullptr;
-      },
-      nullptr);
+  chosen_annotators.get_at_once(find_annotators, {});
 }
 
 /// What choose_annotation() has found; false until it has.
 LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
-  return annotation_domain.known(nullptr) != nullptr;
+  const annotators to = chosen_annotators.known({});
+  return to.itt != nullptr || to.nvtx != nullptr ||
+         (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
 /// Begins a task of this thread. Only where annotation_wanted().
-/// @param name    copied.
+/// @param name    copied; cut at 255 bytes.
 /// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name,
                                                std::atomic<void*>& handle) noexcept {
-  const itt_library& itt = *itt_library::get();
-  auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
-  if (known == nullptr) {
-    char text[256];
-    const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
-    if (length > 0) std::memcpy(text, name.data(), length);
-    text[length] = '\0';
-    known = itt.string_handle_create(text);
-    handle.store(known, std::memory_order_release);
+  const annotators to = chosen_annotators.known({});
+  char text[256];
+  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
+  if (length > 0) std::memcpy(text, name.data(), length);
+  text[length] = '\0';
+  if (to.itt != nullptr) {
+    const itt_library& itt = *itt_library::get();
+    auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
+    if (known == nullptr) {
+      known = itt.string_handle_create(text);
+      handle.store(known, std::memory_order_release);
+    }
+    itt.task_begin(to.itt, itt_id{}, itt_id{}, known);
   }
-  itt.task_begin(annotation_domain.known(nullptr), itt_id{}, itt_id{}, known);
+  if (to.nvtx != nullptr) {
+    nvtx_event event;
+    event.message = text;
+    to.nvtx->range_push(to.nvtx->domain, &event);
+  }
+  if (!to.torch) return;
+  if (const annotation_calls* torch = torch_annotation.load(std::memory_order_acquire)) {
+    torch->begin(text);
+  }
 }
 
 /// Ends the task of this thread that began last.
 LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
-  itt_library::get()->task_end(annotation_domain.known(nullptr));
+  const annotators to = chosen_annotators.known({});
+  if (to.torch) {
+    if (const annotation_calls* torch = torch_annotation.load(std::memory_order_acquire)) {
+      torch->end();
+    }
+  }
+  if (to.nvtx != nullptr) to.nvtx->range_pop(to.nvtx->domain);
+  if (to.itt != nullptr) itt_library::get()->task_end(to.itt);
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
+
+// The one session of a process: start and stop, steps, the environment, shared objects, fork.
+#ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
+#define LOTUS_SESSION_PROCESS_SESSION_HPP
 
 // The one table of what a record of each kind is.
 #ifndef LOTUS_RECORD_RECORD_KINDS_HPP
@@ -4929,6 +6158,26 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, beside, value::none, lasts::none, ""};  // tells where lines go, and has none
     case event_kind::stage_number:
       return {kind, beside, value::name, lasts::none, "", "number,"};
+    case event_kind::arguments:
+      return {kind, beside, value::name, lasts::none, "", "args,"};
+    case event_kind::range:
+      return {kind, beside, value::name_and_number, lasts::measured, "", "range,"};
+    case event_kind::allocated:
+      return {kind, beside, value::name_and_number, lasts::none, "", "allocated,"};
+    case event_kind::freed:
+      return {kind, beside, value::name_and_number, lasts::none, "", "freed,"};
+    case event_kind::retained:
+      return {kind, beside, value::name_and_number, lasts::none, "", "retained,"};
+    case event_kind::heap_peak:
+      return {kind, beside, value::name_and_number, lasts::none, "", "peak,"};
+    case event_kind::heap:
+      return {kind, beside, value::name_and_number, lasts::none, "", "heap,"};
+    case event_kind::held:
+      return {kind, beside, value::name_and_number, lasts::none, "", "held,"};
+    case event_kind::heap_total:
+      return {kind, beside, value::name_and_number, lasts::none, "", "total,"};
+    case event_kind::aggregated:
+      return {kind, beside, value::name_and_number, lasts::measured, "", "aggregated,"};
     case event_kind::none:
       break;
   }
@@ -4950,6 +6199,11 @@ LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(record_tag tag) noexcept {
 
 constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
+}
+
+/// Whether its second word is a number beside that of its value: what is told of the heap.
+constexpr bool counts_heap(event_kind kind) noexcept {
+  return kind >= event_kind::allocated && kind <= event_kind::heap_total;
 }
 
 /// The id of the name of a record that has one.
@@ -5086,22 +6340,14 @@ void for_each_entry(int directory, Each&& each) noexcept {
   close(fd);
 }
 
-/// Whether `name` is a log of the runs with this prefix.
-inline bool is_log_name(const char* name, const char* prefix) noexcept {
-  const std::size_t n = std::strlen(prefix);
-  if (std::strncmp(name, prefix, n) != 0) return false;
-  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
-         std::strncmp(name + n, "_worker_pid_", 12) == 0;
-}
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DIRECTORY_HPP
 
-// Takes the records of all threads and sees that they reach the logs.
-#ifndef LOTUS_STORE_RECORDER_HPP
-#define LOTUS_STORE_RECORDER_HPP
+// Records to Lotus lines.
+#ifndef LOTUS_RECOVERY_LINE_HPP
+#define LOTUS_RECOVERY_LINE_HPP
 
 // Names of operations: how they are written into a line, and the table that makes them small ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
@@ -5311,6 +6557,588 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_NAMES_HPP
 
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
+/// what a line beside begins with.
+inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
+
+/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
+/// every record to be converted ended in or before the newest segment.
+class tick_converter {
+ public:
+  /// @param guard  held while `map` is read; null where nobody else has the map.
+  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
+    if (guard_ != nullptr) guard_->lock();
+    newest_ = map_.current();
+    if (guard_ != nullptr) guard_->unlock();
+  }
+
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+  };
+
+  LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
+                                          std::uint64_t end_ticks) const noexcept {
+    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
+      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
+      return {start_ns, difference(newest_.to_ns(end_ticks), start_ns)};
+    }
+    const clock_segment b = segment(begin_ticks);
+    const clock_segment e = segment(end_ticks);
+    const std::int64_t start_ns = b.to_ns(begin_ticks);
+    return {start_ns, difference(difference(e.to_ns(end_ticks), e.jumped_ns),
+                                 difference(start_ns, b.jumped_ns))};
+  }
+
+ private:
+  /// Of a ring file that may say anything, too.
+  static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
+
+  clock_segment segment(std::uint64_t ticks) const noexcept {
+    if (ticks >= newest_.start_ticks) return newest_;
+    if (guard_ != nullptr) guard_->lock();
+    const clock_segment found = map_.at(ticks);
+    if (guard_ != nullptr) guard_->unlock();
+    return found;
+  }
+
+  const clock_map& map_;
+  mutex* guard_;
+  clock_segment newest_{};
+};
+
+/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
+/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
+/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// every lane).
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
+  const std::uint64_t fours =
+      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
+  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
+  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
+  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
+  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
+}
+
+/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
+  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
+                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
+  const unsigned guess = (bits * 1233) >> 12;
+  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
+}
+
+/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
+  // Counted apart from the digits: where the next line goes need not wait for these.
+  const unsigned count = value == 0 ? 1 : digit_count(value);
+  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
+  std::memcpy(out, &digits, 8);
+  return out + count;
+}
+
+/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
+  constexpr std::uint64_t e8 = 100'000'000;
+  std::uint64_t rest[2];
+  int groups = 0;
+  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
+  }
+  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
+  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
+  return out;
+}
+
+/// Copies a short text without a call; `bytes` may be anything.
+LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
+                                           std::size_t bytes) noexcept {
+  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
+    // Pairs of moves that overlap in the middle.
+    const std::size_t step = bytes >= 16 ? 16 : 8;
+    if (step == 16) {
+      std::memcpy(out, text, 16);
+      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
+    } else {
+      std::memcpy(out, text, 8);
+      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
+    }
+  } else {
+    std::memcpy(out, text, bytes);
+  }
+}
+
+/// Formats records as lines. One for each drain.
+class line_formatter {
+ public:
+  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
+
+  /// Writes one line; returns its end. `out` has room for max_line_bytes.
+  /// @param name  how the line begins, comma included, where the record has a name; else empty.
+  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
+                                          char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
+    const std::string_view start = has_name(kind) ? name : kind.prefix;
+    copy_short(out, start.data(), start.size());
+    out += start.size();
+    if (kind.value == record_value::batch) {
+      out = put_number(out, r.tag.value());
+      *out++ = ',';
+      s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
+    }
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+    *out++ = '\n';
+    return out;
+  }
+
+  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
+  /// kinds that have one. `out` and `name` as for format().
+  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto put_text = [&out](std::string_view text) {
+      if (!text.empty()) std::memcpy(out, text.data(), text.size());
+      out += text.size();
+    };
+    const bool measured = kind.duration == written_duration::measured;
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
+    put_text(kind.beside);
+    put_text(name);
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    switch (kind.kind) {
+      case event_kind::counter:
+        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
+        out = put_number(
+            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::stage_number:
+        out = put_number(out, r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::arguments:
+        put_text("0,0");
+        break;
+      case event_kind::batch_takes:
+        out = put_number(out, r.tag.value());
+        *out++ = ',';
+        out = put_number(out, r.end_ticks);
+        break;
+      case event_kind::off_cpu:
+        out = put_number(out, r.end_ticks);
+        *out++ = ',';
+        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
+        break;
+      default:
+        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
+        if (counts_heap(kind.kind)) {
+          out = put_number(out, r.end_ticks);
+          *out++ = ',';
+          out = put_number(out, number);
+          break;
+        }
+        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+        *out++ = ',';
+        if (kind.kind == event_kind::async_piece || number != large_stage_number) {
+          out = put_number(out, number);
+        }
+        break;
+    }
+    *out++ = '\n';
+    return out;
+  }
+
+ private:
+  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  static constexpr std::int64_t batch_duration_ns(written_duration duration,
+                                                  std::int64_t measured_ns) noexcept {
+    switch (duration) {
+      case written_duration::measured:
+        return measured_ns;
+      case written_duration::measured_unlike_placeholder:
+        return measured_ns == placeholder_ns ? placeholder_ns + 1 : measured_ns;
+      case written_duration::placeholder:
+      case written_duration::none:
+        break;
+    }
+    return placeholder_ns;
+  }
+
+  /// The seconds of one record are nearly always those of the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
+    std::uint64_t fraction = ns - second_start_ns_;
+    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
+      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
+      fraction = ns - second_start_ns_;
+      second_bytes_ =
+          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      if (ns < 1'000'000'000) second_bytes_ = 0;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    std::memcpy(out, second_,
+                16);  // always the same size: one move; what is too much is overwritten
+    out += second_bytes_;
+    const auto f = static_cast<std::uint32_t>(fraction);
+    *out = static_cast<char>('0' + f / 100'000'000);
+    const std::uint64_t digits = eight_digits(f % 100'000'000);
+    std::memcpy(out + 1, &digits, 8);
+    return out + 9;
+  }
+
+  const tick_converter& clock_;
+  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
+  std::size_t second_bytes_ = 0;
+  char second_[24] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LINE_HPP
+
+// What operations do to the heap, where liblotus_memory.so counts it.
+#ifndef LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#define LOTUS_SESSION_HEAP_ACCOUNT_HPP
+
+#include <algorithm>
+#include <ctime>
+
+// What a program's allocations are counted by: a library that is loaded before the program's own,
+// liblotus_memory.so, and how a session asks it.
+#ifndef LOTUS_RECOVERY_HEAP_HOOK_HPP
+#define LOTUS_RECOVERY_HEAP_HOOK_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What one thread did to the heap between two moments. Bytes are those that were asked for.
+struct heap_change {
+  std::uint64_t allocated_bytes;
+  std::uint64_t allocated_calls;
+  std::uint64_t freed_bytes;  ///< of whatever blocks, whoever allocated them
+  std::uint64_t freed_calls;
+  std::uint64_t retained_bytes;  ///< of what was allocated, not freed by this thread meanwhile
+  std::uint64_t retained_blocks;
+  std::uint64_t peak_bytes;  ///< the most by which its heap had grown: allocated less freed
+};
+
+/// What the process did to the heap since it began, or was forked. A name is that of the innermost
+/// operation at the time of the allocation, and 0 outside.
+struct heap_sums {
+  std::uint64_t allocated_bytes;
+  std::uint64_t allocated_calls;
+  std::int64_t held_bytes;  ///< allocated less freed, by all threads, those before a fork too
+  std::uint64_t units;      ///< that have begun
+  std::uint32_t unit_name;  ///< what a unit is: see enter(); 0: there was none
+};
+
+/// The one symbol of that library beside the functions that it stands in for. Thread safety: all;
+/// enter() and leave() are about the calling thread. Signal safety: as malloc(3), none. None of
+/// them allocates.
+struct heap_hook {
+  std::uint32_t version;
+  std::uint32_t bytes;  ///< of this structure
+  /// An operation begins. What a unit is, generations of allocations are told apart by: batches
+  /// where there are any, else outermost operations.
+  /// @param name      of the operation: what is allocated in it is held under that.
+  /// @param is_batch  whether it makes a batch.
+  void (*enter)(std::uint32_t name, bool is_batch) noexcept;
+  /// The innermost of that name ends, and with it those that began in it and have not ended.
+  /// @return 0: there is none; 1; 2: it was a unit.
+  int (*leave)(std::uint32_t name, heap_change& change) noexcept;
+  /// Whatever operations are open on any thread have not begun.
+  void (*forget)() noexcept;
+  std::uint64_t (*units)() noexcept;  ///< that have begun
+  void (*sum)(heap_sums& sums) noexcept;
+  /// Tells what is still held, whoever would have to free it: by name, and by the first unit of the
+  /// generation in which it was allocated. Nothing of before a fork.
+  void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
+                            std::uint64_t bytes) noexcept,
+               void* to) noexcept;
+  /// Says what allocations of this process it does not see; an empty text: none that it knows of.
+  void (*blind_to)(char* text, std::size_t bytes) noexcept;
+};
+
+inline constexpr std::uint32_t heap_hook_version = 1;
+inline constexpr char heap_hook_symbol[] = "lotus_heap_hook";
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_HEAP_HOOK_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The library that counts, if the program was started with it. Asks only where the environment
+/// tells of one, for looking up may allocate. Not to be called under a lock.
+LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
+  const char* const preloaded = secure_getenv("LD_PRELOAD");
+  if (preloaded == nullptr || *preloaded == '\0') return nullptr;
+  const auto* const hook = static_cast<const heap_hook*>(dlsym(RTLD_DEFAULT, heap_hook_symbol));
+  if (hook == nullptr) return nullptr;
+  if (hook->version != heap_hook_version || hook->bytes != sizeof(heap_hook)) {
+    say("the preloaded liblotus_memory.so is of another version of lotus: memory is not counted");
+    return nullptr;
+  }
+  return hook;
+}
+
+/// Records what is counted. Thread safety: all.
+class heap_account {
+ public:
+  /// Before any lock.
+  void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
+
+  bool on() const noexcept { return hook() != nullptr; }
+
+  /// A recording has begun: what was open in the one before is forgotten. Records nothing, for who
+  /// holds the session's lock cannot; the first operation will.
+  void begin_recording() noexcept {
+    const heap_hook* const counts = hook();
+    if (counts == nullptr) return;
+    counts->forget();
+    if (!blind_told_.exchange(true)) {
+      char text[512];
+      counts->blind_to(text, sizeof(text));
+      if (text[0] != '\0') say("memory: %s", text);
+    }
+    heap_told_.store(false, std::memory_order_relaxed);
+  }
+
+  /// Before the recording ends.
+  void end_recording(std::uint32_t unit) const noexcept {
+    if (const heap_hook* const counts = hook()) {
+      tell_heap(*counts, unit);
+      tell_held(*counts, unit);
+    }
+  }
+
+  /// Under which name an operation's allocations are held; the making of a batch, and a wait, as if
+  /// they were operations.
+  /// @param intern  gives a name its id.
+  template <class Intern>
+  std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
+    const record_kind& kind = kind_of(tag);
+    if (has_name(kind)) return name_of(kind, tag);
+    std::atomic<std::uint32_t>& known = kind_names_[static_cast<std::uint8_t>(kind.kind)];
+    std::uint32_t id = known.load(std::memory_order_relaxed);
+    if (id != 0 && id != unnamed_id) return id;
+    id = intern(kind.task());
+    known.store(id, std::memory_order_relaxed);
+    return id;
+  }
+
+  void begin(std::uint32_t name, bool is_batch) noexcept {
+    const heap_hook* const counts = hook();
+    if (counts == nullptr) return;
+    if (!heap_told_.load(std::memory_order_relaxed) && !heap_told_.exchange(true)) {
+      tell_heap(*counts, name);
+    }
+    counts->enter(name, is_batch);
+  }
+
+  /// @param begin_ticks  of its record; 0: there is none.
+  /// @param begun_as     the name that it began with.
+  void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
+    const heap_hook* const counts = hook();
+    heap_change change;
+    const int counted = counts == nullptr ? 0 : counts->leave(begun_as, change);
+    if (counted == 0 || begin_ticks == 0) return;
+    tell(event_kind::allocated, begin_ticks, name, change.allocated_bytes, change.allocated_calls);
+    tell(event_kind::freed, begin_ticks, name, change.freed_bytes, change.freed_calls);
+    tell(event_kind::retained, begin_ticks, name, change.retained_bytes, change.retained_blocks);
+    tell(event_kind::heap_peak, begin_ticks, name, change.peak_bytes, 0);
+    if (counted == 2) end_unit(*counts, begun_as);
+  }
+
+  /// Its clock goes on, but batches are counted from 0.
+  void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t first_held = 16;
+  static constexpr std::int64_t between_heaps_ns = 1'000'000;
+
+  const heap_hook* hook() const noexcept { return hook_.known(nullptr); }
+
+  static void tell(event_kind kind, std::uint64_t ticks, std::uint32_t name, std::uint64_t bytes,
+                   std::uint64_t number) noexcept {
+    if (bytes == 0 && number == 0) return;
+    push(ticks, bytes,
+         {kind, name, static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))});
+  }
+
+  static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
+    heap_sums sums;
+    counts.sum(sums);
+    const std::uint64_t ticks = now_ticks();
+    const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
+    // Also where both are 0.
+    push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
+         {event_kind::heap, name,
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(sums.units, UINT32_MAX))});
+  }
+
+  static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+    heap_sums sums;
+    counts.sum(sums);
+    std::uint64_t ticks = now_ticks();
+    const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
+    push(ticks, sums.allocated_bytes, {event_kind::heap_total, name, 0});
+    push(ticks, sums.allocated_calls, {event_kind::heap_total, name, 1});
+    counts.held(
+        [](void* at, std::uint32_t of, std::uint64_t first_unit, std::uint64_t bytes) noexcept {
+          tell(event_kind::held, *static_cast<std::uint64_t*>(at), of, bytes, first_unit);
+        },
+        &ticks);
+  }
+
+  /// The heap is told of a thousand times a second at most; what of it is whose, at rarer and rarer
+  /// ends, so that all of it is less than what operations tell.
+  void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);
+    if (now_ns - last_ns >= between_heaps_ns &&
+        heap_told_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
+      tell_heap(counts, unit);
+    }
+    const std::uint64_t units = counts.units();
+    std::uint64_t next = next_held_.load(std::memory_order_relaxed);
+    if (units >= next &&
+        next_held_.compare_exchange_strong(next, units + units / 4, std::memory_order_relaxed)) {
+      tell_heap(counts, unit);
+      tell_held(counts, unit);
+    }
+  }
+
+  found_once<const heap_hook*> hook_;
+  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
+  std::atomic<bool> blind_told_{false};
+  std::atomic<bool> heap_told_{false};
+  std::atomic<std::int64_t> heap_told_ns_{0};
+  std::atomic<std::uint64_t> next_held_{first_held};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_HEAP_ACCOUNT_HPP
+
+// Steps by number: which are recorded, and where.
+#ifndef LOTUS_SESSION_STEP_RECORDING_HPP
+#define LOTUS_SESSION_STEP_RECORDING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Steps that are recorded together, or with `behind` of 0 none.
+struct step_window {
+  std::uint64_t first = 0;
+  std::uint64_t behind = 0;
+
+  bool operator==(const step_window& other) const noexcept {
+    return first == other.first && behind == other.behind;
+  }
+};
+
+/// The window that a step lies in. @param counts  its `active` is not 0.
+inline step_window window_of(const step_counts& counts, std::uint64_t step) noexcept {
+  if (step < counts.skip_first) return {};
+  const std::uint64_t left_out = std::uint64_t{counts.wait} + counts.warmup;
+  const std::uint64_t cycle = left_out + counts.active;
+  const std::uint64_t round = (step - counts.skip_first) / cycle;
+  if (counts.repeat != 0 && round >= counts.repeat) return {};
+  const std::uint64_t first = counts.skip_first + round * cycle + left_out;
+  return step < first ? step_window{} : step_window{first, first + counts.active};
+}
+
+/// Where a program is in its schedule. Thread safety: none.
+class LOTUS_DETAIL_PER_MODULE step_recording {
+ public:
+  /// Begins with step 0; false, after saying why, where that cannot be.
+  bool start(const options& chosen, const step_counts& counts,
+             const step_listener* listener) noexcept {
+    running_ = false;
+    if (counts.active == 0) {
+      say("lotus::schedule: active is 0, so no step would be recorded");
+      return false;
+    }
+    const int error = location_.parse(chosen.log_file);
+    if (error != 0) {
+      say("%s: %s", chosen.log_file.c_str(), std::strerror(error));
+      return false;
+    }
+    chosen_ = chosen;
+    // In location_ already; and what a session holds in the heap looks leaked, as it never ends.
+    std::string{}.swap(chosen_.log_file);
+    counts_ = counts;
+    listener_ = listener;
+    step_ = 0;
+    running_ = true;
+    return true;
+  }
+  void stop() noexcept { running_ = false; }
+  bool running() const noexcept { return running_; }
+  void advance() noexcept { ++step_; }
+
+  step_window window() const noexcept {
+    return running_ ? window_of(counts_, step_) : step_window{};
+  }
+  bool active() const noexcept { return window().behind != 0; }
+
+  /// How the active steps are recorded: in a folder of their own, DIRECTORY/steps_FIRST_LAST.
+  options of_active() const {
+    step_notice notice;
+    write_folder(notice.folder);
+    options of = chosen_;
+    of.log_file = notice.folder;
+    return of;
+  }
+
+  /// That the active steps are over. @return whether there is somebody to tell.
+  bool fill(step_notice& notice) const noexcept {
+    notice.listener = listener_;
+    write_folder(notice.folder);
+    *std::strrchr(notice.folder, '/') = '\0';
+    return listener_ != nullptr;
+  }
+
+ private:
+  /// With the logs' prefix.
+  void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
+    const step_window steps = window();
+    std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
+                  static_cast<unsigned long long>(steps.first),
+                  static_cast<unsigned long long>(steps.behind - 1), location_.prefix);
+  }
+
+  bool running_ = false;
+  std::uint64_t step_ = 0;
+  step_counts counts_{};
+  const step_listener* listener_ = nullptr;
+  options chosen_;
+  log_location location_{};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_STEP_RECORDING_HPP
+
+// Takes the records of all threads and sees that they reach the logs.
+#ifndef LOTUS_STORE_RECORDER_HPP
+#define LOTUS_STORE_RECORDER_HPP
+
 // The producers of all threads: found, added, and taken from threads that are dead.
 #ifndef LOTUS_RECORD_PRODUCERS_HPP
 #define LOTUS_RECORD_PRODUCERS_HPP
@@ -5388,11 +7216,12 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
+      spare_ =
+          static_cast<aggregating_producer*>(map_memory(at_once * sizeof(aggregating_producer)));
       if (spare_ == nullptr) return nullptr;
       spare_count_ = at_once;
     }
-    auto* p = new (spare_++) producer;
+    auto* p = new (spare_++) aggregating_producer;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);
@@ -5404,7 +7233,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
   std::size_t reap_at_ = 8;
-  producer* spare_ = nullptr;
+  aggregating_producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };
 
@@ -5421,8 +7250,6 @@ LOTUS_DETAIL_NAMESPACE_END
 // that no thread is ever in.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
-
-#include <ctime>
 
 #if defined(__GLIBC__) && __has_include(<sys/rseq.h>)
   #include <sys/rseq.h>
@@ -5532,6 +7359,7 @@ class cpu_clock {
     signature_[0] = RSEQ_SIG;
     sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
                  reinterpret_cast<std::uintptr_t>(&signature_[1])};
+    marked_sequence_ = sequence_;
 #endif
   }
 
@@ -5540,9 +7368,12 @@ class cpu_clock {
     if (mode == cpu_watching::switches && pointer != nullptr) {
       const auto armed = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&sequence_));
       __atomic_store_n(pointer, armed, __ATOMIC_RELAXED);
-      watch = {pointer, armed, false};
+      const auto marked =
+          static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&marked_sequence_));
+      watch = {pointer, armed, false, true, armed, marked};
     } else {
-      watch = {&runs_, __atomic_load_n(&runs_, __ATOMIC_ACQUIRE), mode == cpu_watching::batches};
+      const std::uint64_t runs = __atomic_load_n(&runs_, __ATOMIC_ACQUIRE);
+      watch = {&runs_, runs, mode == cpu_watching::batches, false, runs, 0};
     }
   }
 
@@ -5612,6 +7443,7 @@ class cpu_clock {
   }
 
   sequence sequence_{};
+  sequence marked_sequence_{};  ///< the same under another address: cpu_watch::mark()
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;
@@ -5796,249 +7628,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
-// Records to Lotus lines.
-#ifndef LOTUS_RECOVERY_LINE_HPP
-#define LOTUS_RECOVERY_LINE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
-/// what a line beside begins with.
-inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
-
-/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
-/// every record to be converted ended in or before the newest segment.
-class tick_converter {
- public:
-  /// @param guard  held while `map` is read; null where nobody else has the map.
-  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
-    if (guard_ != nullptr) guard_->lock();
-    newest_ = map_.current();
-    if (guard_ != nullptr) guard_->unlock();
-  }
-
-  struct span {
-    std::int64_t start_ns;
-    std::int64_t duration_ns;
-  };
-
-  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
-    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
-      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
-      return {start_ns, difference(newest_.to_ns(end_ticks), start_ns)};
-    }
-    const clock_segment b = segment(begin_ticks);
-    const clock_segment e = segment(end_ticks);
-    const std::int64_t start_ns = b.to_ns(begin_ticks);
-    return {start_ns, difference(difference(e.to_ns(end_ticks), e.jumped_ns),
-                                 difference(start_ns, b.jumped_ns))};
-  }
-
- private:
-  /// Of a ring file that may say anything, too.
-  static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-  }
-
-  clock_segment segment(std::uint64_t ticks) const noexcept {
-    if (ticks >= newest_.start_ticks) return newest_;
-    if (guard_ != nullptr) guard_->lock();
-    const clock_segment found = map_.at(ticks);
-    if (guard_ != nullptr) guard_->unlock();
-    return found;
-  }
-
-  const clock_map& map_;
-  mutex* guard_;
-  clock_segment newest_{};
-};
-
-/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
-/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
-/// every lane).
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
-  const std::uint64_t fours =
-      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
-  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
-  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
-  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
-  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
-}
-
-/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
-LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
-  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
-                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
-  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
-  const unsigned guess = (bits * 1233) >> 12;
-  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
-}
-
-/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted apart from the digits: where the next line goes need not wait for these.
-  const unsigned count = value == 0 ? 1 : digit_count(value);
-  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
-  std::memcpy(out, &digits, 8);
-  return out + count;
-}
-
-/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
-  constexpr std::uint64_t e8 = 100'000'000;
-  std::uint64_t rest[2];
-  int groups = 0;
-  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
-    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
-  }
-  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
-  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
-  return out;
-}
-
-/// Copies a short text without a call; `bytes` may be anything.
-LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
-                                           std::size_t bytes) noexcept {
-  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Pairs of moves that overlap in the middle.
-    const std::size_t step = bytes >= 16 ? 16 : 8;
-    if (step == 16) {
-      std::memcpy(out, text, 16);
-      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
-    } else {
-      std::memcpy(out, text, 8);
-      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
-    }
-  } else {
-    std::memcpy(out, text, bytes);
-  }
-}
-
-/// Formats records as lines. One for each drain.
-class line_formatter {
- public:
-  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
-
-  /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  how the line begins, comma included, where the record has a name; else empty.
-  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
-                                          char* out) noexcept {
-    const record_kind& kind = kind_of(r.tag);
-    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
-    const std::string_view start = has_name(kind) ? name : kind.prefix;
-    copy_short(out, start.data(), start.size());
-    out += start.size();
-    if (kind.value == record_value::batch) {
-      out = put_number(out, r.tag.value());
-      *out++ = ',';
-      s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
-    }
-    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
-    *out++ = ',';
-    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
-    *out++ = '\n';
-    return out;
-  }
-
-  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
-  /// kinds that have one. `out` and `name` as for format().
-  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
-    const record_kind& kind = kind_of(r.tag);
-    const auto put_text = [&out](std::string_view text) {
-      if (!text.empty()) std::memcpy(out, text.data(), text.size());
-      out += text.size();
-    };
-    const bool measured = kind.duration == written_duration::measured;
-    const tick_converter::span s =
-        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
-    put_text(kind.beside);
-    put_text(name);
-    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
-    *out++ = ',';
-    switch (kind.kind) {
-      case event_kind::counter:
-        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
-        out = put_number(
-            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::stage_number:
-        out = put_number(out, r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::batch_takes:
-        out = put_number(out, r.tag.value());
-        *out++ = ',';
-        out = put_number(out, r.end_ticks);
-        break;
-      case event_kind::off_cpu:
-        out = put_number(out, r.end_ticks);
-        *out++ = ',';
-        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
-        break;
-      default:
-        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
-        *out++ = ',';
-        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
-        if (kind.kind != event_kind::stage || number != large_stage_number) {
-          out = put_number(out, number);
-        }
-        break;
-    }
-    *out++ = '\n';
-    return out;
-  }
-
- private:
-  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
-  static constexpr std::int64_t batch_duration_ns(written_duration duration,
-                                                  std::int64_t measured_ns) noexcept {
-    switch (duration) {
-      case written_duration::measured:
-        return measured_ns;
-      case written_duration::measured_unlike_placeholder:
-        return measured_ns == placeholder_ns ? placeholder_ns + 1 : measured_ns;
-      case written_duration::placeholder:
-      case written_duration::none:
-        break;
-    }
-    return placeholder_ns;
-  }
-
-  /// The seconds of one record are nearly always those of the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
-    std::uint64_t fraction = ns - second_start_ns_;
-    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
-      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
-      fraction = ns - second_start_ns_;
-      second_bytes_ =
-          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
-      if (ns < 1'000'000'000) second_bytes_ = 0;
-    }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
-    std::memcpy(out, second_,
-                16);  // always the same size: one move; what is too much is overwritten
-    out += second_bytes_;
-    const auto f = static_cast<std::uint32_t>(fraction);
-    *out = static_cast<char>('0' + f / 100'000'000);
-    const std::uint64_t digits = eight_digits(f % 100'000'000);
-    std::memcpy(out + 1, &digits, 8);
-    return out + 9;
-  }
-
-  const tick_converter& clock_;
-  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
-  std::size_t second_bytes_ = 0;
-  char second_[24] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LINE_HPP
-
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -6096,6 +7685,15 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
+  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
+  std::uint64_t ticks_in(std::int64_t ns) noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(ns);
+    const locked hold{lock_};
+    const std::uint64_t rate = map_.current().rate;
+    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
+  }
+
   /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
   std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
     __extension__ using wide = __int128;
@@ -6149,17 +7747,9 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SESSION_CLOCK_HPP
 
-// Where a run's records go: rings, ring file and logs of one directory.
-#ifndef LOTUS_STORE_STORAGE_HPP
-#define LOTUS_STORE_STORAGE_HPP
-
-// One ring's complete records, as lines, to a sink.
-#ifndef LOTUS_RECOVERY_DRAIN_HPP
-#define LOTUS_RECOVERY_DRAIN_HPP
-
-// Lines to append-only log files.
-#ifndef LOTUS_RECOVERY_LOG_APPENDER_HPP
-#define LOTUS_RECOVERY_LOG_APPENDER_HPP
+// A running recording's logs, put aside; and what asks for that.
+#ifndef LOTUS_STORE_SNAPSHOT_HPP
+#define LOTUS_STORE_SNAPSHOT_HPP
 
 // Where the logs of a loader lie: in a folder of its name, beside those of the default one.
 #ifndef LOTUS_RECOVERY_LOADER_FOLDER_HPP
@@ -6312,6 +7902,7 @@ struct log_folder {
   mode_t mode;       ///< of new logs, less the umask
   const char* info;  ///< name of the information file of the process whose logs these are
   loader_names loaders;
+  bool compact;  ///< a thread has one log, of blocks
   /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
   const struct stat* like = nullptr;
 
@@ -6413,6 +8004,1194 @@ class loader_folders {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_LOADER_FOLDER_HPP
+
+// A copy of a run as it is now, beside it.
+#ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+#define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+// All logs that lie in a run's directory, whichever process writes them.
+#ifndef LOTUS_RECOVERY_RUN_LOGS_HPP
+#define LOTUS_RECOVERY_RUN_LOGS_HPP
+
+// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
+// and the next lines begin a new one.
+#ifndef LOTUS_RECOVERY_LOG_PARTS_HPP
+#define LOTUS_RECOVERY_LOG_PARTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The longest name of a log, and its end.
+inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
+
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
+/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
+/// the prefix.
+/// @param compact  the hidden log is the only one.
+/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
+  char which[32] = "";
+  if (part != 0) {
+    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
+  }
+  const bool hidden = role == log_role::beside;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
+  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
+}
+
+/// Of which ns since the epoch are a number still; no clock tells more.
+inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+
+/// What the name of a log says.
+struct log_name {
+  log_role role = log_role::beside;
+  bool compact = false;         ///< it is the only one of its thread
+  std::uint64_t part = 0;       ///< 0: it still grows
+  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
+  std::size_t part_length = 0;  ///< how long that is
+  std::uint64_t number = 0;     ///< at its end
+
+  /// False where `name` is none of a log with this prefix.
+  bool parse(const char* name, const char* prefix) noexcept {
+    *this = log_name{};
+    const char* p = name;
+    compact = take(p, compact_log_start);
+    const bool hidden = compact || take(p, beside_log_start);
+    if (!take(p, prefix)) return false;
+    const char* const behind_prefix = p;
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+      part_at = static_cast<std::size_t>(behind_prefix - name);
+      part_length = static_cast<std::size_t>(p - behind_prefix);
+    } else {
+      part = 0;
+      p = behind_prefix;
+    }
+    if (!hidden) {
+      if (take(p, "_main")) {
+        role = log_role::main;
+      } else if (take(p, "_worker")) {
+        role = log_role::worker;
+      } else {
+        return false;
+      }
+    }
+    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
+  }
+
+ private:
+  static bool take(const char*& p, const char* text) noexcept {
+    const std::size_t bytes = std::strlen(text);
+    if (std::strncmp(p, text, bytes) != 0) return false;
+    p += bytes;
+    return true;
+  }
+
+  /// False where there is no number of at most 18 digits.
+  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
+    const char* const first = p;
+    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
+      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
+    }
+    return p != first;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LOG_PARTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A regular file of an owner that may change it. Valid for the call that it is given to.
+struct run_log {
+  int folder;          ///< descriptor of where it lies
+  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  const char* name;
+  struct stat status;
+  log_name said;
+};
+
+/// Calls `each(run_log)` for the logs of one folder.
+template <class Each>
+void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
+                     Each&& each) noexcept {
+  for_each_entry(folder, [&](const char* name) {
+    run_log log{folder, loader, name, {}, {}};
+    if (!log.said.parse(name, prefix)) return;
+    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
+  });
+}
+
+/// Whether a folder is a run of its own, and not a loader's.
+inline bool is_other_run(int folder) noexcept {
+  bool found = false;
+  for_each_entry(folder, [&](const char* name) {
+    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
+  });
+  return found;
+}
+
+/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
+/// those of loaders too.
+template <class Each>
+void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                  Each&& each) noexcept {
+  for_each_log_in(directory, "", prefix, owners, each);
+  for_each_entry(directory, [&](const char* name) {
+    struct stat status {};
+    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
+      return;
+    }
+    const int folder =
+        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return;
+    if (!is_other_run(folder)) for_each_log_in(folder, name, prefix, owners, each);
+    close(folder);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RUN_LOGS_HPP
+
+// Where snapshots lie, and what they are called.
+#ifndef LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+#define LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
+/// in the directory that the program works in has them there, with its prefix for a name. Names are
+/// in the order of time.
+class snapshot_place {
+ public:
+  /// @param directory  descriptor of the run's, borrowed.
+  snapshot_place(int directory, const log_location& run) noexcept {
+    const char* const slash = std::strrchr(run.directory, '/');
+    const char* name = slash == nullptr ? run.directory : slash + 1;
+    const bool inside =
+        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    if (parent_ < 0) error_ = errno;
+    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
+  }
+  snapshot_place(const snapshot_place&) = delete;
+  snapshot_place& operator=(const snapshot_place&) = delete;
+  ~snapshot_place() {
+    if (parent_ >= 0) close(parent_);
+  }
+
+  /// 0 or errno.
+  int error() const noexcept { return error_; }
+  int parent() const noexcept { return parent_; }
+
+  /// Whether a folder is a snapshot of this run, finished.
+  bool is_one(const char* name) const noexcept {
+    const std::size_t bytes = std::strlen(start_);
+    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
+  }
+
+  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
+                unsigned attempt) const noexcept {
+    const time_t seconds = ns / 1'000'000'000;
+    struct tm utc {};
+    gmtime_r(&seconds, &utc);
+    char when[32];
+    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
+    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
+    char why[most_reason_bytes + 1] = {};
+    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
+      const char c = reason[i];
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+      why[i] = plain ? c : '-';
+    }
+    char again[16] = "";
+    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
+    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
+  }
+
+  static constexpr char between[] = ".snapshot-";
+  static constexpr std::size_t most_reason_bytes = 64;
+
+  /// "20261123T101500.123456Z-"
+  static bool is_time(const char* text) noexcept {
+    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
+      const char c = *text++;
+      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
+    }
+    return true;
+  }
+
+ private:
+  int parent_ = -1;
+  int error_ = 0;
+  char start_[192] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+
+// How far a log that somebody is appending to holds whole lines or blocks.
+#ifndef LOTUS_RECOVERY_WHOLE_END_HPP
+#define LOTUS_RECOVERY_WHOLE_END_HPP
+
+// Compact logs: what a block of records is, and how its numbers are written.
+//
+// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
+// others go on with the names that stand in the blocks since, and with their last numbers.
+#ifndef LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+#define LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
+inline constexpr std::uint8_t compact_version = 1;
+inline constexpr std::uint8_t compact_begins_anew = 1;
+/// Codes below it are kinds of records without a name; from it on they count what is announced.
+inline constexpr std::uint32_t first_named_code = 16;
+/// Instead of a record's code: a name follows.
+inline constexpr std::uint32_t announcement_code = 0;
+
+struct compact_block_header {
+  char magic[4];
+  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint8_t version;
+  std::uint8_t flags;
+  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t unused;
+  std::uint32_t records;
+  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
+  std::int64_t first_ns;   ///< no record begins before
+  std::int64_t last_ns;    ///< none ends behind
+  std::uint64_t checksum;  ///< of all else
+};
+static_assert(sizeof(compact_block_header) == 48 &&
+                  std::is_trivially_copyable_v<compact_block_header>,
+              "it stands in files");
+
+constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
+  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
+}
+constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
+}
+
+/// The difference of two numbers of 64 bits, which may wrap around.
+constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
+  return static_cast<std::int64_t>(a - b);
+}
+
+/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
+/// the end; writes at most 10 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
+  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
+/// do at once.
+inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
+  std::uint64_t sum = count;
+  std::uint64_t other = ~sum;
+  std::size_t at = 0;
+  for (; count - at >= 16; at += 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, 16);
+    sum = (sum ^ words[0]) * odd;
+    other = (other ^ words[1]) * odd;
+    sum ^= sum >> 29U;
+    other ^= other >> 29U;
+  }
+  sum = (sum ^ other) * odd;
+  for (; count - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, 8);
+    sum = (sum ^ word) * odd;
+    sum ^= sum >> 29U;
+  }
+  std::uint64_t last = 0;
+  if (at < count) std::memcpy(&last, bytes + at, count - at);
+  sum = (sum ^ last) * odd;
+  return sum ^ (sum >> 32U);
+}
+
+/// Of a block. Guards against damage, not against intent.
+inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
+  constexpr std::size_t head = sizeof(compact_block_header);
+  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
+         mix_bytes(block + head, bytes - head);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+
+// One ring of a ring file, copied piece by piece into memory of our own.
+//
+// Whoever can write to the directory may have made the file, and may change or shorten it while it
+// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
+// copy is used.
+#ifndef LOTUS_RECOVERY_RING_COPY_HPP
+#define LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// A copy of one ring, its records a window of at most window_records.
+class ring_copy {
+ public:
+  static constexpr std::size_t window_records = 4096;
+
+  ring_copy() noexcept = default;
+  ring_copy(const ring_copy&) = delete;
+  ring_copy& operator=(const ring_copy&) = delete;
+  ~ring_copy() {
+    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  }
+
+  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
+  /// memory.
+  /// @param bytes  of the ring's block.
+  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (ring_ == nullptr) {
+      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+    }
+    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
+    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
+    fd_ = fd;
+    at_ = at;
+    doubted_ = false;
+    capacity_ = ring_->capacity;
+    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity_) > bytes) return false;
+    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
+    ring_->capacity = window_records;
+    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
+      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      std::memcpy(&appending, &log.appending, 1);
+      log.appending = appending != 0;
+    }
+    const commit_point& c = ring_->committed();
+    head_ = ring_->published[0].load(std::memory_order_relaxed);
+    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
+    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+      return false;
+    }
+    std::uint64_t good = c.tail[1];
+    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    if (good != interrupt_head) doubt(good);
+    ring_->published[1].store(good, std::memory_order_relaxed);
+    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Copies the next of the records behind the committed ones. False where there are none that can
+  /// be believed.
+  bool fetch() noexcept {
+    const std::uint64_t at = ring_->committed().tail[0];
+    const std::uint64_t in_window = window_records - (at & (window_records - 1));
+    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
+    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
+    if (count > in_file) count = in_file;
+    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
+    std::uint64_t good = at;
+    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
+      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+    }
+    if (good != at + count) doubt(good);
+    ring_->published[0].store(good, std::memory_order_relaxed);
+    return good != at || left() > 0;
+  }
+
+  ring_block& ring() noexcept { return *ring_; }
+  std::uint64_t file_offset() const noexcept { return at_; }
+  /// How many records are complete and not in the logs.
+  std::uint64_t left() const noexcept {
+    const commit_point& c = ring_->committed();
+    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  }
+  /// Whether there were records that no process can have stored; what follows them is left out.
+  bool doubted() const noexcept { return doubted_; }
+
+ private:
+  static bool believable(const record& r) noexcept {
+    return kind_of(r.tag).kind != event_kind::none;
+  }
+
+  void doubt(std::uint64_t good) noexcept {
+    doubted_ = true;
+    // Of what else this ring says nothing is believed.
+    const std::uint64_t tail = ring_->committed().tail[0];
+    head_ = good - tail <= head_ - tail ? good : tail;
+  }
+
+  ring_block* ring_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t at_ = 0;
+  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t head_ = 0;
+  bool doubted_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
+/// is long.
+inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
+  char text[4096];
+  std::uint64_t end = bytes;
+  for (int i = 0; i < 16 && end > 0; ++i) {
+    const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
+    if (!read_at(fd, text, n, end - n)) return 0;
+    for (std::size_t at = n; at > 0; --at) {
+      if (text[at - 1] == '\n') return end - n + at;
+    }
+    end -= n;
+  }
+  return 0;
+}
+
+/// Behind the last block that is all there. A block that is damaged ends the search; the reader
+/// tells of it.
+inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
+  std::uint64_t end = 0;
+  while (bytes - end >= sizeof(compact_block_header)) {
+    compact_block_header head{};
+    if (!read_at(fd, static_cast<void*>(&head), sizeof(head), end)) return end;
+    const bool is_one = std::memcmp(head.magic, compact_block_magic, sizeof(head.magic)) == 0 &&
+                        head.bytes >= sizeof(head);
+    if (!is_one) return bytes;
+    if (head.bytes > bytes - end) return end;
+    end += head.bytes;
+  }
+  return end;
+}
+
+/// @param status  of `fd`.
+inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_WHOLE_END_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Makes a snapshot; what is left undone is deleted again.
+class snapshot_folder {
+ public:
+  static constexpr std::size_t name_bytes = 352;
+
+  /// @param from   descriptor of the run's directory, borrowed, as all else.
+  /// @param mode   of new files, less the umask.
+  snapshot_folder(int from, const log_location& run, const file_owners& owners,
+                  mode_t mode) noexcept
+      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
+
+  /// Returns 0 or what file_error_text() knows; then there is nothing.
+  /// @param info  name of the information file that tells of the snapshot.
+  int make(std::string_view reason, const char* info) noexcept {
+    if (place_.error() != 0) return place_.error();
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    int error = EEXIST;
+    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
+      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
+      struct stat status {};
+      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
+      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
+      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
+    }
+    if (error != 0) return error;
+    const int folder =
+        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (folder < 0) return errno;
+    error = fill(folder, info, now_ns);
+    close(folder);
+    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
+      error = errno;
+    }
+    if (error != 0) remove_folder(unfinished_);
+    return error;
+  }
+
+  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  void keep_within(std::uint64_t most_bytes) noexcept {
+    for (;;) {
+      char oldest[256] = "";
+      std::uint64_t bytes = 0;
+      unsigned count = 0;
+      for_each_entry(place_.parent(), [&](const char* name) {
+        if (!place_.is_one(name)) return;
+        ++count;
+        bytes += bytes_of(name);
+        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
+          std::snprintf(oldest, sizeof(oldest), "%s", name);
+        }
+      });
+      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+    }
+  }
+
+  /// Its name, beside the run.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  template <class Each>
+  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
+    for_each_entry(folder, [&](const char* name) {
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
+      struct stat status {};
+      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISDIR(status.st_mode) && depth > 0) {
+        const int inner =
+            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        if (inner < 0) return;
+        for_each_file(inner, depth - 1, each);
+        close(inner);
+      }
+      each(folder, name, status);
+    });
+  }
+
+  int open_one(const char* name) const noexcept {
+    const int folder = open_out_of_the_way(place_.parent(), name,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status {};
+    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
+    close(folder);
+    return -1;
+  }
+
+  std::uint64_t bytes_of(const char* name) const noexcept {
+    std::uint64_t bytes = 0;
+    const int folder = open_one(name);
+    if (folder < 0) return 0;
+    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
+      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
+    });
+    close(folder);
+    return bytes;
+  }
+
+  bool remove_folder(const char* name) const noexcept {
+    const int folder = open_one(name);
+    if (folder < 0) return false;
+    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
+      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    });
+    close(folder);
+    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
+  }
+
+  int fill(int folder, const char* info, std::int64_t now_ns) noexcept {
+    int error = 0;
+    // What becomes a part meanwhile is left out rather than there twice.
+    for (const bool parts : {true, false}) {
+      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
+        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+      });
+    }
+    for_each_entry(from_, [&](const char* name) {
+      if (error != 0 || !is_told_in(name)) return;
+      struct stat status {};
+      const int fd = open_regular(from_, name, O_RDONLY, status);
+      if (fd < 0) return;
+      error = copy(fd, static_cast<std::uint64_t>(status.st_size), folder, name);
+      close(fd);
+    });
+    if (error != 0) return error;
+    struct stat status {};
+    bool made = false;
+    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
+    if (fd < 0) return -fd;
+    char line[64];
+    const int bytes =
+        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
+    error = write_all(fd, line, static_cast<std::size_t>(bytes));
+    close(fd);
+    return error;
+  }
+
+  /// Whether a file tells of processes, or of what they have only counted.
+  static bool is_told_in(const char* name) noexcept {
+    return std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0 ||
+           std::strncmp(name, aggregates_file_start, sizeof(aggregates_file_start) - 1) == 0;
+  }
+
+  /// A part has a second name from now on, where the file system knows that; of what grows there is
+  /// a copy, as far as it is whole.
+  int add(int folder, const run_log& log) const noexcept {
+    int to = folder;
+    if (*log.loader != '\0') {
+      if (mkdirat(folder, log.loader, folder_mode()) != 0 && errno != EEXIST) return errno;
+      to = open_out_of_the_way(folder, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      if (to < 0) return errno;
+    }
+    int error = 0;
+    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+      struct stat status {};
+      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
+      // It may have become a part meanwhile, or be gone.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      if (fd >= 0) close(fd);
+    }
+    if (to != folder) close(to);
+    return error;
+  }
+
+  /// Who may read its files may look for them.
+  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
+
+  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
+    if (to < 0) return -to;
+    static_assert(copy_bytes % 4096 == 0);
+    char buffer[copy_bytes];
+    int error = 0;
+    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
+      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
+                              static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error = n < 0 ? errno : 0;
+        break;
+      }
+      error = write_all(to, buffer, static_cast<std::size_t>(n));
+      done += static_cast<std::uint64_t>(n);
+    }
+    close(to);
+    return error;
+  }
+
+  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
+
+  int from_;
+  const log_location& run_;
+  const file_owners& owners_;
+  mode_t mode_;
+  snapshot_place place_;
+  char name_[name_bytes] = {};
+  char unfinished_[name_bytes + 16] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies what is in the logs; says where, or why not. Whether it did.
+inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
+                          std::uint64_t most_bytes) noexcept {
+  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
+  const int error = folder.make(reason, logs.info);
+  if (error == 0) {
+    folder.keep_within(most_bytes);
+    say("snapshot %s is beside the run", folder.name());
+  } else {
+    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+        file_error_text(error));
+  }
+  return error == 0;
+}
+
+/// Set by the handler of options::snapshot_signal.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
+
+LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
+                                                       void* context) noexcept {
+  snapshot_signalled.store(true, std::memory_order_relaxed);
+  const struct sigaction& before = handled_before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  }
+}
+
+/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
+/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+class snapshot_triggers {
+ public:
+  void begin(const options& chosen) noexcept {
+    most_bytes_ = chosen.snapshots_bytes;
+    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
+    last_wait_ns_ = 0;
+    told_wait_ = 0;
+    signal_ = 0;
+    if (chosen.snapshot_signal == 0) return;
+    struct sigaction ours {};
+    ours.sa_sigaction = on_snapshot_signal;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    snapshot_signalled.store(false, std::memory_order_relaxed);
+    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
+      signal_ = chosen.snapshot_signal;
+    } else {
+      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+    }
+  }
+
+  void end() noexcept {
+    struct sigaction now {};
+    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
+    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
+    if (ours) sigaction(signal_, &handled_before, nullptr);
+    signal_ = 0;
+  }
+
+  /// That all snapshots may have.
+  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
+  /// How long a wait is that is worth a snapshot; 0: none is.
+  std::int64_t wait_ns() const noexcept { return wait_ns_; }
+  /// Caller holds the guard of the producer, which has a ring.
+  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
+    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
+    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
+    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
+    // Of one that lasts there is one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
+    told_wait_ = is_long ? since : 0;
+    last_wait_ns_ = now_ns;
+    wait_seen_ = true;
+  }
+
+  /// Takes what asks for a snapshot now; false where nothing does.
+  /// @param reason  snapshot_place::most_reason_bytes + 1
+  bool take(const log_folder& logs, char* reason) noexcept {
+    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    if (std::exchange(wait_seen_, false)) {
+      std::snprintf(reason, room, "wait");
+      return true;
+    }
+    if (snapshot_signalled.load(std::memory_order_relaxed) &&
+        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+      std::snprintf(reason, room, "signal");
+      return true;
+    }
+    return take_request(logs, reason);
+  }
+
+ private:
+  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
+
+  /// Of the processes of a run that see it, one takes it.
+  static bool take_request(const log_folder& logs, char* reason) noexcept {
+    struct stat status {};
+    if (logs.directory < 0 ||
+        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return false;
+    }
+    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
+    if (fd < 0) return false;
+    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    close(fd);
+    reason[bytes > 0 ? bytes : 0] = '\0';
+    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
+  }
+
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t wait_ns_ = 0;
+  std::int64_t last_wait_ns_ = 0;
+  std::uint64_t told_wait_ = 0;
+  bool wait_seen_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SNAPSHOT_HPP
+
+// Where a run's records go: rings, ring file and logs of one directory.
+#ifndef LOTUS_STORE_STORAGE_HPP
+#define LOTUS_STORE_STORAGE_HPP
+
+// Aggregates as text: a section of the hidden file beside the logs of a process.
+#ifndef LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+#define LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+
+// The aggregates of one thread, added up from the blocks that they stand in.
+#ifndef LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+#define LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What one aggregate came to at one moment.
+struct whole_aggregate {
+  std::uint64_t key;
+  std::uint64_t count;
+  std::uint64_t total_ticks;
+  std::uint64_t self_ticks;
+  std::uint64_t counts[octaves * octave_buckets];
+
+  std::uint32_t name() const noexcept { return static_cast<std::uint32_t>(key); }
+  std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
+};
+
+/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
+class LOTUS_DETAIL_PER_MODULE aggregate_chain {
+ public:
+  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
+  bool add(const aggregates_block& block) noexcept {
+    auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
+    if (place == nullptr) return false;
+    *place = &block;
+    if (block.threads.load(std::memory_order_relaxed) == 1) {
+      tid_ = block.tid.load(std::memory_order_relaxed);
+    }
+    if (number_of_last(block) > 0) first_ = &block;
+    return true;
+  }
+
+  /// The thread; 0: several, one after the other.
+  std::uint32_t tid() const noexcept { return tid_; }
+
+  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
+  /// @param to  room for one.
+  /// @return how many make no sense, and were left out.
+  template <class Each>
+  std::uint64_t for_each(whole_aggregate& to, Each&& each) noexcept {
+    std::uint64_t doubted = 0;
+    std::uint32_t seen = 0;
+    take_last();
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
+      if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
+        ++doubted;
+      } else if (to.count > 0) {
+        each(static_cast<const whole_aggregate&>(to));
+      }
+    });
+    if (last_number_ == 0) return doubted;
+    // The first of its name.
+    std::memset(static_cast<void*>(&to), 0, sizeof(to));
+    to.key = last_.key;
+    add_last(to);
+    each(static_cast<const whole_aggregate&>(to));
+    return doubted;
+  }
+
+ private:
+  /// Calls `each(chunk_header, at)` for every chunk that is whole.
+  template <class Each>
+  void for_each_chunk(Each&& each) const noexcept {
+    for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
+      const aggregates_block& block =
+          *reinterpret_cast<const aggregates_block* const*>(blocks_.data())[i];
+      const std::uint64_t room = block.header.bytes - sizeof(aggregates_block);
+      const std::uint64_t used = block.used_bytes.load(std::memory_order_acquire);
+      const std::uint64_t bytes = used < room ? used : room;
+      for (std::uint64_t at = 0; bytes - at >= sizeof(chunk_header);) {
+        chunk_header head{};
+        std::memcpy(&head, block.chunks() + at, sizeof(head));
+        const std::size_t length = head.kind == chunk_kind::aggregate ? sizeof(stored_aggregate)
+                                   : head.kind == chunk_kind::octave  ? sizeof(stored_octave)
+                                                                      : 0;
+        if (length == 0 || length > bytes - at) break;
+        each(head, block.chunks() + at);
+        at += length;
+      }
+    }
+  }
+
+  static std::uint64_t number_of_last(const aggregates_block& block) noexcept {
+    const std::uint64_t a = block.last[0].number.load(std::memory_order_acquire);
+    const std::uint64_t b = block.last[1].number.load(std::memory_order_acquire);
+    return a > b ? a : b;
+  }
+
+  void take_last() noexcept {
+    last_number_ = first_ == nullptr ? 0 : number_of_last(*first_);
+    if (last_number_ == 0) return;
+    const last_call& last = first_->last[last_number_ % 2];
+    last_ = {last.key.load(std::memory_order_relaxed), last.ticks.load(std::memory_order_relaxed),
+             last.self_ticks.load(std::memory_order_relaxed)};
+    if (is_negative(last_) || last_.self_ticks > last_.ticks) last_.ticks = last_.self_ticks = 0;
+  }
+
+  void add_last(whole_aggregate& to) noexcept {
+    ++to.count;
+    to.total_ticks += last_.ticks;
+    to.self_ticks += last_.self_ticks;
+    ++to.counts[bucket_of(last_.ticks)];
+    last_number_ = 0;
+  }
+
+  /// Where its thread goes on adding to it, again.
+  bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
+    constexpr int most_attempts = 100;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+      to.key = from.key;
+      to.count = from.count.load(std::memory_order_acquire);
+      // Each before the count is looked at again.
+      const aggregate_sums& sums = from.sums[to.count % 2];
+      to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
+      to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
+      const std::uint64_t in_bucket = sums.in_bucket.load(std::memory_order_acquire);
+      const std::uint64_t call = sums.call.load(std::memory_order_acquire);
+      const std::uint64_t bucket = in_bucket % (std::uint64_t{1} << bucket_bits);
+      if (bucket >= std::uint64_t{octaves} * octave_buckets || !read_counts(from.header.number, to))
+        return false;
+      if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
+      if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
+      if (last_number_ > 0 && last_.key == to.key) {
+        if (call != last_number_) add_last(to);
+        last_number_ = 0;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
+    std::memset(to.counts, 0, sizeof(to.counts));
+    bool sound = true;
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::octave || head.number != number) return;
+      const auto& octave = *reinterpret_cast<const stored_octave*>(at);
+      if (octave.octave >= octaves) {
+        sound = false;
+        return;
+      }
+      for (std::uint32_t b = 0; b < octave_buckets; ++b) {
+        to.counts[octave.octave * octave_buckets + b] =
+            octave.counts[b].load(std::memory_order_acquire);
+      }
+    });
+    return sound;
+  }
+
+  static bool is_sum(const whole_aggregate& of) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : of.counts) {
+      if (__builtin_add_overflow(sum, n, &sum)) return false;
+    }
+    return sum == of.count && of.self_ticks <= of.total_ticks;
+  }
+
+  growing_memory blocks_;  ///< of pointers
+  const aggregates_block* first_ = nullptr;
+  std::uint32_t tid_ = 0;
+  aggregate_call last_{};
+  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
+inline std::uint64_t mean_rate(const clock_map& map) noexcept {
+  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
+  __extension__ using wide = unsigned __int128;
+  const clock_segment& first = map.at(0);
+  const clock_segment& last = map.current();
+  const std::uint64_t ticks = last.start_ticks - first.start_ticks;
+  const std::uint64_t ns =
+      (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
+      (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
+  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return last.rate;
+  const wide rate = (wide{ns} << 32) / ticks;
+  // What a file says may be anything.
+  const bool near = rate > last.rate / 2 && rate / 2 < last.rate;
+  return near ? static_cast<std::uint64_t>(rate) : last.rate;
+}
+
+/// Which section it is. Of sections of one name the last one counts.
+struct section_name {
+  std::uint64_t begun_ns;  ///< of the recording
+  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
+};
+
+/// One section, of one loader.
+class aggregate_text {
+ public:
+  /// @param rate  ns a tick, times 2^32.
+  aggregate_text(const section_name& name, std::uint64_t rate) noexcept
+      : name_{name}, rate_{rate} {}
+
+  /// Adds a line.
+  /// @param line_start  "S<name>,".
+  /// @param tid         0: of several threads.
+  void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
+    if (lines_ == 0) put_bound("\nbegin,", rate_);
+    put(line_start);
+    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(of.self_ticks)};
+    for (const std::uint64_t field : fields) put_and(field, ',');
+    std::uint64_t left = of.count;
+    for (std::uint32_t b = 0; left > 0 && b < octaves * octave_buckets; ++b) {
+      if (of.counts[b] == 0) continue;
+      left -= of.counts[b];
+      put_and(b, ':');
+      put_and(of.counts[b], left > 0 ? ' ' : '\n');
+    }
+    ++lines_;
+  }
+
+  /// The whole of it; empty where no line was added, or memory was missing.
+  std::string_view finish() noexcept {
+    if (lines_ == 0) return {};
+    put_bound("end,", lines_);
+    return failed_ ? std::string_view{} : std::string_view{text_.data(), text_.bytes()};
+  }
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  std::uint64_t ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide exact = (wide{ticks} * rate_) >> 32;
+    return exact < INT64_MAX ? static_cast<std::uint64_t>(exact) : INT64_MAX;
+  }
+
+  void put(std::string_view text) noexcept {
+    void* const to = text_.add(text.size());
+    if (to == nullptr) {
+      failed_ = true;
+    } else {
+      std::memcpy(to, text.data(), text.size());
+    }
+  }
+  void put_and(std::uint64_t number, char behind) noexcept {
+    char digits[32];
+    char* const end = put_number(digits, number);
+    *end = behind;
+    put({digits, static_cast<std::size_t>(end + 1 - digits)});
+  }
+  void put_bound(std::string_view word, std::uint64_t number) noexcept {
+    put(word);
+    put_and(name_.begun_ns, '.');
+    put_and(name_.late, ',');
+    put_and(number, '\n');
+  }
+
+  section_name name_;
+  std::uint64_t rate_;
+  std::uint64_t lines_ = 0;
+  bool failed_ = false;
+  growing_memory text_;
+};
+
+/// Makes a section for each loader that some aggregates belong to.
+/// @param names           std::string_view(std::uint32_t id): how a line begins, comma included.
+/// @param for_each_chain  called with void(aggregate_chain&), for every thread; once for each
+/// loader.
+/// @param append          int(std::uint32_t loader, std::string_view section).
+/// @return 0, ENOMEM, or the first error of `append`.
+template <class Names, class ForEachChain, class Append>
+int for_each_section(const section_name& name, std::uint64_t rate, Names&& names,
+                     ForEachChain&& for_each_chain, Append&& append) noexcept {
+  auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
+  if (room == nullptr) return ENOMEM;
+  int first_error = 0;
+  // The least loader behind the one before is next.
+  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
+    next = UINT64_MAX;
+    aggregate_text section{name, rate};
+    for_each_chain([&](aggregate_chain& chain) {
+      chain.for_each(*room, [&](const whole_aggregate& of) {
+        if (of.loader() > loader && of.loader() < next) next = of.loader();
+        if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
+      });
+    });
+    const std::string_view text = section.finish();
+    int error = section.failed() ? ENOMEM : 0;
+    if (!text.empty()) error = append(static_cast<std::uint32_t>(loader), text);
+    if (first_error == 0) first_error = error;
+  }
+  munmap(room, sizeof(whole_aggregate));
+  return first_error;
+}
+
+/// The name of a process' file of sections, in its run's folder or its loader's.
+/// @param out  max_prefix_bytes + 48 bytes.
+inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
+  std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
+}
+
+/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
+/// knows; then what was appended of it is no section.
+/// @param pid  of the process.
+inline int append_aggregates(const log_folder& run, loader_folders& folders, std::uint32_t loader,
+                             std::uint32_t pid, std::string_view section) noexcept {
+  const int folder = folders.of(loader);
+  if (folder < 0) return -folder;
+  char name[max_prefix_bytes + 48];
+  put_aggregates_file_name(name, run.prefix, pid);
+  struct stat status {};
+  bool made = false;
+  const int fd = open_to_append(folder, name, run.owners, run.mode, status, made);
+  if (fd < 0) return -fd;
+  if (made && run.like != nullptr) run.give_away(fd, status, run.like->st_mode & 0666U);
+  const int error = write_all(fd, section.data(), section.size());
+  close(fd);
+  return error;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_RECOVERY_DRAIN_HPP
+#define LOTUS_RECOVERY_DRAIN_HPP
+
+// Lines to append-only log files.
+#ifndef LOTUS_RECOVERY_LOG_APPENDER_HPP
+#define LOTUS_RECOVERY_LOG_APPENDER_HPP
 
 // Whose a log is, where several processes write to one directory.
 //
@@ -6558,21 +9337,6 @@ namespace detail {
 /// The most that is appended to a log at once, in bytes.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// The longest name of a log, and its end.
-inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 48;
-
-/// Writes "<prefix>_<main|worker>_pid_<number>", or the name of the log beside, to `out`
-/// (log_name_bytes).
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         std::uint32_t number) noexcept {
-  if (role == log_role::beside) {
-    std::snprintf(out, bytes, "%s%s_pid_%u", beside_log_start, prefix, number);
-  } else {
-    std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
-                  number);
-  }
-}
-
 /// The number of a ring's logs.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
@@ -6595,6 +9359,11 @@ class log_appender {
         ring_at_{ring_at} {}
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
+
+  /// How far a log is known to be whole.
+  const log_position& position(log_role role) const noexcept {
+    return ring_.committed().logs[static_cast<std::size_t>(role)];
+  }
 
   /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
   /// @param loader  whose log: the id of its name, 0 the default one.
@@ -6715,12 +9484,8 @@ class log_appender {
     return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
   }
 
-  const log_position& position(log_role role) const noexcept {
-    return ring_.committed().logs[static_cast<std::size_t>(role)];
-  }
-
   void put_name(log_role role, std::uint32_t number) noexcept {
-    put_log_name(name_, sizeof(name_), folder_.prefix, role, number);
+    put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
   /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
@@ -6871,6 +9636,12 @@ class line_filler {
   line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
       : formatter_{clock}, names_{names}, buffer_{buffer} {}
 
+  template <class Sink>
+  int begin(Sink&, std::uint32_t) noexcept {
+    for (std::size_t& bytes : buffer_.bytes) bytes = 0;
+    return 0;
+  }
+
   /// False where there is no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -6888,6 +9659,25 @@ class line_filler {
     return true;
   }
 
+  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t loader) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      if (buffer_.bytes[i] == 0) continue;
+      const auto role = static_cast<log_role>(i);
+      int error = sink.begin(role, loader);
+      if (error == 0) error = sink.append(role, buffer_.text[i], buffer_.bytes[i]);
+      if (error == 0) continue;
+      for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+      return error;
+    }
+    return 0;
+  }
+
+  template <class Sink>
+  void committed(const Sink&) noexcept {}
+  void failed() noexcept {}
+
  private:
   LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
     constexpr auto beside = static_cast<std::size_t>(log_role::beside);
@@ -6903,50 +9693,45 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
-template <class Sink>
-int append_lines(Sink& sink, std::uint32_t loader, const drain_buffer& buffer) noexcept {
-  for (std::size_t i = 0; i < log_roles; ++i) {
-    if (buffer.bytes[i] == 0) continue;
-    const auto role = static_cast<log_role>(i);
-    int error = sink.begin(role, loader);
-    if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
-    if (error == 0) continue;
-    for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
-    return error;
-  }
-  return 0;
-}
-
 /// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
 /// goes: what was appended is never given again.
-/// @param heads   read before `clock` was made.
-/// @param names   as for line_filler; also of the loaders.
-/// @param sink    begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader); all but undo return 0 or what file_error_text() knows. A loader is the id of its name,
-/// 0 the default one.
+/// @param heads  read before the clock of `fill` was made.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
+/// false, append(sink, loader), then committed(sink) or failed().
+/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
+/// loader is the id of its name, 0 the default one.
 /// @return 0, or the error of the sink; then the rest of the records stays.
-template <class Names, class Sink>
-int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& clock,
-               const Names& names, Sink& sink, drain_buffer& buffer) noexcept {
-  line_filler<Names> lines{clock, names, buffer};
+template <class Filler, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
   for (std::size_t lane = lanes; lane-- > 0;) {
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
-      const std::uint32_t loader = ring.committed().loader;
-      std::uint32_t next_loader = loader;
-      for (std::size_t& bytes : buffer.bytes) bytes = 0;
-      for (; at != heads.head[lane] && next_loader == loader; ++at) {
+      std::uint32_t loader = ring.committed().loader;
+      // A handler that interrupted a push enters none.
+      const auto enters = [&](const record& r) {
+        return lane == 0 && r.tag.kind() == event_kind::loader;
+      };
+      for (; at != heads.head[lane] && enters(ring.slot(lane, at)); ++at) {
+        loader = static_cast<std::uint32_t>(ring.slot(lane, at).tag.value());
+      }
+      if (at == heads.head[lane]) return sink.commit(lane, at, loader);
+      if (const int error = fill.begin(sink, loader); error != 0) return error;
+      for (; at != heads.head[lane]; ++at) {
         const record& r = ring.slot(lane, at);
         if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
-          // A handler that interrupted a push enters none.
-          if (lane == 0) next_loader = static_cast<std::uint32_t>(r.tag.value());
-        } else if (!lines.add(r)) {
+          if (lane == 0) break;
+        } else if (!fill.add(r)) {
           break;
         }
       }
-      if (const int error = append_lines(sink, loader, buffer); error != 0) return error;
-      if (const int error = sink.commit(lane, at, next_loader); error != 0) return error;
+      int error = fill.append(sink, loader);
+      if (error == 0) error = sink.commit(lane, at, loader);
+      if (error != 0) {
+        fill.failed();
+        return error;
+      }
+      fill.committed(sink);
     }
   }
   return 0;
@@ -7001,6 +9786,7 @@ class backlog_sink {
     return logs_.append(role, lines, bytes);
   }
   void undo(log_role role) noexcept { logs_.undo(role); }
+  const log_position& position(log_role role) const noexcept { return logs_.position(role); }
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = chunk_.committed();
     c.tail[lane] = tail;
@@ -7105,6 +9891,335 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_LOGS_HPP
 
+// Which names a kill would leave readable.
+#ifndef LOTUS_STORE_KEPT_NAMES_HPP
+#define LOTUS_STORE_KEPT_NAMES_HPP
+
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_STORE_RING_FILE_HPP
+#define LOTUS_STORE_RING_FILE_HPP
+
+// The directory of a run, held open by a program that may close whatever it finds.
+#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_DIRECTORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+class run_directory {
+ public:
+  /// Finds or makes it. Returns 0 or errno.
+  int open(log_location& location) noexcept {
+    const int fd = location.open_directory();
+    if (fd < 0) return -fd;
+    const locked hold{lock_};
+    held_ = owned_descriptor{fd};
+    keep_path(location.directory);
+    return 0;
+  }
+
+  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
+  /// where that fails; ESTALE where its path leads to another directory now.
+  int descriptor() noexcept {
+    const locked hold{lock_};
+    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
+  }
+
+  void close() noexcept {
+    const locked hold{lock_};
+    held_.close();
+    *path_ = '\0';
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  void keep_path(const char* path) noexcept {
+    char here[sizeof(path_) / 2] = "";
+    const bool absolute = *path == '/';
+    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
+    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
+  }
+
+  /// Returns 0, or -1 with errno.
+  int reopen() noexcept {
+    const file_identity before = held_.file();
+    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    if (again.number() < 0) return -1;
+    if (again.file().device == before.device && again.file().inode == before.inode) {
+      held_ = again;
+      return 0;
+    }
+    ::close(again.number());
+    errno = ESTALE;
+    return -1;
+  }
+
+  mutex lock_;
+  owned_descriptor held_;
+  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
+/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
+/// memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
+ public:
+  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
+  /// @param name_ns   ends its name; the information file has the same.
+  /// @param begun_ns  tells this recording of the process from others.
+  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
+             std::uint32_t flags, const clock_map& clock, std::uint64_t begun_ns) noexcept {
+    directory_ = &in;
+    const int directory = in.descriptor();
+    if (directory < 0) return -directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  name_ns);
+    struct stat status {};
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    if (fd < 0) return -fd;
+    file_ = {fd, status};
+    int error = take_file_lock(fd, owner_lock_byte);
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, flags);
+      header_->begun_ns = begun_ns;
+      store_clock(clock);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
+    }
+    if (error != 0) {
+      unlinkat(directory, unfinished, 0);
+      forget();
+    }
+    return error;
+  }
+
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// A block for aggregates; as add_ring().
+  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* block = static_cast<aggregates_block*>(memory);
+    block->chain = chain;
+    block->threads.store(1, std::memory_order_relaxed);
+    block->tid.store(tid, std::memory_order_relaxed);
+    block->header.bytes = bytes;
+    block->header.kind.store(block_kind::aggregates, std::memory_order_release);
+    return block;
+  }
+
+  /// Copies what private memory holds into the file. False when the file cannot grow.
+  /// @param heads  how far to copy.
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    if (!exists()) return false;
+    int error = 0;
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
+    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    if (ring == nullptr) return false;
+    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    ring->capacity = from.capacity;
+    copy_records(from, heads, *ring);
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    munmap(ring, bytes);
+    return true;
+  }
+
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
+
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+  }
+
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
+    }
+    return true;
+  }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
+
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
+  }
+
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    const int directory = directory_->descriptor();
+    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
+    forget();
+  }
+
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    file_.close();
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
+  }
+
+ private:
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+  /// Some ten names with durations within a few octaves.
+  static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
+
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  void* map_more(std::size_t bytes, int& error) noexcept {
+    error = file_.holds() ? 0 : reopen();
+    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        file_.number(), static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
+      return nullptr;
+    }
+    bytes_ += bytes;
+    return memory;
+  }
+
+  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
+  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  int reopen() noexcept {
+    const int directory = directory_->descriptor();
+    if (directory < 0) return -directory;
+    struct stat status {};
+    const int fd = open_regular(directory, name_, O_RDWR, status);
+    if (fd < 0) return -fd;
+    if (!file_.file().is(status)) {
+      close(fd);
+      return ESTALE;
+    }
+    file_ = {fd, status};
+    return 0;
+  }
+
+  void fill_header(const char* prefix, std::uint32_t flags) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.flags = flags;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  }
+
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
+    return true;
+  }
+
+  run_directory* directory_ = nullptr;
+  owned_descriptor file_;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: has() any thread; the others, their caller locks the ring file.
+class kept_names {
+ public:
+  /// True for all where there is no ring file.
+  bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
+
+  void store(ring_file& file, const name_table& names) noexcept {
+    // A name that is added from here on finds itself not stored, and waits for the lock; one that
+    // was added before is in the table.
+    if (file.exists()) stored_.store(file.names_stored());
+    file.store_names(names);
+    stored_.store(file.exists() ? file.names_stored() : all);
+  }
+
+  void no_file() noexcept { stored_.store(all, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint32_t all = ~std::uint32_t{0};
+
+  std::atomic<std::uint32_t> stored_{all};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_NAMES_HPP
+
 // What processes that died before this one left in their rings: put into the logs.
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
@@ -7113,135 +10228,229 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
-// A ring file that a process left. Whatever stands in it is checked before it is believed.
-#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
-#define LOTUS_RECOVERY_DEAD_RING_HPP
-
-// One ring of a ring file, copied piece by piece into memory of our own.
-//
-// Whoever can write to the directory may have made the file, and may change or shorten it while it
-// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
-// copy is used.
-#ifndef LOTUS_RECOVERY_RING_COPY_HPP
-#define LOTUS_RECOVERY_RING_COPY_HPP
+// Records to blocks of a compact log.
+#ifndef LOTUS_RECOVERY_COMPACT_FILLER_HPP
+#define LOTUS_RECOVERY_COMPACT_FILLER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Reads `bytes` at `offset`; false where the file does not have them.
-inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
-  auto* out = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out += n;
-    offset += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-/// A copy of one ring, its records a window of at most window_records.
-class ring_copy {
+/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
+/// none.
+class compact_chain {
  public:
-  static constexpr std::size_t window_records = 4096;
+  struct entry {
+    std::uint64_t key;  ///< 0: free
+    std::uint32_t code;
+    std::uint32_t unused;
+    std::uint64_t last;  ///< number or value
+  };
 
-  ring_copy() noexcept = default;
-  ring_copy(const ring_copy&) = delete;
-  ring_copy& operator=(const ring_copy&) = delete;
-  ~ring_copy() {
-    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  /// Whether the log that is appended to next is the one of the last block, and ends with it.
+  bool goes_on(const log_position& at) const noexcept {
+    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
+  }
+  void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
+  void appended(const log_position& at) noexcept {
+    inode_ = at.inode;
+    length_ = at.length;
+    ++blocks_;
   }
 
-  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
-  /// memory.
-  /// @param bytes  of the ring's block.
-  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
-    if (ring_ == nullptr) {
-      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
+  entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
+    key = (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
+    for (std::uint64_t i = std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);; ++i) {
+      entry& e = entries_[i % slots];
+      if (e.key == key) return &e;
+      if (e.key == 0) return used_ < most_names ? &e : nullptr;
     }
-    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
-    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
-    fd_ = fd;
-    at_ = at;
-    doubted_ = false;
-    capacity_ = ring_->capacity;
-    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
-    if (ring_block::bytes_for(capacity_) > bytes) return false;
-    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
-    ring_->capacity = window_records;
-    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
-      std::memcpy(&appending, &log.appending, 1);
-      log.appending = appending != 0;
-    }
-    const commit_point& c = ring_->committed();
-    head_ = ring_->published[0].load(std::memory_order_relaxed);
-    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
-    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+  }
+  void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
+
+  std::uint64_t last_of[first_named_code];  ///< number, by kind of records without a name
+  std::uint64_t last_item;
+
+ private:
+  static constexpr std::uint32_t slots = 1024;
+  static constexpr std::uint32_t most_names = 700;
+  /// So much a damaged block can cost.
+  static constexpr std::uint32_t most_blocks = 64;
+
+  std::uint64_t inode_;
+  std::uint64_t length_;
+  std::uint32_t blocks_;
+  std::uint32_t used_;
+  entry entries_[slots];
+};
+
+/// Writes records as one block for each append, to the log that lies beside in text. As
+/// line_filler.
+template <class Names>
+class compact_filler {
+ public:
+  compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
+                 drain_buffer& buffer) noexcept
+      : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
+    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
+  }
+
+  template <class Sink>
+  int begin(Sink& sink, std::uint32_t loader) noexcept {
+    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
+    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
+    if (anew) chain_.begin_anew();
+    full_of_names_ = false;
+    head_ = {};
+    head_.flags = anew ? compact_begins_anew : std::uint8_t{0};
+    head_.first_ns = INT64_MAX;
+    head_.last_ns = INT64_MIN;
+    end_ = block_ + sizeof(head_);
+    return 0;
+  }
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
       return false;
     }
-    std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
-    if (good != interrupt_head) doubt(good);
-    ring_->published[1].store(good, std::memory_order_relaxed);
-    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    const record_kind& kind = kind_of(r.tag);
+    const bool named = has_name(kind) || kind.kind == event_kind::none;
+    std::uint64_t* last = &chain_.last_of[static_cast<std::uint8_t>(kind.kind) % first_named_code];
+    char* p = end_;
+    std::uint32_t code = static_cast<std::uint8_t>(kind.kind);
+    if (named) {
+      const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
+      std::uint64_t key = 0;
+      compact_chain::entry* const e = chain_.find(kind.kind, name, key);
+      if (LOTUS_DETAIL_UNLIKELY(e == nullptr)) {
+        full_of_names_ = true;
+        return false;
+      }
+      if (LOTUS_DETAIL_UNLIKELY(e->key == 0)) {
+        chain_.take(*e, key);
+        p = announce(p, kind, has_name(kind) ? names_(name) : kind.prefix);
+      }
+      last = &e->last;
+      code = e->code;
+    }
+    end_ = put_record(put_varint(p, code), r, kind, *last);
+    ++head_.records;
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
+    if (!kind.beside.empty()) head_.roles |= beside_bit;
     return true;
   }
 
-  /// Copies the next of the records behind the committed ones. False where there are none that can
-  /// be believed.
-  bool fetch() noexcept {
-    const std::uint64_t at = ring_->committed().tail[0];
-    const std::uint64_t in_window = window_records - (at & (window_records - 1));
-    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
-    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
-    if (count > in_file) count = in_file;
-    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
-    std::uint64_t good = at;
-    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
-    }
-    if (good != at + count) doubt(good);
-    ring_->published[0].store(good, std::memory_order_relaxed);
-    return good != at || left() > 0;
+  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t) noexcept {
+    if (head_.records == 0) return 0;
+    std::memcpy(head_.magic, compact_block_magic, sizeof(head_.magic));
+    head_.version = compact_version;
+    head_.bytes = static_cast<std::uint32_t>(end_ - block_);
+    std::memcpy(block_, &head_, sizeof(head_));
+    const std::uint64_t checksum = block_checksum(block_, head_.bytes);
+    std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
+    const int error = sink.append(log_role::beside, block_, head_.bytes);
+    if (error != 0) failed();
+    return error;
   }
 
-  ring_block& ring() noexcept { return *ring_; }
-  std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete and not in the logs.
-  std::uint64_t left() const noexcept {
-    const commit_point& c = ring_->committed();
-    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  template <class Sink>
+  void committed(const Sink& sink) noexcept {
+    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
   }
-  /// Whether there were records that no process can have stored; what follows them is left out.
-  bool doubted() const noexcept { return doubted_; }
+  /// What was told last may not stand in the log.
+  void failed() noexcept { chain_.begin_anew(); }
 
  private:
-  static bool believable(const record& r) noexcept {
-    return kind_of(r.tag).kind != event_kind::none;
+  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
+  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+
+  LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
+                                          std::string_view name) noexcept {
+    p = put_varint(p, announcement_code);
+    *p++ = static_cast<char>(kind.kind);
+    p = put_varint(p, name.size());
+    std::memcpy(p, name.data(), name.size());
+    return p + name.size();
   }
 
-  void doubt(std::uint64_t good) noexcept {
-    doubted_ = true;
-    // Of what else this ring says nothing is believed.
-    const std::uint64_t tail = ring_->committed().tail[0];
-    head_ = good - tail <= head_ - tail ? good : tail;
+  /// A number that is told by its difference to the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
+                                                     std::uint64_t& last) noexcept {
+    p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
+    last = number;
+    return p;
   }
 
-  ring_block* ring_ = nullptr;
-  int fd_ = -1;
-  std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< of the ring in the file
-  std::uint64_t head_ = 0;
-  bool doubted_ = false;
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
+                                              std::uint64_t& last) noexcept {
+    const bool lasts = kind.duration == written_duration::measured ||
+                       kind.duration == written_duration::measured_unlike_placeholder;
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
+    const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
+    std::int64_t duration_ns = s.duration_ns < 0 ? 0 : s.duration_ns;
+    if (kind.duration == written_duration::measured_unlike_placeholder &&
+        duration_ns == placeholder_ns) {
+      ++duration_ns;
+    }
+    const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
+                                                   static_cast<std::uint64_t>(duration_ns));
+    if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
+    p = put_varint(p, to_zigzag(wrapped_difference(static_cast<std::uint64_t>(time_ns),
+                                                   static_cast<std::uint64_t>(time_before_ns_))));
+    time_before_ns_ = time_ns;
+    head_.first_ns = std::min(head_.first_ns, start_ns);
+    head_.last_ns = std::max(head_.last_ns, time_ns);
+    if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
+    if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
+    return put_numbers(p, r, kind, last);
+  }
+
+  char* put_numbers(char* p, const record& r, const record_kind& kind,
+                    std::uint64_t& last) noexcept {
+    if (kind.value == record_value::batch) p = put_number(p, r.tag.value(), last);
+    if (kind.value == record_value::name_and_number) {
+      p = put_number(p, r.tag.value() & 0xFFFFFFFFU, last);
+    }
+    switch (kind.kind) {
+      case event_kind::counter:
+      case event_kind::stage_number:
+        return put_number(p, r.end_ticks, last);
+      case event_kind::batch_takes:
+        return put_number(p, r.end_ticks, chain_.last_item);
+      case event_kind::off_cpu:
+        p = put_varint(p, r.end_ticks);
+        return put_varint(p, r.tag.value() == run_queue_unknown ? 0 : r.tag.value() + 1);
+      default:
+        return counts_heap(kind.kind) ? put_varint(p, r.end_ticks) : p;
+    }
+  }
+
+  const tick_converter& clock_;
+  const Names& names_;
+  compact_chain& chain_;
+  char* const block_;
+  char* end_ = nullptr;
+  compact_block_header head_{};
+  std::int64_t time_before_ns_ = 0;
+  bool full_of_names_ = false;
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_RING_COPY_HPP
+#endif  // LOTUS_RECOVERY_COMPACT_FILLER_HPP
+
+// The aggregates that a dead process left in its ring file.
+#ifndef LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+#define LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+
+// A ring file that a process left. Whatever stands in it is checked before it is believed.
+#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
+#define LOTUS_RECOVERY_DEAD_RING_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -7313,8 +10522,8 @@ class dead_ring_file {
            now.st_nlink == 0;
   }
 
-  /// Finds rings and names, up to the first block that makes no sense; what is more than a process
-  /// has is left out.
+  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
+  /// than a process has is left out.
   /// @param until_ns  CLOCK_MONOTONIC.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
   int read_blocks(std::int64_t until_ns) noexcept {
@@ -7335,6 +10544,12 @@ class dead_ring_file {
       switch (block.kind.load(std::memory_order_relaxed)) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::aggregates: {
+          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
           if (place == nullptr) return ENOMEM;
           *place = {at, block.bytes};
           break;
@@ -7365,11 +10580,23 @@ class dead_ring_file {
     return doubted;
   }
 
-  /// The clock to convert the records with.
-  tick_converter clock() const noexcept {
-    return tick_converter{header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1],
-                          nullptr};
+  /// Calls `each(at, bytes)` for every block of aggregates.
+  template <class Each>
+  void for_each_aggregates_block(Each&& each) const noexcept {
+    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
+      each(place.at, place.bytes);
+    }
   }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
+  const clock_map& clocks() const noexcept {
+    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
+  }
+
+  /// Whether its logs are compact ones.
+  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
   /// How a line begins that has the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
@@ -7488,8 +10715,9 @@ class dead_ring_file {
   int error_ = 0;
   struct stat status_ {};
   ring_file_header* header_ = nullptr;
-  growing_memory rings_;  ///< of ring_place
-  growing_memory names_;  ///< of name_place, by id - 1
+  growing_memory rings_;       ///< of ring_place
+  growing_memory aggregates_;  ///< of ring_place
+  growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
 };
@@ -7498,6 +10726,88 @@ class dead_ring_file {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DEAD_RING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies of them, whose blocks have been found.
+class LOTUS_DETAIL_PER_MODULE dead_aggregates {
+ public:
+  /// @param file  borrowed.
+  explicit dead_aggregates(const dead_ring_file& file) noexcept : file_{file} {
+    file.for_each_aggregates_block([this](std::uint64_t at, std::uint64_t bytes) {
+      if (bytes > most_block_bytes) {
+        ++doubted_;
+        return;
+      }
+      void* const copy = blocks_.add(static_cast<std::size_t>(bytes));
+      auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
+      if (copy == nullptr || place == nullptr ||
+          !read_at(file_.descriptor(), copy, static_cast<std::size_t>(bytes), at)) {
+        failed_ = true;
+        return;
+      }
+      auto& block = *static_cast<aggregates_block*>(copy);
+      block.header.bytes = bytes;  // it may have been changed since it was looked at
+      *place = {block.chain, static_cast<std::size_t>(blocks_.bytes() - bytes)};
+    });
+    std::sort(first_place(), behind_places());
+  }
+
+  /// Blocks that are not believed.
+  std::uint64_t doubted() const noexcept { return doubted_; }
+
+  /// As detail::for_each_section().
+  template <class Append>
+  int for_each_section(Append&& append) const noexcept {
+    if (failed_) return ENOMEM;
+    return detail::for_each_section(
+        {file_.header().begun_ns, 0}, mean_rate(file_.clocks()),
+        [this](std::uint32_t id) { return file_.line_start(id); },
+        [this](auto&& each) {
+          for (block_place* at = first_place(); at != behind_places();) {
+            aggregate_chain chain;
+            for (const std::uint32_t thread = at->chain;
+                 at != behind_places() && at->chain == thread; ++at) {
+              chain.add(*reinterpret_cast<const aggregates_block*>(blocks_.data() + at->in_blocks));
+            }
+            each(chain);
+          }
+        },
+        append);
+  }
+
+ private:
+  /// Ours are smaller.
+  static constexpr std::uint64_t most_block_bytes = std::uint64_t{256} << 10;
+
+  struct block_place {
+    std::uint32_t chain;
+    std::size_t in_blocks;
+
+    bool operator<(const block_place& other) const noexcept {
+      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
+    }
+  };
+
+  block_place* first_place() const noexcept {
+    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
+  }
+  block_place* behind_places() const noexcept {
+    return first_place() + places_.bytes() / sizeof(block_place);
+  }
+
+  const dead_ring_file& file_;
+  growing_memory blocks_;  ///< one behind the other
+  growing_memory places_;  ///< of block_place
+  std::uint64_t doubted_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -7524,33 +10834,52 @@ struct recovery {
   char failed_log[log_name_bytes] = {};
 };
 
+/// Where a dead process' logs are, and how they are made: as the ring file was.
+inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
+  const struct stat& status = file.status();
+  return {directory,
+          file.header().prefix,
+          file_owners::only(status.st_uid),
+          status.st_mode & 0666U,
+          info,
+          {&file,
+           [](const void* names, std::uint32_t id) {
+             return static_cast<const dead_ring_file*>(names)->line_start(id);
+           }},
+          file.compact(),
+          &status};
+}
+
 /// Appends to its logs what one ring holds.
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
 inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
                         std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
-  const struct stat& status = file.status();
-  const log_folder folder{directory,
-                          file.header().prefix,
-                          file_owners::only(status.st_uid),
-                          status.st_mode & 0666U,
-                          info,
-                          {&file,
-                           [](const void* names, std::uint32_t id) {
-                             return static_cast<const dead_ring_file*>(names)->line_start(id);
-                           }},
-                          &status};
+  const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
   logs.undo_torn();
   const auto names = [&](std::uint64_t id) { return file.line_start(id); };
-  int error = 0;
-  while (error == 0 && copy.fetch()) {
-    const lane_heads heads{copy.ring()};
-    const std::uint64_t before = heads.beyond(copy.ring().committed());
-    error = drain_ring(copy.ring(), heads, file.clock(), names, logs, buffer);
-    result.records += before - heads.beyond(copy.ring().committed());
-    if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+  const tick_converter clock = file.clock();
+  const auto drain_all = [&](auto& fill) {
+    int error = 0;
+    while (error == 0 && copy.fetch()) {
+      const lane_heads heads{copy.ring()};
+      const std::uint64_t before = heads.beyond(copy.ring().committed());
+      error = drain_ring(copy.ring(), heads, fill, logs);
+      result.records += before - heads.beyond(copy.ring().committed());
+      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+    }
+    return error;
+  };
+  int error = ENOMEM;
+  if (!file.compact()) {
+    line_filler fill{clock, names, buffer};
+    error = drain_all(fill);
+  } else if (void* const chain = map_memory(sizeof(compact_chain))) {
+    compact_filler fill{clock, names, *static_cast<compact_chain*>(chain), buffer};
+    error = drain_all(fill);
+    munmap(chain, sizeof(compact_chain));
   }
   if (error != 0 && error != ETIME && result.error == 0) {
     result.error = error;
@@ -7558,6 +10887,23 @@ inline int recover_ring(int directory, dead_ring_file& file, const char* info, r
   }
   close_all(opened);
   return error;
+}
+
+/// Appends a dead process' aggregates to the files that it would have written itself. What has been
+/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
+inline int recover_aggregates(int directory, const dead_ring_file& file,
+                              recovery& result) noexcept {
+  const log_folder folder = folder_of(directory, file, nullptr);
+  loader_folders folders{folder};
+  const dead_aggregates found{file};
+  result.doubted += found.doubted();
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
+    if (error != 0 && result.error == 0) {
+      put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
+    }
+    return error;
+  });
 }
 
 /// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
@@ -7585,6 +10931,11 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file,
   }
   if (late) result.left = true;
   if (!done) return;
+  error = recover_aggregates(directory, file, result);
+  if (error != 0) {
+    if (result.error == 0) result.error = error;
+    return;
+  }
   unlinkat(directory, name, 0);
   ++result.files;
 }
@@ -7665,74 +11016,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP
 
-// The directory of a run, held open by a program that may close whatever it finds.
-#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
-#define LOTUS_STORE_RUN_DIRECTORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
-class run_directory {
- public:
-  /// Finds or makes it. Returns 0 or errno.
-  int open(log_location& location) noexcept {
-    const int fd = location.open_directory();
-    if (fd < 0) return -fd;
-    const locked hold{lock_};
-    held_ = owned_descriptor{fd};
-    keep_path(location.directory);
-    return 0;
-  }
-
-  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
-  /// where that fails; ESTALE where its path leads to another directory now.
-  int descriptor() noexcept {
-    const locked hold{lock_};
-    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
-  }
-
-  void close() noexcept {
-    const locked hold{lock_};
-    held_.close();
-    *path_ = '\0';
-  }
-
-  mutex& fork_lock() noexcept { return lock_; }
-
- private:
-  /// The program may go to another directory meanwhile. Where the path is too long there is none.
-  void keep_path(const char* path) noexcept {
-    char here[sizeof(path_) / 2] = "";
-    const bool absolute = *path == '/';
-    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
-    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
-  }
-
-  /// Returns 0, or -1 with errno.
-  int reopen() noexcept {
-    const file_identity before = held_.file();
-    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
-    if (again.number() < 0) return -1;
-    if (again.file().device == before.device && again.file().inode == before.inode) {
-      held_ = again;
-      return 0;
-    }
-    ::close(again.number());
-    errno = ESTALE;
-    return -1;
-  }
-
-  mutex lock_;
-  owned_descriptor held_;
-  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
-
 // What a program is told of its run's files.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
@@ -7743,7 +11026,9 @@ namespace detail {
 inline void report_existing_logs(int directory, const log_location& location) noexcept {
   unsigned count = 0;
   for_each_entry(directory, [&](const char* name) {
-    if (is_log_name(name, location.prefix)) ++count;
+    log_name log;
+    if (!log.parse(name, location.prefix) || log.part != 0) return;
+    if (log.compact || log.role != log_role::beside) ++count;
   });
   if (count > 0) {
     say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
@@ -7974,212 +11259,372 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
-// The shared file mapping that keeps rings, names and clock readable after the process died.
-#ifndef LOTUS_STORE_RING_FILE_HPP
-#define LOTUS_STORE_RING_FILE_HPP
+// Which of a process's logs become parts, and when parts go.
+#ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+#define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+
+// How much of a run is kept: the oldest parts of its logs go first.
+#ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
+#define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
-/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
-/// memory.
-/// Thread safety: none; the session locks. Trivially destructible.
-class ring_file {
+/// What was deleted.
+struct forgotten_logs {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t until_ns = 0;  ///< since the epoch: when the last of them was written to
+};
+
+/// Of all logs of a directory together, whichever process wrote them: several with limits keep them
+/// together, and what one that was killed has left goes as well.
+///
+/// Deleted are parts, which nobody appends to, and logs of threads that live no more. Thread
+/// safety: begin() while nobody else calls; all else any thread. Trivially destructible.
+class log_limits {
  public:
-  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
-  /// @param name_ns  ends its name; the information file has the same.
-  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
-             bool ticks_are_ns, const clock_map& clock) noexcept {
-    directory_ = &in;
-    const int directory = in.descriptor();
-    if (directory < 0) return -directory;
-    char unfinished[96];
-    const auto pid = static_cast<unsigned>(getpid());
-    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
-    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
-                  name_ns);
-    struct stat status {};
-    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
-    if (fd < 0) return -fd;
-    file_ = {fd, status};
-    int error = take_file_lock(fd, owner_lock_byte);
-    bytes_ = 0;
-    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
-    if (header != nullptr) {
-      header_ = static_cast<ring_file_header*>(header);
-      fill_header(prefix, ticks_are_ns);
-      store_clock(clock);
-      // Only now does the name say that this can be recovered.
-      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
-    }
-    if (error != 0) {
-      unlinkat(directory, unfinished, 0);
-      forget();
-    }
-    return error;
+  /// @param most_bytes   of logs; 0: any
+  /// @param most_age_ns  0: any
+  void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
+    most_bytes_ = most_bytes;
+    most_age_ns_ = most_age_ns;
+    looked_ns_.store(0, std::memory_order_relaxed);
+    grown_.store(0, std::memory_order_relaxed);
+    part_bytes_.store(share_of(16), std::memory_order_relaxed);
+    now_looking_.store(false, std::memory_order_relaxed);
   }
 
-  bool exists() const noexcept { return header_ != nullptr; }
+  bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
+  /// From which size on a log becomes a part.
+  std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
+  /// How long a log grows before it becomes a part, however small; 0: any time.
+  std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
 
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
-  /// without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
+  void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
+
+  /// So many bytes have become parts.
+  void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
+
+  /// Whether so much has become parts that the next look should not wait for the drain thread.
+  bool overdue() const noexcept {
+    return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Copies what private memory holds into the file. False when the file cannot grow.
-  /// @param heads  how far to copy.
-  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
-    if (!exists()) return false;
-    int error = 0;
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
-    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
-    if (ring == nullptr) return false;
-    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    ring->capacity = from.capacity;
-    copy_records(from, heads, *ring);
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    munmap(ring, bytes);
+  /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
+  bool keep(int directory, const char* prefix, const file_owners& owners,
+            forgotten_logs& forgotten) noexcept {
+    if (!any() || directory < 0) return false;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
+                     (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
+    if (!due || now_looking_.exchange(true, std::memory_order_acquire)) return false;
+    looked_ns_.store(now_ns, std::memory_order_relaxed);
+    grown_.store(0, std::memory_order_relaxed);
+    while (look(directory, prefix, owners, forgotten)) {
+    }
+    now_looking_.store(false, std::memory_order_release);
     return true;
-  }
-
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
-  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
-
-  /// Puts private memory in a ring's place.
-  static void replace(ring_block* ring) noexcept {
-    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-  }
-
-  /// Stores the names that are new since the last call. False when the file cannot grow.
-  bool store_names(const name_table& names) noexcept {
-    if (!exists()) return false;
-    while (names_stored_ < names.size()) {
-      const std::string_view text = names.entry(names_stored_ + 1).line_start();
-      const std::size_t bytes = padded_name_bytes(text.size());
-      if (names_left_ < bytes && !add_names_block()) return false;
-      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
-      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
-      std::memcpy(names_->entries() + used, &head, sizeof(head));
-      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
-      names_->used_bytes.store(used + bytes, std::memory_order_release);
-      names_left_ -= bytes;
-      ++names_stored_;
-    }
-    return true;
-  }
-  std::uint32_t names_stored() const noexcept { return names_stored_; }
-
-  void store_clock(const clock_map& clock) noexcept {
-    if (!exists()) return;
-    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
-    header_->clocks[next] = clock;
-    header_->clock_index.store(next, std::memory_order_release);
-  }
-
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
-  void finish(bool keep) noexcept {
-    if (!exists()) return;
-    const int directory = directory_->descriptor();
-    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
-    forget();
-  }
-
-  /// In a forked child: lets go of the parent's file and lock.
-  void forget() noexcept {
-    file_.close();
-    if (header_ != nullptr) munmap(header_, header_->header_bytes);
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    *this = ring_file{};
   }
 
  private:
-  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+  struct candidate {
+    std::int64_t written_ns;
+    std::uint64_t bytes;
+    char loader[max_folder_name_bytes + 1];
+    char name[log_name_bytes];
+  };
+  static constexpr std::size_t at_once = 32;
 
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
-  void* map_more(std::size_t bytes, int& error) noexcept {
-    error = file_.holds() ? 0 : reopen();
-    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
-    if (error != 0) return nullptr;
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                        file_.number(), static_cast<off_t>(bytes_));
-    if (memory == MAP_FAILED) {
-      error = errno;
-      return nullptr;
+  std::uint64_t share_of(std::uint64_t parts) const noexcept {
+    constexpr std::uint64_t least = std::uint64_t{16} << 10;
+    return most_bytes_ == 0 ? UINT64_MAX : std::max(most_bytes_ / parts, least);
+  }
+
+  /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
+  /// system's is behind by some ms, or another machine's.
+  static std::int64_t written_ns(const run_log& log) noexcept {
+    if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
+    const timespec& at = log.status.st_mtim;
+    return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+  }
+
+  /// Nobody appends to it.
+  static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
+    constexpr std::int64_t quiet_ns = 60'000'000'000;
+    if (log.said.part != 0) return true;
+    return written_ns(log) < now_ns - quiet_ns &&
+           ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  }
+
+  /// Deletes the oldest. Whether there may be more to delete.
+  bool look(int directory, const char* prefix, const file_owners& owners,
+            forgotten_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    candidate oldest[at_once];
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t growing = 0;
+    for_each_log(directory, prefix, owners, [&](const run_log& log) {
+      bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (!is_over(log, now_ns)) {
+        ++growing;
+      } else {
+        put_in_order(log, oldest, count);
+      }
+    });
+    part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
+    // What still grows has room too.
+    const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
+    bool deleted = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const candidate& log = oldest[i];
+      const bool too_old = most_age_ns_ != 0 && log.written_ns < now_ns - most_age_ns_;
+      if (!too_old && bytes <= wanted) return false;
+      if (!remove(directory, log)) continue;
+      deleted = true;
+      bytes -= std::min(bytes, log.bytes);
+      ++forgotten.files;
+      forgotten.bytes += log.bytes;
+      forgotten.until_ns = std::max(forgotten.until_ns, log.written_ns);
     }
-    bytes_ += bytes;
-    return memory;
+    return deleted && count == at_once;
   }
 
-  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
-  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
-  int reopen() noexcept {
-    const int directory = directory_->descriptor();
-    if (directory < 0) return -directory;
-    struct stat status {};
-    const int fd = open_regular(directory, name_, O_RDWR, status);
-    if (fd < 0) return -fd;
-    if (!file_.file().is(status)) {
-      close(fd);
-      return ESTALE;
-    }
-    file_ = {fd, status};
-    return 0;
+  static void put_in_order(const run_log& log, candidate (&oldest)[at_once],
+                           std::size_t& count) noexcept {
+    const std::int64_t ns = written_ns(log);
+    std::size_t at = count;
+    while (at > 0 && oldest[at - 1].written_ns > ns) --at;
+    if (at == at_once) return;
+    count = std::min(count + 1, at_once);
+    std::copy_backward(oldest + at, oldest + count - 1, oldest + count);
+    candidate& c = oldest[at];
+    c.written_ns = ns;
+    c.bytes = static_cast<std::uint64_t>(log.status.st_size);
+    std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
+    std::snprintf(c.name, sizeof(c.name), "%s", log.name);
   }
 
-  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
-    ring_file_header& h = *header_;
-    h.layout = ring_file_layout;
-    h.header_bytes = static_cast<std::uint32_t>(bytes_);
-    h.pid = static_cast<std::uint32_t>(getpid());
-    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
-    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
-    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
-    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
+  static bool remove(int directory, const candidate& log) noexcept {
+    if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
+    const int folder = open_out_of_the_way(directory, log.loader,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return false;
+    const bool removed = unlinkat(folder, log.name, 0) == 0;
+    close(folder);
+    return removed;
   }
 
-  bool add_names_block() noexcept {
-    int error = 0;
-    void* memory = map_more(names_block_bytes, error);
-    if (memory == nullptr) return false;
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    names_ = static_cast<names_block*>(memory);
-    names_->header.bytes = names_block_bytes;
-    names_->header.kind.store(block_kind::names, std::memory_order_release);
-    names_left_ = names_block_bytes - sizeof(names_block);
-    return true;
-  }
-
-  run_directory* directory_ = nullptr;
-  owned_descriptor file_;
-  char name_[64] = {};
-  ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
-  names_block* names_ = nullptr;
-  std::size_t names_left_ = 0;
-  std::uint32_t names_stored_ = 0;
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t most_age_ns_ = 0;
+  std::atomic<std::int64_t> looked_ns_{0};
+  std::atomic<std::uint64_t> grown_{0};
+  std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
+  std::atomic<bool> now_looking_{false};
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RING_FILE_HPP
+#endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
+
+// Logs that have grown become parts.
+#ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
+#define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
+
+#include <stdio.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Gives a ring's logs the names of parts, so that its next lines begin new ones. A kill amid this
+/// leaves a log under one of its two names, and nothing half appended. Where that cannot be done
+/// the log goes on. Caller holds the guard of the ring's producer; nothing is being appended.
+/// @param logs   closed where they become parts.
+/// @param least  bytes; smaller logs go on.
+/// @return bytes that have become parts.
+inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
+                               open_log (&logs)[log_roles], std::uint64_t least) noexcept {
+  std::uint64_t rolled = 0;
+  loader_folders loaders{folder};
+  for (std::size_t i = 0; i < log_roles; ++i) {
+    commit_point c = ring.committed();
+    log_position& at = c.logs[i];
+    if (at.inode == 0 || at.appending || at.length == 0 || at.length < least) continue;
+    const int in = loaders.of(at.loader);
+    if (in < 0) continue;
+    const auto role = static_cast<log_role>(i);
+    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+    char log[log_name_bytes];
+    char part[log_name_bytes];
+    put_log_name(log, sizeof(log), folder.prefix, role, folder.compact, log_number(ring, at));
+    put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, log_number(ring, at),
+                 now_ms);
+    struct stat status {};
+    const bool is_it = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       static_cast<std::uint64_t>(status.st_ino) == at.inode;
+    struct stat other {};
+    const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
+    if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
+    rolled += at.length;
+    logs[i].file.close();
+    at = {0, 0, false, at.number, at.loader};
+    ring.commit(c);
+  }
+  return rolled;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether only the newest records are wanted: lotus::options.
+inline bool is_flight_recorder(const options& chosen) noexcept {
+  return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
+}
+
+/// Thread safety: begin() while nobody else calls; after_drain() with the producer's guard; all
+/// else any thread. Trivially destructible.
+class log_retention {
+ public:
+  void begin(const options& chosen) noexcept {
+    // 0 is no limit.
+    const auto least = [](std::uint64_t a, std::uint64_t b) {
+      return a == 0 || (b != 0 && b < a) ? b : a;
+    };
+    const std::uint64_t age_ms = least(std::uint64_t{chosen.max_age_s} * 1000, chosen.keep_ms);
+    limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
+                  static_cast<std::int64_t>(age_ms) * 1'000'000);
+    rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  }
+
+  bool any() const noexcept { return limits_.any(); }
+
+  /// From now on all logs become parts at their next drain, however small.
+  void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether the producer's logs have not become parts since.
+  bool is_due(const producer& p) const noexcept {
+    return p.rolls != rolls_.load(std::memory_order_relaxed);
+  }
+
+  void after_drain(const log_folder& folder, producer& p) noexcept {
+    const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
+    const bool due = p.rolls != rolls;
+    p.rolls = rolls;
+    if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
+      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes()));
+    }
+  }
+
+  /// Whether keep() should not wait for the drain thread.
+  bool overdue() const noexcept { return limits_.overdue(); }
+
+  /// While it is held no log becomes a part for its size: a snapshot has all or nothing of one.
+  void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
+
+  /// In a forked child, where nobody goes on with what other threads did.
+  void after_fork_in_child() noexcept {
+    hold(false);
+    limits_.after_fork_in_child();
+  }
+
+  /// What is more than is wanted goes. False where nothing was looked at.
+  bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (limits_.part_ns() != 0 &&
+        now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {
+      rolled_ns_.store(now_ns, std::memory_order_relaxed);
+      roll_all();
+    }
+    return limits_.keep(folder.directory, folder.prefix, folder.owners, forgotten);
+  }
+
+ private:
+  log_limits limits_;
+  std::atomic<std::uint32_t> rolls_{0};
+  std::atomic<std::int64_t> rolled_ns_{0};
+  std::atomic<bool> held_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+
+// All that a thread has recorded, to its logs.
+#ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
+#define LOTUS_STORE_PRODUCER_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline loader_names loader_names_in(const name_table& names) noexcept {
+  return {&names, [](const void* table, std::uint32_t id) {
+            return static_cast<const name_table*>(table)->entry(id).line_start();
+          }};
+}
+
+/// What a drain needs besides the thread and its logs.
+struct drain_context {
+  const tick_converter& clock;
+  const name_table& names;
+  bool compact;
+  drain_buffer& buffer;
+  std::atomic<std::size_t>& backlog_bytes;
+  std::atomic<std::uint64_t>& written;  ///< records, counted up
+};
+
+/// What waits in memory first, then the ring.
+template <class Filler>
+int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
+               log_appender& logs) noexcept {
+  ring_block& ring = *p.ring;
+  const std::uint64_t complete = heads.beyond(ring.committed());
+  const auto count = [&](std::uint64_t records) {
+    context.written.fetch_add(records, std::memory_order_relaxed);
+  };
+  int error = 0;
+  while (error == 0 && p.backlog_first != nullptr) {
+    ring_block& chunk = p.backlog_first->ring;
+    backlog_sink sink{chunk, logs};
+    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
+    error = drain_ring(chunk, lane_heads{chunk}, fill, sink);
+    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
+    if (error == 0) drop_oldest(p, context.backlog_bytes);
+  }
+  if (error == 0) error = drain_ring(ring, heads, fill, logs);
+  count(complete - heads.beyond(ring.committed()));
+  return error;
+}
+
+/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
+/// @param heads  read before the clock was made.
+inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
+                          log_appender& logs) noexcept {
+  const auto names = [&](std::uint64_t id) {
+    return context.names.entry(static_cast<std::uint32_t>(id)).line_start();
+  };
+  if (!context.compact) {
+    line_filler fill{context.clock, names, context.buffer};
+    return drain_with(fill, p, heads, context, logs);
+  }
+  if (p.chain == nullptr) {
+    p.chain = static_cast<compact_chain*>(map_memory(sizeof(compact_chain)));
+    if (p.chain == nullptr) return ENOMEM;
+  }
+  compact_filler fill{context.clock, names, *p.chain, context.buffer};
+  return drain_with(fill, p, heads, context, logs);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_PRODUCER_DRAIN_HPP
 
 // One small file for each process of a run: who recorded, where, and how much.
 #ifndef LOTUS_STORE_RUN_INFO_HPP
@@ -8247,8 +11692,11 @@ namespace detail {
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
+///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
-/// The last has a blank line's room from the beginning, for when the disk is full at the end.
+/// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
+/// full.
 /// A process that records again in a directory goes on with its file there; records add up.
 /// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
 /// on it. Thread safety: none; the session locks. Trivially destructible.
@@ -8257,9 +11705,10 @@ class run_info {
   /// @param directory  borrowed.
   /// @param mode       of the file, less the umask.
   /// @param watching   when threads read their CPU clocks.
+  /// @param limited    whether parts of logs may be deleted.
   /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
-                            cpu_watching watching) noexcept {
+                            cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
       add_clock(clock);
       add_cpus(watching);
@@ -8284,9 +11733,8 @@ class run_info {
     add_rank();
     add_cpus(watching);
     add_clock(clock);
-    std::memset(text, ' ', records_bytes);
-    text[records_bytes - 1] = '\n';
-    records_end_ = append(text, records_bytes);
+    records_end_ = append_room(records_bytes);
+    if (limited) forgotten_end_ = append_room(forgotten_bytes);
     return name_ns_;
   }
 
@@ -8324,10 +11772,20 @@ class run_info {
     const int n = std::snprintf(text, sizeof(text), "records %llu %llu\n",
                                 static_cast<unsigned long long>(written_),
                                 static_cast<unsigned long long>(dropped_));
-    // All of the room, should this be the second time.
-    std::memset(text + n, ' ', static_cast<std::size_t>(records_bytes - n));
-    text[records_bytes - 1] = '\n';
-    if (!replace(text, records_bytes)) append(text, n);
+    put(text, n, records_bytes, records_end_);
+  }
+
+  void add_forgotten(const forgotten_logs& now) noexcept {
+    if (now.files == 0 || directory_ == nullptr) return;
+    forgotten_.files += now.files;
+    forgotten_.bytes += now.bytes;
+    forgotten_.until_ns = now.until_ns > forgotten_.until_ns ? now.until_ns : forgotten_.until_ns;
+    char text[forgotten_bytes + 1];
+    const int n = std::snprintf(text, sizeof(text), "forgotten %llu %llu %lld\n",
+                                static_cast<unsigned long long>(forgotten_.files),
+                                static_cast<unsigned long long>(forgotten_.bytes),
+                                static_cast<long long>(forgotten_.until_ns));
+    put(text, n, forgotten_bytes, forgotten_end_);
   }
 
   /// Its name; empty where there is none yet.
@@ -8425,20 +11883,38 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
+  /// Returns its end, as append().
+  off_t append_room(int bytes) noexcept {
+    char text[forgotten_bytes];
+    std::memset(text, ' ', sizeof(text));
+    text[bytes - 1] = '\n';
+    return append(text, bytes);
+  }
+
+  /// Writes a line into the room that ends there, all of it, should this be the second time; at the
+  /// end of the file where there is none.
+  void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
+    std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
+    text[room_bytes - 1] = '\n';
+    if (!replace(text, room_bytes, room_end)) append(text, length);
+  }
+
   /// Writes into the room that create() has left. False where there is none.
-  bool replace(const char* text, int bytes) const noexcept {
+  bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
-    const int fd = records_end_ > 0 ? open_file(status) : -1;
+    const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
     // What is opened to append does so wherever it is told to write.
-    const bool placed = lseek(fd, 0, SEEK_END) >= records_end_ && fcntl(fd, F_SETFL, 0) == 0 &&
-                        lseek(fd, records_end_ - records_bytes, SEEK_SET) >= 0;
+    const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
+                        lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
     close(fd);
     return error == 0;
   }
 
-  static constexpr int records_bytes = 52;  ///< the longest such line, and the blank that ends it
+  // The longest such lines, and the blank that ends them.
+  static constexpr int records_bytes = 52;
+  static constexpr int forgotten_bytes = 74;
 
   run_directory* directory_ = nullptr;
   mode_t mode_ = 0;
@@ -8448,7 +11924,9 @@ class run_info {
   cpu_watching watching_{};
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
+  forgotten_logs forgotten_;
   off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  off_t forgotten_end_ = 0;
 };
 
 }  // namespace detail
@@ -8505,6 +11983,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
       : clock_{clock}, names_{names}, cpu_{cpu} {}
 
   const log_location& location() const noexcept { return location_; }
+  log_folder logs_folder() noexcept {
+    return {directory_.descriptor(), location_.prefix, owners_, file_mode_, info_.file(),
+            loader_names_in(names_), compact_};
+  }
 
   /// Finds or makes the directory. Returns 0 or errno, after saying why once.
   int open(const options& chosen) noexcept {
@@ -8517,6 +11999,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const int directory = directory_.descriptor();
     backlog_most_bytes_ = chosen.backlog_bytes;
     file_mode_ = chosen.file_mode & 0666U;
+    compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
+    retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
@@ -8535,7 +12019,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+    kept_names_.no_file();
   }
 
   void close() noexcept {
@@ -8544,10 +12028,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Whether a name can be found after a kill. It must be before any record has it.
-  bool keeps_name(std::uint32_t id) const noexcept { return id <= names_stored_.load(); }
+  bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{file_lock_};
-    store_names();
+    kept_names_.store(file_, names_);
   }
 
   /// Gives the producer a ring of this run. False where there is no memory.
@@ -8571,6 +12055,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
+    p.waiting_since = &ring->waiting_since;
+    p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;
   }
 
@@ -8580,16 +12066,28 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return leave_in_ring_file(p, file_, backlog_bytes_);
   }
 
+  // --- aggregates; store/storage_aggregates.hpp
+
+  /// Takes a call that there may be no room for yet. False where there is none to be had.
+  bool aggregate(producer& p, const aggregate_call& call) noexcept;
+  /// Another thread goes on with what a dead one has added up.
+  static void hand_over_aggregates(producer& p) noexcept;
+  /// Writes what all have added up. Returns 0 or what file_error_text() knows.
+  int write_aggregates(const producer_list& all) noexcept;
+  /// A call when nobody writes later.
+  void write_late(const producer& p, const aggregate_call& call) noexcept;
+  /// They begin anew with the next call.
+  static void retire_aggregates(producer& p) noexcept;
+  /// Of a thread that has forked.
+  static void reopen_aggregates(producer& p) noexcept;
+
   /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
   /// a record at this moment. What could not be written is given up.
   /// @return how many records that were in memory only are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
-    while (p.backlog_first != nullptr) {
-      lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
-      drop_oldest(p, backlog_bytes_);
-    }
+    while (p.backlog_first != nullptr) lost += drop_oldest(p);
     kept_logs_.close(p);
     p.attached = false;
     return lost;
@@ -8610,91 +12108,70 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
-  void after_fork_in_child(producer& p) noexcept {
-    // Where a handler forks that interrupted a scope, that one will go on with the ring.
-    const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
-    if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    p.published = &p.none_published;
-    detach(p);
-  }
-  void after_fork_in_child() noexcept {
-    file_.forget();
-    leftovers_.forget();
-    info_ = run_info{};
-    written_.store(0, std::memory_order_relaxed);
-    ring_file_due_ = true;
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
-  }
+  /// store/recorder_forks.hpp.
+  void after_fork_in_child(producer& p) noexcept;
+  void after_fork_in_child() noexcept;
 
   /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
   /// written stays.
   int drain(producer& p) noexcept {
-    ring_block& ring = *p.ring;
-    const lane_heads heads{ring};
-    const std::uint64_t complete = heads.beyond(ring.committed());
-    if (complete == 0 && p.backlog_first == nullptr) return 0;
+    const lane_heads heads{*p.ring};
+    const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
+    if (empty && !retention_.is_due(p)) return 0;
     drain_buffer* buffer = buffers_.take();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
     const tick_converter clock = clock_.converter();
-    const auto names = [&](std::uint64_t id) {
-      return names_.entry(static_cast<std::uint32_t>(id)).line_start();
-    };
-    const log_folder folder{directory_.descriptor(),
-                            location_.prefix,
-                            owners_,
-                            file_mode_,
-                            info_.file(),
-                            {&names_, [](const void* table, std::uint32_t id) {
-                               return static_cast<const name_table*>(table)->entry(id).line_start();
-                             }}};
-    log_appender logs{folder, ring, p.logs};
-    int error = 0;
-    while (error == 0 && p.backlog_first != nullptr) {
-      ring_block& chunk = p.backlog_first->ring;
-      backlog_sink sink{chunk, logs};
-      const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
-      error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
-      count_written(aside - lane_heads{chunk}.beyond(chunk.committed()));
-      if (error == 0) drop_oldest(p, backlog_bytes_);
-    }
-    if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
-    count_written(complete - heads.beyond(ring.committed()));
+    const log_folder folder = logs_folder();
+    log_appender logs{folder, *p.ring, p.logs};
+    const int error = drain_producer(
+        p, heads, {clock, names_, compact_, *buffer, backlog_bytes_, written_}, logs);
+    if (error == 0) retention_.after_drain(folder, p);
+    if (retention_.overdue()) keep_limits();
     buffers_.give_back(buffer);
     kept_logs_.keep_or_close(p);
     reports_.disk(location_, error, logs.name());
     return error;
   }
 
+  /// What the logs have beyond their limits goes.
+  void keep_limits() noexcept {
+    forgotten_logs forgotten;
+    if (!retention_.any() || !retention_.keep(logs_folder(), forgotten)) return;
+    const locked hold{file_lock_};
+    info_.add_forgotten(forgotten);
+  }
+
+  log_retention& retention() noexcept { return retention_; }
+
   /// Puts a part of what processes that died left into the logs. Whether more is left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
+
+  /// Of what was set aside of a producer's. Returns how many records. store/recorder_pushes.hpp.
+  std::uint64_t drop_oldest(producer& p) noexcept;
 
   /// Empties a ring that cannot be drained into memory. False where that is used up.
   bool set_aside(producer& p) noexcept {
     return detail::set_aside(p, backlog_bytes_, backlog_most_bytes_);
   }
 
-  void lock_files_for_fork() noexcept {
-    file_lock_.lock();
-    leftovers_.fork_lock().lock();
+  // What a fork locks, leaves last and nothing else meanwhile.
+  template <class Each>
+  void for_each_file_lock(Each&& each) noexcept {
+    each(file_lock_);
+    each(leftovers_.fork_lock());
   }
-  void unlock_files_after_fork() noexcept {
-    leftovers_.fork_lock().unlock();
-    file_lock_.unlock();
-  }
-  /// What is locked last, and nothing else meanwhile.
-  void lock_leaves_for_fork() noexcept {
-    directory_.fork_lock().lock();
-    buffers_.fork_lock().lock();
-  }
-  void unlock_leaves_after_fork() noexcept {
-    buffers_.fork_lock().unlock();
-    directory_.fork_lock().unlock();
+  template <class Each>
+  void for_each_leaf_lock(Each&& each) noexcept {
+    each(directory_.fork_lock());
+    each(buffers_.fork_lock());
   }
 
  private:
+  static void forget_aggregates(producer& p) noexcept;
+  int append_section(std::uint32_t loader, std::string_view section) noexcept;
+
   void make_due_ring_file() noexcept {
     const locked hold{file_lock_};
     if (ring_file_due_) make_ring_file();
@@ -8707,21 +12184,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring_file_due_ = false;
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
-      const auto name_ns = info_.create(directory_, file_mode_, map.current(), cpu_.mode());
-      const bool ticks_are_ns = !clock_.hardware();
-      return file_.create(directory_, name_ns, location_.prefix, file_mode_, ticks_are_ns, map);
+      const auto name_ns =
+          info_.create(directory_, file_mode_, map.current(), cpu_.mode(), retention_.any());
+      const std::uint32_t flags =
+          (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
+      begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, begun_ns_);
     });
     if (error != 0) return reports_.no_ring_file(location_, error);
-    store_names();
-  }
-
-  /// Caller holds file_lock_.
-  void store_names() noexcept {
-    // A name that is added from here on finds itself not stored, and waits for file_lock_; one that
-    // was added before is in the table.
-    if (file_.exists()) names_stored_.store(file_.names_stored());
-    file_.store_names(names_);
-    names_stored_.store(file_.exists() ? file_.names_stored() : ~std::uint32_t{0});
+    kept_names_.store(file_, names_);
   }
 
   void tie_clock() noexcept {
@@ -8731,10 +12202,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  void count_written(std::uint64_t records) noexcept {
-    written_.fetch_add(records, std::memory_order_relaxed);
-  }
-
   session_clock& clock_;
   name_table& names_;
   const cpu_clock& cpu_;
@@ -8742,17 +12209,22 @@ class LOTUS_DETAIL_PER_MODULE storage {
   run_directory directory_;
   std::uint32_t ring_records_ = 0;
   mode_t file_mode_ = 0666;
+  bool compact_ = false;
   file_owners owners_;
   storage_reports reports_;
   kept_logs kept_logs_;
+  log_retention retention_;
   leftovers leftovers_;
 
   mutex file_lock_;
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
+  std::uint64_t begun_ns_ = 0;  ///< of this recording, as in the ring file
+  std::uint32_t chains_ = 0;
+  std::uint64_t late_calls_ = 0;
   bool ring_file_due_ = false;
-  std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
+  kept_names kept_names_;
 
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;
@@ -8770,8 +12242,8 @@ namespace detail {
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
-/// Locks, outermost first: the list of producers, a producer's guard, the ring file, leftovers, the
-/// clock; names and buffers are leaves.
+/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard, the
+/// ring file, leftovers, the clock; names and buffers are leaves.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
   bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
@@ -8782,12 +12254,14 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// False, after saying why, when the directory cannot be written.
   bool open(const options& chosen) noexcept {
+    const locked round{round_};
     messages_.use(chosen.on_message);
     clock_.begin();
     cpu_.begin(chosen.cpu_time);
     if (storage_.open(chosen) != 0) return false;
     when_full_.store(chosen.when_full, std::memory_order_relaxed);
     pace_.begin(chosen.drain_interval_ms);
+    triggers_.begin(chosen);
     losses_.begin(dropped());
     write_through_.store(false, std::memory_order_relaxed);
     recording_.store(true, std::memory_order_release);
@@ -8795,41 +12269,11 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return true;
   }
 
-  void close() noexcept {
-    recording_.store(false, std::memory_order_release);
-    bool keep = false;
-    std::uint64_t recoverable = 0;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (!drain_or_leave(p, recoverable)) keep = true;
-      losses_.count(storage_.detach(p));
-    });
-    storage_.close_files(keep, losses_.of_recording(dropped()));
-    storage_.close();
-    cpu_.begin(false);
-    losses_.report(dropped(), recoverable);
-  }
+  // --- the end of a recording; store/recorder_ends.hpp
 
+  void close() noexcept;
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
-  void close_at_exit() noexcept {
-    if (!is_on()) return;
-    write_through_.store(true, std::memory_order_relaxed);
-    bool keep = false;
-    std::uint64_t recoverable = 0;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (!drain_or_leave(p, recoverable)) keep = true;
-      open_lanes(p);
-      // A thread that still runs may be storing a record: that one can be recovered.
-      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
-    });
-    storage_.close_files(keep, losses_.of_recording(dropped()));
-    storage_.leave_leftovers();
-    losses_.report(dropped(), recoverable);
-  }
+  void close_at_exit() noexcept;
 
   void flush() noexcept {
     const signals_blocked quiet;
@@ -8837,6 +12281,15 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       const locked guard{p.guard};
       if (p.attached) drain(p);
     });
+  }
+
+  /// False, after saying why, where there is none.
+  bool snapshot(std::string_view reason) noexcept {
+    const signals_blocked quiet;
+    const locked round{round_};
+    if (is_on()) return take_snapshot(reason);
+    say("no snapshot: nothing is being recorded");
+    return false;
   }
 
   std::uint64_t dropped() const noexcept {
@@ -8905,44 +12358,32 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
+          storage::hand_over_aggregates(p);
           storage_.hand_over(p);
         });
   }
 
-  void push_slow(producer& p, const record& r) noexcept {
-    if (this_thread_forks) return drop(p);
-    // A limit other than 0 means a ring that is merely full.
-    if (p.limit.load(std::memory_order_relaxed) != 0 && drops_when_full()) return drop(p);
+  // --- records that do not just go into the ring; store/recorder_pushes.hpp
+
+  void push_slow(producer& p, const record& r) noexcept;
+  void push_nested(producer& p, const record& r) const noexcept;
+  void get_ring(producer& p) noexcept;
+
+  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  bool aggregate_slow(producer& p, const aggregate_call& call) noexcept {
+    const auto lose = [&p] {
+      drop(p);
+      return false;
+    };
+    if (this_thread_forks) return lose();
     const signals_blocked quiet;
     const locked guard{p.guard};
-    if (!is_on()) return;
-    if (!p.attached && !attach(p)) return drop(p);
-    if (p.ring->full() && !make_room(p)) return drop(p);
-    p.ring->append(r);
-    if (write_through_.load(std::memory_order_relaxed)) drain(p);
-  }
-
-  /// From a signal handler that interrupted this thread while it was storing a record. A handler
-  /// within a handler within these few instructions is dropped and counted.
-  void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or where recording is off, there is no room.
-    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
-      if (is_on()) drop(p);
-      return;
+    if (!is_on()) return false;
+    if (write_through_.load(std::memory_order_relaxed)) {
+      storage_.write_late(p, call);
+      return true;
     }
-    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
-    p.storing.store(2, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    ring_block& ring = *p.ring;
-    const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
-      ring.slot(1, at) = r;
-      ring.published[1].store(at + 1, std::memory_order_release);
-    } else {
-      drop(p);
-    }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    p.storing.store(1, std::memory_order_relaxed);
+    return storage_.aggregate(p, call) || lose();
   }
 
   // --- fork: parent and child each go on with a whole recorder; store/recorder_forks.hpp
@@ -8953,6 +12394,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   void become_child() noexcept;
 
  private:
+  /// Caller holds round_.
+  bool take_snapshot(std::string_view reason) noexcept {
+    storage_.retention().hold(true);
+    storage_.retention().roll_all();
+    flush();
+    const bool made =
+        make_snapshot(storage_.logs_folder(), storage_.location(), reason, triggers_.most_bytes());
+    storage_.retention().hold(false);
+    return made;
+  }
+
   // --- producers; caller holds the guard
 
   bool drops_when_full() const noexcept {
@@ -8974,7 +12426,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const bool open = is_on() && !write_through_.load(std::memory_order_relaxed);
     p.interrupt_limit.store(is_on() ? c.tail[1] + interrupt_lane_records : 0,
                             std::memory_order_release);
-    p.limit.store(open ? c.tail[0] + p.ring->capacity : 0, std::memory_order_release);
+    const std::uint64_t room = p.ring->capacity;
+    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
+    p.limit.store(!open ? 0 : c.tail[0] + (drops_when_full() ? room / 2 : room),
+                  std::memory_order_release);
   }
 
   int drain(producer& p) noexcept {
@@ -8992,32 +12447,44 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// Room in a full ring.
-  bool make_room(producer& p) noexcept {
-    if (drops_when_full()) return false;
-    p.drained_itself.store(true, std::memory_order_relaxed);
-    if (drain(p) == 0) return true;
+  bool make_room(producer& p) noexcept;
+  bool set_aside(producer& p) noexcept {
     if (!storage_.set_aside(p)) return false;
     open_lanes(p);
     return true;
   }
+  bool push_or_drop(producer& p, const record& r) noexcept;
+
+  /// False where they are in the ring file only.
+  bool write_aggregates() noexcept;
 
   std::uint32_t drain_round() noexcept {
+    const locked round{round_};
     if (!is_on()) return 0;
+    const std::int64_t long_ns = triggers_.wait_ns();
+    const std::uint64_t long_ticks = long_ns == 0 ? 0 : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
       // A thread that fills its ring between two rounds drains it itself, with the records still in
       // its cache: to come between would only make it wait.
-      if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
+      const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
+      if (drained && long_ticks == 0) return;
       const locked guard{p.guard};
-      if (p.attached) drain(p);
+      if (!p.attached) return;
+      if (!drained) drain(p);
+      if (long_ticks != 0) triggers_.look_at_wait(p, long_ticks);
     });
+    storage_.keep_limits();
+    char reason[snapshot_place::most_reason_bytes + 1];
+    if (triggers_.take(storage_.logs_folder(), reason)) take_snapshot(reason);
     return pace_.next_ms(storage_.recover_leftovers());
   }
 
   std::atomic<bool> recording_{false};
   std::atomic<bool> write_through_{false};
   std::atomic<full_ring> when_full_{full_ring::drain};
+  mutex round_;  ///< none begins or ends while the drain thread looks, or a snapshot is made
   drain_pace pace_;
+  snapshot_triggers triggers_;
 
   message_handler messages_;
   losses losses_;
@@ -9036,6 +12503,398 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDER_HPP
 
+// A recording ends: all that threads have stored is written.
+#ifndef LOTUS_STORE_RECORDER_ENDS_HPP
+#define LOTUS_STORE_RECORDER_ENDS_HPP
+
+// Aggregates get room in the ring file, and are written when a recording ends.
+#ifndef LOTUS_STORE_STORAGE_AGGREGATES_HPP
+#define LOTUS_STORE_STORAGE_AGGREGATES_HPP
+
+// The room that a thread's aggregates get as it needs them.
+#ifndef LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+#define LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
+/// Thread safety: none; under the producer's guard, and only the thread itself adds.
+struct aggregate_memory {
+  static constexpr std::size_t page_bytes = std::size_t{16} << 10;
+  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
+
+  struct page {
+    page* before;
+    std::size_t bytes;
+    std::size_t used;
+  };
+  struct place {
+    aggregates_block* block;
+    place* before;
+  };
+
+  std::uint32_t chain = 0;
+  std::uint32_t aggregates = 0;  ///< so many there are
+  std::size_t blocks = 0;
+  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
+  aggregates_block* first = nullptr;
+  place* last_block = nullptr;
+  std::size_t left = 0;  ///< bytes of that block
+  page* last_page = nullptr;
+  local_aggregate** table = nullptr;
+  std::size_t places = 0;  ///< of the table, a power of two
+
+  /// Null where there is no memory.
+  static aggregate_memory* make(std::uint32_t chain) noexcept {
+    auto* const first = static_cast<page*>(map_memory(page_bytes));
+    if (first == nullptr) return nullptr;
+    *first = {nullptr, page_bytes, sizeof(page) + sizeof(aggregate_memory)};
+    auto* const made = new (first + 1) aggregate_memory;
+    made->chain = chain;
+    made->last_page = first;
+    return made;
+  }
+
+  /// Gives all of it back.
+  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
+  /// replaced by private memory, and nothing is given back.
+  void give_back(bool in_use) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) {
+      if (in_use) {
+        static_cast<void>(mmap(p->block, p->block->header.bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+      } else {
+        munmap(p->block, p->block->header.bytes);
+      }
+    }
+    if (in_use) return;
+    // This stands in the first of them, which goes last.
+    for (page* p = last_page; p != nullptr;) {
+      page* const before = p->before;
+      munmap(p, p->bytes);
+      p = before;
+    }
+  }
+
+  /// Calls `each(aggregates_block&)`, the last one first.
+  template <class Each>
+  void for_each_block(Each&& each) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
+  }
+
+  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
+  /// none to be had.
+  /// @param new_block  aggregates_block*(): one more, or null.
+  template <class NewBlock>
+  bool take(thread_aggregates& a, aggregate_call call, NewBlock&& new_block) noexcept {
+    if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
+      return false;
+    last_call& last = first->last[a.calls % 2];
+    if (a.calls > 0) {
+      aggregate_call before{0, last.ticks.load(std::memory_order_relaxed), 0};
+      if (is_negative(before)) {
+        last.self_ticks.store(0, std::memory_order_relaxed);
+        last.ticks.store(0, std::memory_order_relaxed);
+        before.ticks = 0;
+      }
+      if (make_room(last.key.load(std::memory_order_relaxed), before.ticks, new_block) == nullptr) {
+        return false;
+      }
+    }
+    if (is_negative(call)) call.ticks = call.self_ticks = 0;
+    const local_aggregate* const to = make_room(call.key, call.ticks, new_block);
+    if (to == nullptr) return false;
+    a.table = table;
+    a.mask = places - 1;
+    if (a.calls > 0 && !a.add_last(*first)) return false;
+    a.told_name = static_cast<std::uint32_t>(to->key);
+    a.untold_ticks += call.self_ticks;
+    a.last_to = to;
+    // Of a name that has no sums of its own: those of all others.
+    first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
+    a.first.store(first, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
+  template <class NewBlock>
+  local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
+                             NewBlock&& new_block) noexcept {
+    const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
+    local_aggregate* const of = find_or_add(key, new_block);
+    if (of == nullptr) return nullptr;
+    std::atomic<std::uint64_t>*& counts = of->octave_counts[octave];
+    if (counts != nullptr) return of;
+    auto* const chunk = static_cast<stored_octave*>(take_chunk(sizeof(stored_octave), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->octave = octave;
+    finish_chunk({chunk_kind::octave, of->stored->header.number}, chunk->header,
+                 sizeof(stored_octave));
+    counts = chunk->counts;
+    return of;
+  }
+
+  void* take(std::size_t bytes) noexcept {
+    if (last_page->bytes - last_page->used < bytes) {
+      const std::size_t room =
+          bytes + sizeof(page) > page_bytes ? bytes + sizeof(page) : page_bytes;
+      auto* const more = static_cast<page*>(map_memory(room));
+      if (more == nullptr) return nullptr;
+      *more = {last_page, room, sizeof(page)};
+      last_page = more;
+    }
+    void* const taken = reinterpret_cast<char*>(last_page) + last_page->used;
+    last_page->used += bytes;
+    return taken;
+  }
+
+  template <class NewBlock>
+  void* take_chunk(std::size_t bytes, NewBlock&& new_block) noexcept {
+    if (left < bytes) {
+      if (blocks == most_blocks) return nullptr;
+      auto* const more = static_cast<place*>(take(sizeof(place)));
+      aggregates_block* const block = more == nullptr ? nullptr : new_block();
+      if (block == nullptr) return nullptr;
+      *more = {block, last_block};
+      last_block = more;
+      if (first == nullptr) first = block;
+      left = block->header.bytes - sizeof(aggregates_block);
+      ++blocks;
+    }
+    return last_block->block->chunks() +
+           last_block->block->used_bytes.load(std::memory_order_relaxed);
+  }
+
+  /// What takes place is whole before it is counted in.
+  void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
+    head = is;
+    last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
+    left -= bytes;
+  }
+
+  template <class NewBlock>
+  local_aggregate* find_or_add(std::uint64_t key, NewBlock&& new_block) noexcept {
+    if (table == nullptr && !grow_table(64)) return nullptr;
+    if (local_aggregate* const found = *place_of(key)) return found;
+    if (aggregates >= most_aggregates) {
+      key = unnamed_id;
+      if (local_aggregate* const found = *place_of(key)) return found;
+    }
+    if (2 * std::size_t{aggregates + 1} > places && !grow_table(2 * places)) return nullptr;
+    auto* const of = static_cast<local_aggregate*>(take(sizeof(local_aggregate)));
+    if (of == nullptr) return nullptr;
+    auto* const chunk =
+        static_cast<stored_aggregate*>(take_chunk(sizeof(stored_aggregate), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->key = key;
+    finish_chunk({chunk_kind::aggregate, ++aggregates}, chunk->header, sizeof(stored_aggregate));
+    of->key = key;
+    of->stored = chunk;
+    *place_of(key) = of;
+    return of;
+  }
+
+  local_aggregate** place_of(std::uint64_t key) const noexcept {
+    std::size_t i = thread_aggregates::home_of(key, places - 1);
+    while (table[i] != nullptr && table[i]->key != key) i = (i + 1) & (places - 1);
+    return &table[i];
+  }
+
+  bool grow_table(std::size_t to) noexcept {
+    auto** const grown = static_cast<local_aggregate**>(take(to * sizeof(void*)));
+    if (grown == nullptr) return false;
+    local_aggregate** const old = table;
+    const std::size_t old_places = places;
+    table = grown;
+    places = to;
+    for (std::size_t i = 0; i < old_places; ++i) {
+      if (old[i] != nullptr) *place_of(old[i]->key) = old[i];
+    }
+    return true;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline bool storage::aggregate(producer& p, const aggregate_call& call) noexcept {
+  thread_aggregates& a = aggregates_of(p);
+  make_due_ring_file();
+  const locked hold{file_lock_};
+  if (a.memory != nullptr && a.memory->retired) {
+    a.memory->give_back(false);
+    a.memory = nullptr;
+  }
+  if (a.memory == nullptr) a.calls = 0;
+  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+  if (a.memory == nullptr) {
+    a.memory = aggregate_memory::make(++chains_);
+    if (a.memory == nullptr) return false;
+    if (!p.attached) info_.add_thread(tid);
+  }
+  const auto new_block = [&] {
+    int error = 0;
+    aggregates_block* const block = file_.add_aggregates(tid, a.memory->chain, error);
+    if (error != 0 && file_.exists()) reports_.no_ring_file(location_, error);
+    return block;
+  };
+  return a.memory->take(a, call, new_block);
+}
+
+inline void storage::hand_over_aggregates(producer& p) noexcept {
+  thread_aggregates& a = aggregates_of(p);
+  a.storing.store(0, std::memory_order_relaxed);
+  a.inner_ticks = a.untold_ticks = 0;
+  a.interrupting = 0;
+  if (a.memory == nullptr || a.memory->retired) return;
+  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+  a.memory->for_each_block([tid](aggregates_block& block) {
+    block.threads.fetch_add(1, std::memory_order_relaxed);
+    block.tid.store(tid, std::memory_order_relaxed);
+  });
+}
+
+inline void storage::reopen_aggregates(producer& p) noexcept {
+  const aggregate_memory* const memory = aggregates_of(p).memory;
+  if (memory != nullptr && !memory->retired) {
+    aggregates_of(p).first.store(memory->first, std::memory_order_release);
+  }
+}
+
+inline void storage::retire_aggregates(producer& p) noexcept {
+  aggregates_of(p).first.store(nullptr, std::memory_order_release);
+  if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
+}
+
+inline void storage::forget_aggregates(producer& p) noexcept {
+  thread_aggregates& a = aggregates_of(p);
+  a.first.store(nullptr, std::memory_order_release);
+  a.untold_ticks = 0;
+  // Where a handler forks that interrupted a call.
+  if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
+  a.memory = nullptr;
+}
+
+inline int storage::append_section(std::uint32_t loader, std::string_view section) noexcept {
+  const log_folder in = logs_folder();
+  loader_folders folders{in};
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  const int error = append_aggregates(in, folders, loader, pid, section);
+  reports_.disk(location_, error, aggregates_file_start);
+  return error;
+}
+
+inline int storage::write_aggregates(const producer_list& all) noexcept {
+  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
+  const locked hold{file_lock_};
+  return for_each_section(
+      {begun_ns_, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
+      [&](auto&& each) {
+        all.for_each([&](producer& p) {
+          const aggregate_memory* const memory = aggregates_of(p).memory;
+          if (memory == nullptr || memory->retired) return;
+          aggregate_chain chain;
+          memory->for_each_block([&](const aggregates_block& block) { chain.add(block); });
+          each(chain);
+        });
+      },
+      [this](std::uint32_t loader, std::string_view section) {
+        return append_section(loader, section);
+      });
+}
+
+inline void storage::write_late(const producer& p, const aggregate_call& call) noexcept {
+  auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
+  if (one == nullptr) return;
+  const aggregate_call whole = is_negative(call) ? aggregate_call{call.key, 0, 0} : call;
+  one->count = 1;
+  one->total_ticks = whole.ticks;
+  one->self_ticks = whole.self_ticks;
+  one->counts[bucket_of(whole.ticks)] = 1;
+  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
+  const locked hold{file_lock_};
+  aggregate_text section{{begun_ns_, ++late_calls_}, rate};
+  section.add(names_.entry(static_cast<std::uint32_t>(call.key)).line_start(),
+              p.tid.load(std::memory_order_relaxed), *one);
+  append_section(static_cast<std::uint32_t>(call.key >> 32), section.finish());
+  munmap(one, sizeof(whole_aggregate));
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_STORAGE_AGGREGATES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline void recorder::close() noexcept {
+  const locked round{round_};
+  recording_.store(false, std::memory_order_release);
+  bool keep = !write_aggregates();
+  std::uint64_t recoverable = 0;
+  producers_.for_each([&](producer& p) {
+    const locked guard{p.guard};
+    storage::retire_aggregates(p);
+    if (!p.attached) return;
+    if (!drain_or_leave(p, recoverable)) keep = true;
+    losses_.count(storage_.detach(p));
+  });
+  triggers_.end();
+  storage_.close_files(keep, losses_.of_recording(dropped()));
+  storage_.close();
+  cpu_.begin(false);
+  losses_.report(dropped(), recoverable);
+}
+
+inline void recorder::close_at_exit() noexcept {
+  const locked round{round_};
+  if (!is_on()) return;
+  write_through_.store(true, std::memory_order_relaxed);
+  bool keep = !write_aggregates();
+  std::uint64_t recoverable = 0;
+  producers_.for_each([&](producer& p) {
+    const locked guard{p.guard};
+    // A thread that still runs may be storing a record, or adding a call: these can be recovered.
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
+    if (runs && (p.attached || aggregates_of(p).memory != nullptr)) keep = true;
+    if (!p.attached) return;
+    if (!drain_or_leave(p, recoverable)) keep = true;
+    open_lanes(p);
+  });
+  storage_.close_files(keep, losses_.of_recording(dropped()));
+  storage_.leave_leftovers();
+  losses_.report(dropped(), recoverable);
+}
+
+inline bool recorder::write_aggregates() noexcept {
+  bool any = false;
+  producers_.for_each([&](producer& p) {
+    const locked guard{p.guard};
+    any = any || aggregates_of(p).memory != nullptr;
+    aggregates_of(p).first.store(nullptr, std::memory_order_seq_cst);
+    // A call that is being added at this moment takes no longer than this, unless its thread does
+    // not run.
+    for (int i = 0; i < 100 && aggregates_of(p).storing.load(std::memory_order_seq_cst) != 0; ++i) {
+      sched_yield();
+    }
+  });
+  return !any || storage_.write_aggregates(producers_) == 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDER_ENDS_HPP
+
 // A process with a recorder forks: parent and child each go on with a whole one.
 #ifndef LOTUS_STORE_RECORDER_FORKS_HPP
 #define LOTUS_STORE_RECORDER_FORKS_HPP
@@ -9045,29 +12904,55 @@ namespace detail {
 
 inline void recorder::before_fork() noexcept {
   forking_tid_ = thread_id();
+  round_.lock();
   producers_.fork_lock().lock();
   producers_.for_each([](producer& p) { p.guard.lock(); });
-  storage_.lock_files_for_fork();
+  storage_.for_each_file_lock([](mutex& m) { m.lock(); });
   clock_.fork_lock().lock();
   names_.fork_lock().lock();
-  storage_.lock_leaves_for_fork();
+  storage_.for_each_leaf_lock([](mutex& m) { m.lock(); });
   producers_.for_each([&](producer& p) {
     if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
     p.limit.store(0, std::memory_order_relaxed);
     p.interrupt_limit.store(0, std::memory_order_relaxed);
+    aggregates_of(p).first.store(nullptr, std::memory_order_relaxed);
   });
 }
 
 inline void recorder::after_fork() noexcept {
   producers_.for_each([&](producer& p) {
-    if (p.attached && p.tid.load(std::memory_order_relaxed) == forking_tid_) open_lanes(p);
+    if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+    if (p.attached) open_lanes(p);
+    if (is_on() && !write_through_.load()) storage::reopen_aggregates(p);
   });
-  storage_.unlock_leaves_after_fork();
+  storage_.for_each_leaf_lock([](mutex& m) { m.unlock(); });
   names_.fork_lock().unlock();
   clock_.fork_lock().unlock();
-  storage_.unlock_files_after_fork();
+  storage_.for_each_file_lock([](mutex& m) { m.unlock(); });
   producers_.for_each([](producer& p) { p.guard.unlock(); });
   producers_.fork_lock().unlock();
+  round_.unlock();
+}
+
+inline void storage::after_fork_in_child(producer& p) noexcept {
+  forget_aggregates(p);
+  // Where a handler forks that interrupted a scope, that one will go on with the ring.
+  const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
+  if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
+  p.ring = nullptr;
+  p.published = &p.none_published;
+  p.waiting_since = &p.none_waiting;
+  detach(p);
+}
+
+inline void storage::after_fork_in_child() noexcept {
+  file_.forget();
+  leftovers_.forget();
+  info_ = run_info{};
+  written_.store(0, std::memory_order_relaxed);
+  ring_file_due_ = true;
+  retention_.after_fork_in_child();
+  kept_names_.no_file();
 }
 
 inline void recorder::become_child() noexcept {
@@ -9091,6 +12976,108 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDER_FORKS_HPP
 
+// How the recorder takes a record that does not just go into its thread's ring.
+#ifndef LOTUS_STORE_RECORDER_PUSHES_HPP
+#define LOTUS_STORE_RECORDER_PUSHES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::uint64_t storage::drop_oldest(producer& p) noexcept {
+  if (p.backlog_first == nullptr) return 0;
+  ring_block& oldest = p.backlog_first->ring;
+  const std::uint64_t records = lane_heads{oldest}.beyond(oldest.committed());
+  detail::drop_oldest(p, backlog_bytes_);
+  return records;
+}
+
+inline void recorder::push_slow(producer& p, const record& r) noexcept {
+  if (this_thread_forks) return drop(p);
+  // A limit other than 0 means a ring that is merely full, or half.
+  if (p.limit.load(std::memory_order_relaxed) != 0 && drops_when_full()) {
+    if (!push_or_drop(p, r)) drop(p);
+    return;
+  }
+  const signals_blocked quiet;
+  const locked guard{p.guard};
+  if (!is_on()) return;
+  if (!p.attached && !attach(p)) return drop(p);
+  if (p.ring->full() && !make_room(p)) return drop(p);
+  p.ring->append(r);
+  if (write_through_.load(std::memory_order_relaxed)) drain(p);
+}
+
+/// From a signal handler that interrupted this thread while it was storing a record. A handler
+/// within a handler within these few instructions is dropped and counted.
+inline void recorder::push_nested(producer& p, const record& r) const noexcept {
+  // Without a ring, before a thread's first record or where recording is off, there is no room.
+  if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+    if (is_on()) drop(p);
+    return;
+  }
+  if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
+  p.storing.store(2, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ring_block& ring = *p.ring;
+  const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
+  if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+    ring.slot(1, at) = r;
+    ring.published[1].store(at + 1, std::memory_order_release);
+  } else {
+    drop(p);
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  p.storing.store(1, std::memory_order_relaxed);
+}
+
+/// Where recording is on and the thread has none yet.
+inline void recorder::get_ring(producer& p) noexcept {
+  if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
+  const signals_blocked quiet;
+  const locked guard{p.guard};
+  if (is_on() && !p.attached) attach(p);
+}
+
+/// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must not
+/// be waited for, to memory.
+inline bool recorder::make_room(producer& p) noexcept {
+  if (!drops_when_full()) {
+    p.drained_itself.store(true, std::memory_order_relaxed);
+    return drain(p) == 0 || set_aside(p);
+  }
+  while (!set_aside(p)) {
+    if (p.backlog_first == nullptr) return false;
+    p.dropped.fetch_add(storage_.drop_oldest(p), std::memory_order_relaxed);
+  }
+  return true;
+}
+
+/// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
+/// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
+/// writing it.
+inline bool recorder::push_or_drop(producer& p, const record& r) noexcept {
+  std::uint64_t limit = p.limit.load(std::memory_order_acquire);
+  const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
+  if (limit == 0) return false;
+  if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
+    p.limit.compare_exchange_strong(limit, last_limit);
+    drain_thread_.wake();
+    push(r.begin_ticks, r.end_ticks, r.tag);
+    return true;
+  }
+  const signals_blocked quiet;
+  if (!p.guard.try_lock()) return false;
+  const bool stored = is_on() && p.attached && (!p.ring->full() || make_room(p));
+  if (stored) p.ring->append(r);
+  p.guard.unlock();
+  return stored;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDER_PUSHES_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -9106,6 +13093,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   void join(module_state& m, bool environment_counts) noexcept {
     choose_annotation();  // may load a library: before any lock
+    heap_.find();
     const signals_blocked quiet;
     // Outside of every lock too: the loader, which it asks, may be running a static constructor
     // that records.
@@ -9123,6 +13111,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (&m != &this_module) return modules_.remove(m);
     // That of the object with this code is destroyed when the process exits, for it is pinned.
     const locked control{control_};
+    if (recorder_.is_on()) end_heap();
     recorder_.close_at_exit();
   }
 
@@ -9130,17 +13119,55 @@ class LOTUS_DETAIL_PER_MODULE session {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
-    if (recorder_.is_on() && !started_by_environment_) return already_recording(chosen);
-    end();
-    started_by_environment_ = false;
+    if (is_recording_on_request()) return already_recording(chosen);
+    give_way();
     return begin(chosen);
   }
 
-  void stop() noexcept {
+  /// @param listener  null, or lives as long as the process.
+  bool start_steps(const options& chosen, const step_counts& counts,
+                   const step_listener* listener) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
+    if (is_recording_on_request()) {
+      already_recording(chosen);
+      return false;
+    }
+    give_way();
+    if (!steps_.start(chosen, counts, listener)) return false;
+    return !steps_.active() || begin(steps_.of_active());
+  }
+
+  bool step(step_notice& notice) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    if (!steps_.running()) return false;
+    const step_window before = steps_.window();
+    const bool recorded = steps_.active() && recorder_.is_on();
+    const bool told = recorded && steps_.fill(notice);
+    steps_.advance();
+    if (steps_.window() == before) return false;
     end();
+    if (steps_.active()) begin(steps_.of_active());
+    return told;
+  }
+
+  bool stop(step_notice& notice) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    const bool told = steps_.active() && recorder_.is_on() && steps_.fill(notice);
+    end();
+    steps_.stop();
+    return told;
+  }
+
+  void annotate_torch(const annotation_calls& calls) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    torch_annotation.store(&calls, std::memory_order_release);
+    if (annotation_wanted()) modules_.set_mode(mode());
   }
 
   /// What a record of this tag is called.
@@ -9155,13 +13182,49 @@ class LOTUS_DETAIL_PER_MODULE session {
       return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)]);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));
+    if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
     begin_task(name.raw(), name.task_handle);
+  }
+
+  /// What ranges and aggregated scopes allocate belongs to the operation around them.
+  bool has_heap(record_tag tag) const noexcept {
+    return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
+           tag.kind() != event_kind::aggregated;
+  }
+  void begin_heap_of(record_tag tag) noexcept {
+    if (!has_heap(tag)) return;
+    heap_.begin(heap_name(tag), tag.kind() == event_kind::batch_preprocessed);
+  }
+  void end_heap_of(std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
+    if (!has_heap(tag)) return;
+    heap_.end(begin_ticks, heap_name(begun_as), heap_name(tag));
   }
 
  private:
   recording mode() const noexcept {
     if (annotation_wanted()) return recording::annotated;
-    return recorder_.is_on() ? recording::on : recording::off;
+    if (!recorder_.is_on()) return recording::off;
+    return heap_.on() ? recording::annotated : recording::on;
+  }
+
+  std::uint32_t heap_name(record_tag tag) noexcept {
+    return heap_.name(tag, [this](std::string_view name) { return recorder_.intern(name); });
+  }
+
+  void end_heap() noexcept {
+    if (heap_.on()) heap_.end_recording(heap_name(no_unit));
+  }
+
+  /// Each number has a name of its own there.
+  static void begin_range(std::string_view name, record_tag tag) noexcept {
+    const auto number = static_cast<std::uint32_t>(tag.value());
+    char text[256 + 24];
+    const std::size_t length = name.size() < 256 ? name.size() : 256;
+    std::memcpy(text, name.data(), length);
+    const char* const end =
+        number == large_stage_number ? text + length : put_number(text + length, number);
+    std::atomic<void*> handle{nullptr};
+    begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
 
   // --- caller holds control_
@@ -9173,6 +13236,18 @@ class LOTUS_DETAIL_PER_MODULE session {
     options chosen;
     chosen.log_file = log_file;
     started_by_environment_ = begin(chosen);
+  }
+
+  /// By a start() without a schedule, which stop() has to end.
+  bool is_recording_on_request() const noexcept {
+    return recorder_.is_on() && !started_by_environment_ && !steps_.running();
+  }
+
+  /// To another start().
+  void give_way() noexcept {
+    end();
+    steps_.stop();
+    started_by_environment_ = false;
   }
 
   bool already_recording(const options& chosen) noexcept {
@@ -9187,14 +13262,37 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  bool begin(const options& chosen) noexcept {
+  /// What the environment says where the program says nothing.
+  static void ask_environment(options& chosen) noexcept {
+    const char* const format = secure_getenv("LOTUS_FORMAT");
+    if (format != nullptr && *format != '\0' && std::strcmp(format, "text") != 0) {
+      if (std::strcmp(format, "compact") == 0) {
+        chosen.format = log_format::compact;
+      } else {
+        say("LOTUS_FORMAT=%s is not known; it can be text and compact", format);
+      }
+    }
+    const char* const keep = secure_getenv("LOTUS_KEEP_BYTES");
+    if (keep == nullptr || *keep == '\0' || chosen.keep_bytes != 0) return;
+    char* end = nullptr;
+    errno = 0;
+    chosen.keep_bytes = strtoull(keep, &end, 10);
+    if (*end == '\0' && *keep != '-' && errno == 0) return;
+    chosen.keep_bytes = 0;
+    say("LOTUS_KEEP_BYTES=%s is no number of bytes", keep);
+  }
+
+  bool begin(options chosen) noexcept {
+    ask_environment(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
+    if (heap_.on()) heap_.begin_recording();
     return true;
   }
 
   void end() noexcept {
     if (!recorder_.is_on()) return;
+    end_heap();
     recorder_.close();
     modules_.set_mode(mode());
   }
@@ -9212,6 +13310,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static void after_fork_in_child() noexcept {
     instance().recorder_.become_child();
+    instance().heap_.become_child();
     instance().unlock_after_fork();
   }
 
@@ -9220,6 +13319,9 @@ class LOTUS_DETAIL_PER_MODULE session {
     recorder_.after_fork();
     control_.unlock();
   }
+
+  /// What a process is told to count where it has begun none.
+  static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static session* instance_;
   static constexpr services table() noexcept;
@@ -9233,9 +13335,40 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;
+  heap_account heap_;
+  step_recording steps_;
 };
 
 inline session* session::instance_ = nullptr;
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_PROCESS_SESSION_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+LOTUS_DETAIL_PER_MODULE inline options options_of(const start_request& asked) {
+  options chosen;
+  chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
+  chosen.when_full = asked.when_full;
+  chosen.format = asked.format;
+  chosen.ring_records = asked.ring_records;
+  chosen.drain_interval_ms = asked.drain_interval_ms;
+  chosen.backlog_bytes = asked.backlog_bytes;
+  chosen.file_mode = asked.file_mode;
+  chosen.cpu_time = asked.cpu_time;
+  chosen.max_bytes = asked.max_bytes;
+  chosen.max_age_s = asked.max_age_s;
+  chosen.keep_bytes = asked.keep_bytes;
+  chosen.keep_ms = asked.keep_ms;
+  chosen.snapshot_when_wait_ms = asked.snapshot_when_wait_ms;
+  chosen.snapshot_signal = asked.snapshot_signal;
+  chosen.snapshots_bytes = asked.snapshots_bytes;
+  chosen.on_message = asked.on_message;
+  return chosen;
+}
 
 constexpr services session::table() noexcept {
   services s{};
@@ -9244,6 +13377,12 @@ constexpr services session::table() noexcept {
   s.push_nested = [](producer& p, const record& r) noexcept {
     instance().records().push_nested(p, r);
   };
+  s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
+    return instance().records().aggregate_slow(p, call);
+  };
+  s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
+    return aggregates_of(p).tell(*tag);
+  };
   s.intern = [](std::string_view name) noexcept { return instance().records().intern(name); };
   s.refuse_batch = [](std::uint64_t number) noexcept {
     if (losses* const told = instance().records().losses_if_on()) told->refused_batch(number);
@@ -9251,6 +13390,7 @@ constexpr services session::table() noexcept {
   s.enter_loader = [](std::uint32_t loader) noexcept {
     return instance().records().enter_loader(loader);
   };
+  s.get_ring = [](producer& p) noexcept { instance().records().get_ring(p); };
   s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
     return instance().records().read_cpu(p, watch);
   };
@@ -9260,27 +13400,37 @@ constexpr services session::table() noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));
   };
-  s.start = [](const start_request& asked) noexcept {
-    options chosen;
-    chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
-    chosen.when_full = asked.when_full;
-    chosen.ring_records = asked.ring_records;
-    chosen.drain_interval_ms = asked.drain_interval_ms;
-    chosen.backlog_bytes = asked.backlog_bytes;
-    chosen.file_mode = asked.file_mode;
-    chosen.cpu_time = asked.cpu_time;
-    chosen.on_message = asked.on_message;
-    return instance().start(chosen);
+  s.start = [](const start_request& asked) noexcept { return instance().start(options_of(asked)); };
+  s.start_steps = [](const start_request& asked, const step_counts& counts,
+                     const step_listener* listener) noexcept {
+    return instance().start_steps(options_of(asked), counts, listener);
   };
-  s.stop = []() noexcept { instance().stop(); };
+  s.step = [](step_notice& notice) noexcept { return instance().step(notice); };
+  s.stop = [](step_notice& notice) noexcept { return instance().stop(notice); };
   s.flush = []() noexcept { instance().records().flush(); };
+  s.snapshot = [](const char* reason, std::size_t bytes) noexcept {
+    return instance().records().snapshot({reason, bytes});
+  };
   s.dropped = []() noexcept { return instance().records().dropped(); };
   s.join = [](module_state& m, bool environment_counts) noexcept {
     instance().join(m, environment_counts);
   };
   s.leave = [](module_state& m) noexcept { instance().leave(m); };
-  s.begin_task = [](record_tag tag) noexcept { instance().begin_task_of(tag); };
-  s.end_task = []() noexcept { end_task(); };
+  s.begin_task = [](record_tag tag) noexcept {
+    if (annotation_wanted()) instance().begin_task_of(tag);
+    instance().begin_heap_of(tag);
+  };
+  s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
+    instance().end_heap_of(begin_ticks, tag, tag);
+    if (annotation_wanted()) end_task();
+  };
+  s.begin_heap = [](record_tag tag) noexcept { instance().begin_heap_of(tag); };
+  s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
+    instance().end_heap_of(begin_ticks, begun_as, tag);
+  };
+  s.annotate_torch = [](const annotation_calls& calls) noexcept {
+    instance().annotate_torch(calls);
+  };
   s.deliver = [](const char* line) noexcept {
     return instance().records().messages().deliver(line);
   };
@@ -9307,6 +13457,63 @@ inline bool has_session() noexcept {
 }
 
 }  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_SESSION_SERVICES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline start_request request_of(const options& chosen) noexcept {
+  start_request asked{};
+  asked.log_file = chosen.log_file.data();
+  asked.log_file_bytes = chosen.log_file.size();
+  asked.when_full = chosen.when_full;
+  asked.format = chosen.format;
+  asked.ring_records = chosen.ring_records;
+  asked.drain_interval_ms = chosen.drain_interval_ms;
+  asked.backlog_bytes = chosen.backlog_bytes;
+  asked.file_mode = chosen.file_mode;
+  asked.cpu_time = chosen.cpu_time;
+  asked.max_bytes = chosen.max_bytes;
+  asked.max_age_s = chosen.max_age_s;
+  asked.keep_bytes = chosen.keep_bytes;
+  asked.keep_ms = chosen.keep_ms;
+  asked.snapshot_when_wait_ms = chosen.snapshot_when_wait_ms;
+  asked.snapshot_signal = chosen.snapshot_signal;
+  asked.snapshots_bytes = chosen.snapshots_bytes;
+  asked.on_message = chosen.on_message;
+  return asked;
+}
+
+/// A program's on_trace_ready.
+struct trace_ready_listener : step_listener {
+  std::function<void(const std::string&)> call;
+};
+
+/// The newest one of this object, by which the older ones are found.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<const step_listener*> newest_listener{nullptr};
+
+/// Null where nobody wants to be told. Never freed: another thread may be about to call it.
+LOTUS_DETAIL_PER_MODULE inline const step_listener* keep_listener(
+    std::function<void(const std::string&)> call) {
+  if (!call) return nullptr;
+  auto* const kept = new trace_ready_listener;
+  kept->call = std::move(call);
+  kept->tell = [](const step_listener& listener, const char* folder) {
+    static_cast<const trace_ready_listener&>(listener).call(folder);
+  };
+  kept->before = newest_listener.load();
+  while (!newest_listener.compare_exchange_weak(kept->before, kept)) {
+  }
+  return kept;
+}
+
+inline void tell(const step_notice& notice) {
+  notice.listener->tell(*notice.listener, notice.folder);
+}
+
+}  // namespace detail
 
 /// Starts recording; see options. Records what ends from now on, on every thread, also of other
 /// shared objects of this process and of children it forks. At most 5 ms: what processes that died
@@ -9315,17 +13522,7 @@ inline bool has_session() noexcept {
 /// on and just is not recorded. True also when this very recording runs already. Thread safety: all
 /// of these functions.
 inline bool start(const options& chosen = {}) noexcept {
-  detail::start_request asked{};
-  asked.log_file = chosen.log_file.data();
-  asked.log_file_bytes = chosen.log_file.size();
-  asked.when_full = chosen.when_full;
-  asked.ring_records = chosen.ring_records;
-  asked.drain_interval_ms = chosen.drain_interval_ms;
-  asked.backlog_bytes = chosen.backlog_bytes;
-  asked.file_mode = chosen.file_mode;
-  asked.cpu_time = chosen.cpu_time;
-  asked.on_message = chosen.on_message;
-  return detail::join_session(false).start(asked);
+  return detail::join_session(false).start(detail::request_of(chosen));
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
@@ -9335,14 +13532,53 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
+/// Starts with step 0 of a schedule: records its active steps only, each such stretch of steps into
+/// a folder of its own, `steps_<first>_<last>` beside where the logs would be, a run for
+/// lotus-tool. What begins and ends within the stretch is recorded, on every thread; a process that
+/// was forked within it records into that folder until it calls step() itself.
+/// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
+/// active, as above.
+inline bool start(const options& chosen, const schedule& steps) {
+  const detail::step_counts counts{steps.wait, steps.warmup, steps.active, steps.repeat,
+                                   steps.skip_first};
+  return detail::join_session(false).start_steps(detail::request_of(chosen), counts,
+                                                 detail::keep_listener(steps.on_trace_ready));
+}
+
+/// The same with a `log_file` only.
+inline bool start(std::string_view log_file, const schedule& steps) {
+  options chosen;
+  chosen.log_file = log_file;
+  return start(chosen, steps);
+}
+
+/// One step is over, the next begins; nothing without a schedule. Where recorded steps are over,
+/// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
+inline void step() {
+  detail::step_notice notice;
+  if (detail::join_session(true).step(notice)) detail::tell(notice);
+}
+
 /// Writes every record that is complete by now to the logs. Not needed before exit.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Ends recording, everything written. Scopes still open are not recorded. start() may follow.
-inline void stop() noexcept {
-  detail::join_session(false).stop();
+/// Puts what is recorded by now aside, in a run folder of its own beside the run's,
+/// `<run>.snapshot-<UTC>-<reason>`, for lotus-tool: of this process all that is complete, of others
+/// of the run what they have drained. No thread waits for it that records. What an older snapshot
+/// holds is deleted where all would be more than options::snapshots_bytes.
+/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. At most 64 bytes count.
+/// @return false, after saying why, where there is no recording, no room, or one is being made.
+inline bool snapshot(std::string_view reason) noexcept {
+  return detail::join_session(true).snapshot(reason.data(), reason.size());
+}
+
+/// Ends recording, everything written. Scopes still open are not recorded. Of a schedule whose
+/// steps are being recorded it calls on_trace_ready. start() may follow.
+inline void stop() {
+  detail::step_notice notice;
+  if (detail::join_session(false).stop(notice)) detail::tell(notice);
 }
 
 /// How many records this process has lost: dropped by choice (full_ring::drop), because neither

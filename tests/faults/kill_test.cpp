@@ -169,7 +169,7 @@ TEST_CASE("a damaged ring file is left, and nothing is made of it") {
     std::ofstream{ring, std::ios::binary} << broken;
     recover(run);  // must neither crash nor hang; the address sanitizer watches
     for (const auto& entry : support::fs::directory_iterator(run.path())) {
-      if (entry.path() != ring) support::fs::remove(entry.path());
+      if (entry.path() != ring) support::fs::remove_all(entry.path());
     }
   }
 }

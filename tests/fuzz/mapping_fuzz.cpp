@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
 #include "map/mapping/mapping.hpp"

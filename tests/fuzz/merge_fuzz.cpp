@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/byte_stream.hpp"
+#include "base/files/output_file.hpp"
 #include "base/json_reader.hpp"
-#include "base/output_file.hpp"
 #include "fuzz.hpp"
 #include "viz/torch_trace.hpp"
 

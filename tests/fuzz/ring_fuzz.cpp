@@ -9,12 +9,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "base/diagnostics.hpp"
 #include "forged_ring.hpp"
 #include "fuzz.hpp"
+#include "log/aggregate_file.hpp"
+#include "log/compact/compact_block.hpp"
+#include "log/log_files.hpp"
 #include "lotus/recovery/recovery.hpp"
 
 namespace {
@@ -57,19 +62,46 @@ void check_beside(const std::string& text) {
     require(std::count(line.begin(), line.end(), ',') == 4);
     const std::string_view kind = line.substr(0, line.find(','));
     require(kind == "stage" || kind == "number" || kind == "piece" || kind == "counter" ||
-            kind == "takes" || kind == "off_cpu");
+            kind == "takes" || kind == "off_cpu" || kind == "args" || kind == "range" ||
+            kind == "aggregated");
     at = end + 1;
   }
+}
+
+/// Each block whole.
+void check_blocks(std::string_view text) {
+  lotus::detail::compact_block_header header;
+  while (!text.empty()) {
+    const std::size_t bytes = lotus::tool::find_block(text, header);
+    require(bytes > 0 && bytes <= text.size());
+    text.remove_prefix(bytes);
+  }
+}
+
+/// As the tool reads it.
+void check_sections(const fs::path& path) {
+  const lotus::tool::log_file file{
+      path.string(), lotus::tool::file_role::aggregated, 1, fs::file_size(path), {}};
+  std::ostringstream said;
+  lotus::tool::diagnostic_log diagnostics(said, false);
+  for (const auto& a : lotus::tool::read_aggregates(file, diagnostics)) require(a.count > 0);
+  require(diagnostics.malformed_lines() == 0);
 }
 
 /// Each line whole: a name, a start and a duration.
 void check_log(const fs::path& path) {
   const std::string text = support::read_file(path);
+  if (path.filename().string().rfind(lotus::detail::compact_log_start, 0) == 0) {
+    return check_blocks(text);
+  }
   if (path.filename().string().rfind(lotus::detail::beside_log_start, 0) == 0) {
     require(text.empty() || text.back() == '\n');
     return check_beside(text);
   }
   require(text.empty() || text.back() == '\n');
+  if (path.filename().string().rfind(lotus::detail::aggregates_file_start, 0) == 0) {
+    return check_sections(path);
+  }
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     const std::string_view line = std::string_view(text).substr(at, end - at);
@@ -92,6 +124,7 @@ std::string ring_of(std::string_view input) {
   support::forged_ring good;
   good.capacity = 64;
   good.records = 40;
+  good.aggregates = true;
   std::string file = good.bytes();
   for (; input.size() >= 10; input.remove_prefix(10)) {
     const std::size_t place = static_cast<unsigned char>(input[0]) * std::size_t{256} +

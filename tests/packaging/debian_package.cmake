@@ -36,7 +36,7 @@ set(dpkg "${DPKG}" "--root=${root}" --force-depends --force-not-root --force-bad
 run(${dpkg} --install "${first}")
 set(wanted include/lotus/lotus.hpp share/cmake/lotus/lotus-config.cmake share/pkgconfig/lotus.pc)
 if(HAS_TOOL)
-  list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1
+  list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1 share/lotus/queries/stragglers.sql
        share/bash-completion/completions/lotus-tool)
 endif()
 foreach(file IN LISTS wanted)

@@ -8,6 +8,7 @@ void records(const std::string& run_time_name) {
   lotus::scope scope{"A"};
   LOTUS_SCOPE("B");
   LOTUS_SCOPE_DYNAMIC(run_time_name);
+  LOTUS_SCOPE_AGGREGATED(run_time_name);
 #if defined(MISUSE_COPY)
   const lotus::scope other{scope};
 #elif defined(MISUSE_MOVE)

@@ -17,6 +17,7 @@ int work(int batch, const std::string& name) {
     LOTUS_SCOPE_DYNAMIC(name);
     LOTUS_BATCH_PREPROCESSED(batch);
     LOTUS_BATCH_WAIT(batch);
+    LOTUS_SCOPE_AGGREGATED("Aggregated");
     LOTUS_BATCH_QUEUED(batch);
     LOTUS_BATCH_ARRIVED(batch);
     LOTUS_BATCH_CONSUMED(batch);

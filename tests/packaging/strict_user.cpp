@@ -23,6 +23,8 @@ int load(bool wanted, const char* name, std::uint64_t i) {
   // clang-format on
   BOTH("c", i);
   if (wanted) LOTUS_SCOPE_DYNAMIC(name);
+  if (wanted) LOTUS_SCOPE_AGGREGATED("g");
+  LOTUS_SCOPE_AGGREGATED(name);
   LOTUS_BATCH_WAIT(i);
   LOTUS_BATCH_QUEUED(i);
   LOTUS_BATCH_ARRIVED(i);

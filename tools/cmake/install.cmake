@@ -28,6 +28,9 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
               "${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
         DESTINATION "${lotus_package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus.pc" DESTINATION "${lotus_pkgconfig_dir}")
+if(TARGET lotus_memory)
+  install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus")
+endif()
 if(TARGET lotus-tool)
   install(TARGETS lotus-tool DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()

@@ -18,6 +18,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+struct aggregate_call;
 struct cpu_watch;
 struct module_state;
 struct off_cpu_time;
@@ -29,12 +30,47 @@ struct start_request {
   const char* log_file;
   std::size_t log_file_bytes;
   full_ring when_full;
+  log_format format;
   std::uint32_t ring_records;
   std::uint32_t drain_interval_ms;
   std::size_t backlog_bytes;
   mode_t file_mode;
   bool cpu_time;
+  std::uint64_t max_bytes;
+  std::uint32_t max_age_s;
+  std::uint64_t keep_bytes;
+  std::uint32_t keep_ms;
+  std::uint32_t snapshot_when_wait_ms;
+  int snapshot_signal;
+  std::uint64_t snapshots_bytes;
   void (*on_message)(const char*);
+};
+
+/// How many steps a schedule leaves out and records: lotus::schedule.
+struct step_counts {
+  std::uint32_t wait;
+  std::uint32_t warmup;
+  std::uint32_t active;
+  std::uint32_t repeat;
+  std::uint32_t skip_first;
+};
+
+/// Whom to tell that steps were recorded.
+struct step_listener {
+  void (*tell)(const step_listener&, const char* folder) = nullptr;
+  const step_listener* before = nullptr;  ///< of an earlier schedule; never freed
+};
+
+/// That steps were recorded, and where.
+struct step_notice {
+  const step_listener* listener = nullptr;
+  char folder[4096 + 512];
+};
+
+/// Scopes as another profiler's annotations, of this thread.
+struct annotation_calls {
+  void (*begin)(const char* name) noexcept;
+  void (*end)() noexcept;  ///< of the one that began last, if there is one
 };
 
 /// What the session does for the objects that share it. The code is that of the object which made
@@ -43,16 +79,29 @@ struct services {
   producer* (*this_thread)() noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
+  /// Adds a call where there is no room for it yet; false where it is lost.
+  bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
+  /// How much of the time since it was asked last was in such calls of this thread; where that is
+  /// not 0, the tag of the record that tells of it.
+  std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
   /// Counts and says that a batch is not recorded.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const start_request&) noexcept;
-  void (*stop)() noexcept;
+  /// @param listener  lives as long as the process.
+  bool (*start_steps)(const start_request&, const step_counts&,
+                      const step_listener* listener) noexcept;
+  /// Both return whether there is a listener to be told.
+  bool (*step)(step_notice&) noexcept;
+  bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
+  bool (*snapshot)(const char* reason, std::size_t bytes) noexcept;
   std::uint64_t (*dropped)() noexcept;
   /// The records of this thread belong to this loader from now on: the id of its name, 0 the
   /// default one. Returns whose they were.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
+  /// Where recording is on and the thread has no ring yet.
+  void (*get_ring)(producer&) noexcept;
   /// Reads the thread's clocks, and lets the watch begin anew.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
@@ -65,9 +114,17 @@ struct services {
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins, and ends, on a profiler's timeline; only in recording::annotated.
+  /// A span with this tag begins on this thread, and ends: on a profiler's timeline, and where the
+  /// heap is counted. Only in recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  void (*end_task)() noexcept;
+  /// @param begin_ticks  of its record, which follows; 0: there is none.
+  void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
+  /// Likewise, for what is on no timeline.
+  void (*begin_heap)(record_tag) noexcept;
+  /// @param begun_as  the tag that it began with.
+  void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
+  /// PyTorch's profiler is part of the program. @param calls  lives as long as the process.
+  void (*annotate_torch)(const annotation_calls& calls) noexcept;
   /// Gives a message to the program's on_message; false where it has none.
   bool (*deliver)(const char* line) noexcept;
 };
@@ -77,8 +134,10 @@ inline constexpr std::uint32_t async_ids_at_once = 256;
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,    ///< this object has not asked yet
-  annotated = 3,  ///< scopes show on a profiler's timeline too, and are logged if recording is on
+  unknown = 2,  ///< this object has not asked yet
+  /// Scopes show on a profiler's timeline too, or tell what they did to the heap, and are logged if
+  /// recording is on.
+  annotated = 3,
 };
 
 /// What one shared object knows of the session.
@@ -128,8 +187,10 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
   if (!tag.empty()) join_session(true).begin_task(tag);
 }
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_task();
+/// Before the record of what ends: what is told of it stands before it.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(std::uint64_t begin_ticks,
+                                                                     record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
 }
 
 }  // namespace detail

@@ -15,6 +15,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
 #include "lotus/record/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -90,11 +91,12 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
+      spare_ =
+          static_cast<aggregating_producer*>(map_memory(at_once * sizeof(aggregating_producer)));
       if (spare_ == nullptr) return nullptr;
       spare_count_ = at_once;
     }
-    auto* p = new (spare_++) producer;
+    auto* p = new (spare_++) aggregating_producer;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);
@@ -106,7 +108,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
   std::size_t reap_at_ = 8;
-  producer* spare_ = nullptr;
+  aggregating_producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };
 

@@ -28,6 +28,23 @@ enum class event_kind : std::uint8_t {
   loader = 12,  ///< value: id of the name of the loader of the records that follow, 0: the default
   stage_number = 13,  ///< value: id of the name; the second word is the number of the stage of that
                       ///< name and begin that follows, and has large_stage_number
+  arguments = 14,     ///< value: id of what the operation that begins then was given, as a name
+  range = 15,         ///< value: id of the name, and the number at its end or large_stage_number
+
+  // Of a program whose allocations are counted. Value: id of a name, and a number of 32 bits, the
+  // largest where it is more; the second word is a number of bytes. First four of an operation,
+  // before the record of that, with its begin and its name; left out where both numbers are 0.
+  allocated = 16,  ///< and in how many calls
+  freed = 17,      ///< likewise
+  retained = 18,   ///< of what was allocated, and in how many blocks
+  heap_peak = 19,  ///< by which the thread's heap had grown at most
+  // Then of the process, at its begin ticks.
+  heap = 20,  ///< what is held; how many units had begun, and what these are called
+  held = 21,  ///< likewise of what was allocated in the operation of this name, from that unit on
+  heap_total = 22,  ///< number 0: allocated so far; 1: the second word is in how many calls
+
+  aggregated = 23,  ///< value: id of a name, and large_stage_number; as long as the calls' own time
+                    ///< that were aggregated since the begin or end of a span before
 };
 
 /// Ids of names are below 2^24: one and a number of 32 bits make a value.
@@ -35,6 +52,7 @@ inline constexpr unsigned name_id_bits = 24;
 /// Stands for every name that got no memory, and for those beyond the table's limit.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
 /// What a stage has for a number that 32 bits do not hold: a record of kind stage_number precedes.
+/// What a range has whose name ends in no number.
 inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
 /// What off_cpu has for a value where the kernel does not tell.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;

@@ -85,6 +85,26 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, beside, value::none, lasts::none, ""};  // tells where lines go, and has none
     case event_kind::stage_number:
       return {kind, beside, value::name, lasts::none, "", "number,"};
+    case event_kind::arguments:
+      return {kind, beside, value::name, lasts::none, "", "args,"};
+    case event_kind::range:
+      return {kind, beside, value::name_and_number, lasts::measured, "", "range,"};
+    case event_kind::allocated:
+      return {kind, beside, value::name_and_number, lasts::none, "", "allocated,"};
+    case event_kind::freed:
+      return {kind, beside, value::name_and_number, lasts::none, "", "freed,"};
+    case event_kind::retained:
+      return {kind, beside, value::name_and_number, lasts::none, "", "retained,"};
+    case event_kind::heap_peak:
+      return {kind, beside, value::name_and_number, lasts::none, "", "peak,"};
+    case event_kind::heap:
+      return {kind, beside, value::name_and_number, lasts::none, "", "heap,"};
+    case event_kind::held:
+      return {kind, beside, value::name_and_number, lasts::none, "", "held,"};
+    case event_kind::heap_total:
+      return {kind, beside, value::name_and_number, lasts::none, "", "total,"};
+    case event_kind::aggregated:
+      return {kind, beside, value::name_and_number, lasts::measured, "", "aggregated,"};
     case event_kind::none:
       break;
   }
@@ -106,6 +126,11 @@ LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(record_tag tag) noexcept {
 
 constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
+}
+
+/// Whether its second word is a number beside that of its value: what is told of the heap.
+constexpr bool counts_heap(event_kind kind) noexcept {
+  return kind >= event_kind::allocated && kind <= event_kind::heap_total;
 }
 
 /// The id of the name of a record that has one.

@@ -21,7 +21,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
-inline constexpr std::uint32_t ring_file_layout = 3;
+inline constexpr std::uint32_t ring_file_layout = 6;
 inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
 inline constexpr std::size_t max_prefix_bytes = 200;
 
@@ -29,19 +29,24 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "processes share these");
 
+/// What a ring file's header says of its run.
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
+inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
+
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
   std::uint32_t header_bytes;  ///< where the first block begins
   std::uint32_t pid;
-  std::uint32_t clock_ticks_are_ns;  ///< 1 where the hardware counter was not used
+  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
   char version[16];
   char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
   std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];  ///< clocks[clock_index] is whole at any instant
+  clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
+  std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
 };
 
-enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2 };
+enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
 
 struct block_header {
   std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
@@ -78,6 +83,8 @@ struct ring_block {
   std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
   std::uint32_t capacity;          ///< of the main lane, in records; a power of two
   alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
+  std::atomic<std::uint64_t>
+      waiting_since;  ///< ticks: the thread waits for a batch; 0: it does not
   alignas(64) std::atomic<std::uint32_t> commit_index;
   commit_point commits[2];  ///< commits[commit_index] is whole at any instant
   record interrupt_slots[interrupt_lane_records];

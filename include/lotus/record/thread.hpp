@@ -18,6 +18,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 struct backlog_chunk;
+class compact_chain;
 
 // Whether a thread may have been off the CPU since it last looked is one load and a compare. The
 // kernel clears the pointer of its rseq area when it switches the thread out; so while that still
@@ -30,6 +31,39 @@ struct cpu_watch {
   const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
   std::uint64_t undisturbed = 1;              ///< what it holds until then
   bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+
+  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
+  // thread's own it gets another value, which all shared objects see; else this one's watch does.
+  bool own_word = false;
+  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
+  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
+
+  LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
+    return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
+  }
+  /// A switch that comes between the two lines is found at the next one.
+  void mark() noexcept {
+    if (!may_be_marked()) return;
+    if (own_word) {
+      __atomic_store_n(const_cast<std::uint64_t*>(word), marked, __ATOMIC_RELAXED);
+    } else {
+      marked = armed;
+      armed = undisturbed = never_held;
+    }
+  }
+  /// Whether it was marked, and nothing else has happened.
+  bool unmark() noexcept {
+    if (own_word) {
+      if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
+      __atomic_store_n(const_cast<std::uint64_t*>(word), armed, __ATOMIC_RELAXED);
+      return true;
+    }
+    if (armed != never_held) return false;
+    armed = undisturbed = marked;
+    return !per_batch && may_be_marked();
+  }
+
+  static constexpr std::uint64_t never_held = ~std::uint64_t{0};
 };
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
@@ -58,16 +92,21 @@ struct alignas(64) producer {
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
+  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
   std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
   cpu_account cpu;
 
   /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
   alignas(64) std::atomic<std::uint64_t> limit{0};
+  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  std::atomic<std::uint64_t> last_limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
   std::atomic<std::uint64_t> none_published{
       0};  ///< stands in for a ring's counter before there is one
+  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
+  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
 
   // For the session, under `guard`.
   alignas(64) mutex guard;
@@ -79,6 +118,8 @@ struct alignas(64) producer {
   /// Kept open between drains, for as many threads as the session likes.
   open_log logs[log_roles];
   bool logs_kept_open = false;
+  std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
+  compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
@@ -142,6 +183,10 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void read_cpu(std::uint64_t tic
   const services& s = join_session(true);
   if (this_producer == nullptr) this_producer = s.this_thread();
   if (this_producer == nullptr) return;
+  record_tag aggregated;
+  const std::uint64_t own_ticks = s.aggregated_ticks(*this_producer, &aggregated);
+  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
+  if (this_cpu_watch.unmark()) return;
   const off_cpu_time found = s.read_cpu(*this_producer, this_cpu_watch);
   if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
 }

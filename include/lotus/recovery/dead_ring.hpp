@@ -91,8 +91,8 @@ class dead_ring_file {
            now.st_nlink == 0;
   }
 
-  /// Finds rings and names, up to the first block that makes no sense; what is more than a process
-  /// has is left out.
+  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
+  /// than a process has is left out.
   /// @param until_ns  CLOCK_MONOTONIC.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
   int read_blocks(std::int64_t until_ns) noexcept {
@@ -113,6 +113,12 @@ class dead_ring_file {
       switch (block.kind.load(std::memory_order_relaxed)) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::aggregates: {
+          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
           if (place == nullptr) return ENOMEM;
           *place = {at, block.bytes};
           break;
@@ -143,11 +149,23 @@ class dead_ring_file {
     return doubted;
   }
 
-  /// The clock to convert the records with.
-  tick_converter clock() const noexcept {
-    return tick_converter{header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1],
-                          nullptr};
+  /// Calls `each(at, bytes)` for every block of aggregates.
+  template <class Each>
+  void for_each_aggregates_block(Each&& each) const noexcept {
+    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
+      each(place.at, place.bytes);
+    }
   }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
+  const clock_map& clocks() const noexcept {
+    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
+  }
+
+  /// Whether its logs are compact ones.
+  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
   /// How a line begins that has the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
@@ -266,8 +284,9 @@ class dead_ring_file {
   int error_ = 0;
   struct stat status_ {};
   ring_file_header* header_ = nullptr;
-  growing_memory rings_;  ///< of ring_place
-  growing_memory names_;  ///< of name_place, by id - 1
+  growing_memory rings_;       ///< of ring_place
+  growing_memory aggregates_;  ///< of ring_place
+  growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
 };

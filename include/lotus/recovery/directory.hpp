@@ -86,14 +86,6 @@ void for_each_entry(int directory, Each&& each) noexcept {
   close(fd);
 }
 
-/// Whether `name` is a log of the runs with this prefix.
-inline bool is_log_name(const char* name, const char* prefix) noexcept {
-  const std::size_t n = std::strlen(prefix);
-  if (std::strncmp(name, prefix, n) != 0) return false;
-  return std::strncmp(name + n, "_main_pid_", 10) == 0 ||
-         std::strncmp(name + n, "_worker_pid_", 12) == 0;
-}
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 

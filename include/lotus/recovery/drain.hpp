@@ -74,6 +74,12 @@ class line_filler {
   line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
       : formatter_{clock}, names_{names}, buffer_{buffer} {}
 
+  template <class Sink>
+  int begin(Sink&, std::uint32_t) noexcept {
+    for (std::size_t& bytes : buffer_.bytes) bytes = 0;
+    return 0;
+  }
+
   /// False where there is no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -91,6 +97,25 @@ class line_filler {
     return true;
   }
 
+  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t loader) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      if (buffer_.bytes[i] == 0) continue;
+      const auto role = static_cast<log_role>(i);
+      int error = sink.begin(role, loader);
+      if (error == 0) error = sink.append(role, buffer_.text[i], buffer_.bytes[i]);
+      if (error == 0) continue;
+      for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+      return error;
+    }
+    return 0;
+  }
+
+  template <class Sink>
+  void committed(const Sink&) noexcept {}
+  void failed() noexcept {}
+
  private:
   LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
     constexpr auto beside = static_cast<std::size_t>(log_role::beside);
@@ -106,50 +131,45 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
-template <class Sink>
-int append_lines(Sink& sink, std::uint32_t loader, const drain_buffer& buffer) noexcept {
-  for (std::size_t i = 0; i < log_roles; ++i) {
-    if (buffer.bytes[i] == 0) continue;
-    const auto role = static_cast<log_role>(i);
-    int error = sink.begin(role, loader);
-    if (error == 0) error = sink.append(role, buffer.text[i], buffer.bytes[i]);
-    if (error == 0) continue;
-    for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
-    return error;
-  }
-  return 0;
-}
-
 /// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
 /// goes: what was appended is never given again.
-/// @param heads   read before `clock` was made.
-/// @param names   as for line_filler; also of the loaders.
-/// @param sink    begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader); all but undo return 0 or what file_error_text() knows. A loader is the id of its name,
-/// 0 the default one.
+/// @param heads  read before the clock of `fill` was made.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
+/// false, append(sink, loader), then committed(sink) or failed().
+/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
+/// loader is the id of its name, 0 the default one.
 /// @return 0, or the error of the sink; then the rest of the records stays.
-template <class Names, class Sink>
-int drain_ring(ring_block& ring, const lane_heads& heads, const tick_converter& clock,
-               const Names& names, Sink& sink, drain_buffer& buffer) noexcept {
-  line_filler<Names> lines{clock, names, buffer};
+template <class Filler, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
   for (std::size_t lane = lanes; lane-- > 0;) {
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
-      const std::uint32_t loader = ring.committed().loader;
-      std::uint32_t next_loader = loader;
-      for (std::size_t& bytes : buffer.bytes) bytes = 0;
-      for (; at != heads.head[lane] && next_loader == loader; ++at) {
+      std::uint32_t loader = ring.committed().loader;
+      // A handler that interrupted a push enters none.
+      const auto enters = [&](const record& r) {
+        return lane == 0 && r.tag.kind() == event_kind::loader;
+      };
+      for (; at != heads.head[lane] && enters(ring.slot(lane, at)); ++at) {
+        loader = static_cast<std::uint32_t>(ring.slot(lane, at).tag.value());
+      }
+      if (at == heads.head[lane]) return sink.commit(lane, at, loader);
+      if (const int error = fill.begin(sink, loader); error != 0) return error;
+      for (; at != heads.head[lane]; ++at) {
         const record& r = ring.slot(lane, at);
         if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
-          // A handler that interrupted a push enters none.
-          if (lane == 0) next_loader = static_cast<std::uint32_t>(r.tag.value());
-        } else if (!lines.add(r)) {
+          if (lane == 0) break;
+        } else if (!fill.add(r)) {
           break;
         }
       }
-      if (const int error = append_lines(sink, loader, buffer); error != 0) return error;
-      if (const int error = sink.commit(lane, at, next_loader); error != 0) return error;
+      int error = fill.append(sink, loader);
+      if (error == 0) error = sink.commit(lane, at, loader);
+      if (error != 0) {
+        fill.failed();
+        return error;
+      }
+      fill.committed(sink);
     }
   }
   return 0;

@@ -8,7 +8,13 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
+/// All of a thread in blocks: recovery/compact_layout.hpp. Named as that.
+inline constexpr char compact_log_start[] = ".lotus_compact_";
 inline constexpr char beside_log_start[] = ".lotus_beside_";
+
+/// What a process counted instead of recording it: recovery/aggregate_text.hpp. The name goes on
+/// with the logs' prefix, `_` and the process id.
+inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
 // Each name below goes on with a process id and a time, and is so the file of one process.
 
@@ -20,6 +26,9 @@ inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// What a sampler saw: recovery/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";
+
+/// Asks a process of the run for a snapshot; holds the reason.
+inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
 /// Stands before the operation's name in a dump of callgrind that is followed by more of the same
 /// run.

@@ -37,7 +37,8 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  span convert(std::uint64_t begin_ticks, std::uint64_t end_ticks) const noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
+                                          std::uint64_t end_ticks) const noexcept {
     if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
       const std::int64_t start_ns = newest_.to_ns(begin_ticks);
       return {start_ns, difference(newest_.to_ns(end_ticks), start_ns)};
@@ -182,6 +183,9 @@ class line_formatter {
         out = put_number(out, r.end_ticks);
         put_text(",0");
         break;
+      case event_kind::arguments:
+        put_text("0,0");
+        break;
       case event_kind::batch_takes:
         out = put_number(out, r.tag.value());
         *out++ = ',';
@@ -193,10 +197,16 @@ class line_formatter {
         if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
         break;
       default:
+        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
+        if (counts_heap(kind.kind)) {
+          out = put_number(out, r.end_ticks);
+          *out++ = ',';
+          out = put_number(out, number);
+          break;
+        }
         out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
         *out++ = ',';
-        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
-        if (kind.kind != event_kind::stage || number != large_stage_number) {
+        if (kind.kind == event_kind::async_piece || number != large_stage_number) {
           out = put_number(out, number);
         }
         break;

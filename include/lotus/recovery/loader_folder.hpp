@@ -33,6 +33,7 @@ struct log_folder {
   mode_t mode;       ///< of new logs, less the umask
   const char* info;  ///< name of the information file of the process whose logs these are
   loader_names loaders;
+  bool compact;  ///< a thread has one log, of blocks
   /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
   const struct stat* like = nullptr;
 

@@ -19,9 +19,9 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/recovery/directory.hpp"
-#include "lotus/recovery/hidden_files.hpp"
 #include "lotus/recovery/loader_folder.hpp"
 #include "lotus/recovery/log_claims.hpp"
+#include "lotus/recovery/log_parts.hpp"
 #include "lotus/recovery/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -29,21 +29,6 @@ namespace detail {
 
 /// The most that is appended to a log at once, in bytes.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
-
-/// The longest name of a log, and its end.
-inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 48;
-
-/// Writes "<prefix>_<main|worker>_pid_<number>", or the name of the log beside, to `out`
-/// (log_name_bytes).
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         std::uint32_t number) noexcept {
-  if (role == log_role::beside) {
-    std::snprintf(out, bytes, "%s%s_pid_%u", beside_log_start, prefix, number);
-  } else {
-    std::snprintf(out, bytes, "%s_%s_pid_%u", prefix, role == log_role::main ? "main" : "worker",
-                  number);
-  }
-}
 
 /// The number of a ring's logs.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
@@ -67,6 +52,11 @@ class log_appender {
         ring_at_{ring_at} {}
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
+
+  /// How far a log is known to be whole.
+  const log_position& position(log_role role) const noexcept {
+    return ring_.committed().logs[static_cast<std::size_t>(role)];
+  }
 
   /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
   /// @param loader  whose log: the id of its name, 0 the default one.
@@ -187,12 +177,8 @@ class log_appender {
     return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
   }
 
-  const log_position& position(log_role role) const noexcept {
-    return ring_.committed().logs[static_cast<std::size_t>(role)];
-  }
-
   void put_name(log_role role, std::uint32_t number) noexcept {
-    put_log_name(name_, sizeof(name_), folder_.prefix, role, number);
+    put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
   /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.

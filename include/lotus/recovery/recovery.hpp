@@ -20,6 +20,8 @@
 #include "lotus/config.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
+#include "lotus/recovery/compact_filler.hpp"
+#include "lotus/recovery/dead_aggregates.hpp"
 #include "lotus/recovery/dead_ring.hpp"
 #include "lotus/recovery/directory.hpp"
 #include "lotus/recovery/drain.hpp"
@@ -52,33 +54,52 @@ struct recovery {
   char failed_log[log_name_bytes] = {};
 };
 
+/// Where a dead process' logs are, and how they are made: as the ring file was.
+inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
+  const struct stat& status = file.status();
+  return {directory,
+          file.header().prefix,
+          file_owners::only(status.st_uid),
+          status.st_mode & 0666U,
+          info,
+          {&file,
+           [](const void* names, std::uint32_t id) {
+             return static_cast<const dead_ring_file*>(names)->line_start(id);
+           }},
+          file.compact(),
+          &status};
+}
+
 /// Appends to its logs what one ring holds.
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
 inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
                         std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
-  const struct stat& status = file.status();
-  const log_folder folder{directory,
-                          file.header().prefix,
-                          file_owners::only(status.st_uid),
-                          status.st_mode & 0666U,
-                          info,
-                          {&file,
-                           [](const void* names, std::uint32_t id) {
-                             return static_cast<const dead_ring_file*>(names)->line_start(id);
-                           }},
-                          &status};
+  const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
   logs.undo_torn();
   const auto names = [&](std::uint64_t id) { return file.line_start(id); };
-  int error = 0;
-  while (error == 0 && copy.fetch()) {
-    const lane_heads heads{copy.ring()};
-    const std::uint64_t before = heads.beyond(copy.ring().committed());
-    error = drain_ring(copy.ring(), heads, file.clock(), names, logs, buffer);
-    result.records += before - heads.beyond(copy.ring().committed());
-    if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+  const tick_converter clock = file.clock();
+  const auto drain_all = [&](auto& fill) {
+    int error = 0;
+    while (error == 0 && copy.fetch()) {
+      const lane_heads heads{copy.ring()};
+      const std::uint64_t before = heads.beyond(copy.ring().committed());
+      error = drain_ring(copy.ring(), heads, fill, logs);
+      result.records += before - heads.beyond(copy.ring().committed());
+      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+    }
+    return error;
+  };
+  int error = ENOMEM;
+  if (!file.compact()) {
+    line_filler fill{clock, names, buffer};
+    error = drain_all(fill);
+  } else if (void* const chain = map_memory(sizeof(compact_chain))) {
+    compact_filler fill{clock, names, *static_cast<compact_chain*>(chain), buffer};
+    error = drain_all(fill);
+    munmap(chain, sizeof(compact_chain));
   }
   if (error != 0 && error != ETIME && result.error == 0) {
     result.error = error;
@@ -86,6 +107,23 @@ inline int recover_ring(int directory, dead_ring_file& file, const char* info, r
   }
   close_all(opened);
   return error;
+}
+
+/// Appends a dead process' aggregates to the files that it would have written itself. What has been
+/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
+inline int recover_aggregates(int directory, const dead_ring_file& file,
+                              recovery& result) noexcept {
+  const log_folder folder = folder_of(directory, file, nullptr);
+  loader_folders folders{folder};
+  const dead_aggregates found{file};
+  result.doubted += found.doubted();
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
+    if (error != 0 && result.error == 0) {
+      put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
+    }
+    return error;
+  });
 }
 
 /// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
@@ -113,6 +151,11 @@ inline void recover_file(int directory, const char* name, dead_ring_file& file,
   }
   if (late) result.left = true;
   if (!done) return;
+  error = recover_aggregates(directory, file, result);
+  if (error != 0) {
+    if (result.error == 0) result.error = error;
+    return;
+  }
   unlinkat(directory, name, 0);
   ++result.files;
 }

@@ -56,6 +56,7 @@ class backlog_sink {
     return logs_.append(role, lines, bytes);
   }
   void undo(log_role role) noexcept { logs_.undo(role); }
+  const log_position& position(log_role role) const noexcept { return logs_.position(role); }
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = chunk_.committed();
     c.tail[lane] = tail;

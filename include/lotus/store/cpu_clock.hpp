@@ -132,6 +132,7 @@ class cpu_clock {
     signature_[0] = RSEQ_SIG;
     sequence_ = {0, 0, reinterpret_cast<std::uintptr_t>(&never_run_), 1,
                  reinterpret_cast<std::uintptr_t>(&signature_[1])};
+    marked_sequence_ = sequence_;
 #endif
   }
 
@@ -140,9 +141,12 @@ class cpu_clock {
     if (mode == cpu_watching::switches && pointer != nullptr) {
       const auto armed = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&sequence_));
       __atomic_store_n(pointer, armed, __ATOMIC_RELAXED);
-      watch = {pointer, armed, false};
+      const auto marked =
+          static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&marked_sequence_));
+      watch = {pointer, armed, false, true, armed, marked};
     } else {
-      watch = {&runs_, __atomic_load_n(&runs_, __ATOMIC_ACQUIRE), mode == cpu_watching::batches};
+      const std::uint64_t runs = __atomic_load_n(&runs_, __ATOMIC_ACQUIRE);
+      watch = {&runs_, runs, mode == cpu_watching::batches, false, runs, 0};
     }
   }
 
@@ -212,6 +216,7 @@ class cpu_clock {
   }
 
   sequence sequence_{};
+  sequence marked_sequence_{};  ///< the same under another address: cpu_watch::mark()
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;

@@ -11,6 +11,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
+#include "lotus/record/aggregates.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/producers.hpp"
@@ -20,6 +21,7 @@
 #include "lotus/store/drain_thread.hpp"
 #include "lotus/store/losses.hpp"
 #include "lotus/store/session_clock.hpp"
+#include "lotus/store/snapshot.hpp"
 #include "lotus/store/storage.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -28,8 +30,8 @@ namespace detail {
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
-/// Locks, outermost first: the list of producers, a producer's guard, the ring file, leftovers, the
-/// clock; names and buffers are leaves.
+/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard, the
+/// ring file, leftovers, the clock; names and buffers are leaves.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
   bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
@@ -40,12 +42,14 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// False, after saying why, when the directory cannot be written.
   bool open(const options& chosen) noexcept {
+    const locked round{round_};
     messages_.use(chosen.on_message);
     clock_.begin();
     cpu_.begin(chosen.cpu_time);
     if (storage_.open(chosen) != 0) return false;
     when_full_.store(chosen.when_full, std::memory_order_relaxed);
     pace_.begin(chosen.drain_interval_ms);
+    triggers_.begin(chosen);
     losses_.begin(dropped());
     write_through_.store(false, std::memory_order_relaxed);
     recording_.store(true, std::memory_order_release);
@@ -53,41 +57,11 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return true;
   }
 
-  void close() noexcept {
-    recording_.store(false, std::memory_order_release);
-    bool keep = false;
-    std::uint64_t recoverable = 0;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (!drain_or_leave(p, recoverable)) keep = true;
-      losses_.count(storage_.detach(p));
-    });
-    storage_.close_files(keep, losses_.of_recording(dropped()));
-    storage_.close();
-    cpu_.begin(false);
-    losses_.report(dropped(), recoverable);
-  }
+  // --- the end of a recording; store/recorder_ends.hpp
 
+  void close() noexcept;
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
-  void close_at_exit() noexcept {
-    if (!is_on()) return;
-    write_through_.store(true, std::memory_order_relaxed);
-    bool keep = false;
-    std::uint64_t recoverable = 0;
-    producers_.for_each([&](producer& p) {
-      const locked guard{p.guard};
-      if (!p.attached) return;
-      if (!drain_or_leave(p, recoverable)) keep = true;
-      open_lanes(p);
-      // A thread that still runs may be storing a record: that one can be recovered.
-      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-      if (tid != 0 && tid != thread_id() && !thread_is_dead(tid)) keep = true;
-    });
-    storage_.close_files(keep, losses_.of_recording(dropped()));
-    storage_.leave_leftovers();
-    losses_.report(dropped(), recoverable);
-  }
+  void close_at_exit() noexcept;
 
   void flush() noexcept {
     const signals_blocked quiet;
@@ -95,6 +69,15 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       const locked guard{p.guard};
       if (p.attached) drain(p);
     });
+  }
+
+  /// False, after saying why, where there is none.
+  bool snapshot(std::string_view reason) noexcept {
+    const signals_blocked quiet;
+    const locked round{round_};
+    if (is_on()) return take_snapshot(reason);
+    say("no snapshot: nothing is being recorded");
+    return false;
   }
 
   std::uint64_t dropped() const noexcept {
@@ -163,44 +146,32 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
+          storage::hand_over_aggregates(p);
           storage_.hand_over(p);
         });
   }
 
-  void push_slow(producer& p, const record& r) noexcept {
-    if (this_thread_forks) return drop(p);
-    // A limit other than 0 means a ring that is merely full.
-    if (p.limit.load(std::memory_order_relaxed) != 0 && drops_when_full()) return drop(p);
+  // --- records that do not just go into the ring; store/recorder_pushes.hpp
+
+  void push_slow(producer& p, const record& r) noexcept;
+  void push_nested(producer& p, const record& r) const noexcept;
+  void get_ring(producer& p) noexcept;
+
+  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  bool aggregate_slow(producer& p, const aggregate_call& call) noexcept {
+    const auto lose = [&p] {
+      drop(p);
+      return false;
+    };
+    if (this_thread_forks) return lose();
     const signals_blocked quiet;
     const locked guard{p.guard};
-    if (!is_on()) return;
-    if (!p.attached && !attach(p)) return drop(p);
-    if (p.ring->full() && !make_room(p)) return drop(p);
-    p.ring->append(r);
-    if (write_through_.load(std::memory_order_relaxed)) drain(p);
-  }
-
-  /// From a signal handler that interrupted this thread while it was storing a record. A handler
-  /// within a handler within these few instructions is dropped and counted.
-  void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or where recording is off, there is no room.
-    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
-      if (is_on()) drop(p);
-      return;
+    if (!is_on()) return false;
+    if (write_through_.load(std::memory_order_relaxed)) {
+      storage_.write_late(p, call);
+      return true;
     }
-    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
-    p.storing.store(2, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    ring_block& ring = *p.ring;
-    const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
-      ring.slot(1, at) = r;
-      ring.published[1].store(at + 1, std::memory_order_release);
-    } else {
-      drop(p);
-    }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    p.storing.store(1, std::memory_order_relaxed);
+    return storage_.aggregate(p, call) || lose();
   }
 
   // --- fork: parent and child each go on with a whole recorder; store/recorder_forks.hpp
@@ -211,6 +182,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   void become_child() noexcept;
 
  private:
+  /// Caller holds round_.
+  bool take_snapshot(std::string_view reason) noexcept {
+    storage_.retention().hold(true);
+    storage_.retention().roll_all();
+    flush();
+    const bool made =
+        make_snapshot(storage_.logs_folder(), storage_.location(), reason, triggers_.most_bytes());
+    storage_.retention().hold(false);
+    return made;
+  }
+
   // --- producers; caller holds the guard
 
   bool drops_when_full() const noexcept {
@@ -232,7 +214,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const bool open = is_on() && !write_through_.load(std::memory_order_relaxed);
     p.interrupt_limit.store(is_on() ? c.tail[1] + interrupt_lane_records : 0,
                             std::memory_order_release);
-    p.limit.store(open ? c.tail[0] + p.ring->capacity : 0, std::memory_order_release);
+    const std::uint64_t room = p.ring->capacity;
+    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
+    p.limit.store(!open ? 0 : c.tail[0] + (drops_when_full() ? room / 2 : room),
+                  std::memory_order_release);
   }
 
   int drain(producer& p) noexcept {
@@ -250,32 +235,44 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// Room in a full ring.
-  bool make_room(producer& p) noexcept {
-    if (drops_when_full()) return false;
-    p.drained_itself.store(true, std::memory_order_relaxed);
-    if (drain(p) == 0) return true;
+  bool make_room(producer& p) noexcept;
+  bool set_aside(producer& p) noexcept {
     if (!storage_.set_aside(p)) return false;
     open_lanes(p);
     return true;
   }
+  bool push_or_drop(producer& p, const record& r) noexcept;
+
+  /// False where they are in the ring file only.
+  bool write_aggregates() noexcept;
 
   std::uint32_t drain_round() noexcept {
+    const locked round{round_};
     if (!is_on()) return 0;
+    const std::int64_t long_ns = triggers_.wait_ns();
+    const std::uint64_t long_ticks = long_ns == 0 ? 0 : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
       // A thread that fills its ring between two rounds drains it itself, with the records still in
       // its cache: to come between would only make it wait.
-      if (p.drained_itself.exchange(false, std::memory_order_relaxed)) return;
+      const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
+      if (drained && long_ticks == 0) return;
       const locked guard{p.guard};
-      if (p.attached) drain(p);
+      if (!p.attached) return;
+      if (!drained) drain(p);
+      if (long_ticks != 0) triggers_.look_at_wait(p, long_ticks);
     });
+    storage_.keep_limits();
+    char reason[snapshot_place::most_reason_bytes + 1];
+    if (triggers_.take(storage_.logs_folder(), reason)) take_snapshot(reason);
     return pace_.next_ms(storage_.recover_leftovers());
   }
 
   std::atomic<bool> recording_{false};
   std::atomic<bool> write_through_{false};
   std::atomic<full_ring> when_full_{full_ring::drain};
+  mutex round_;  ///< none begins or ends while the drain thread looks, or a snapshot is made
   drain_pace pace_;
+  snapshot_triggers triggers_;
 
   message_handler messages_;
   losses losses_;

@@ -20,6 +20,7 @@
 #include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/recovery/drain.hpp"
@@ -37,9 +38,10 @@ namespace detail {
 class ring_file {
  public:
   /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
-  /// @param name_ns  ends its name; the information file has the same.
+  /// @param name_ns   ends its name; the information file has the same.
+  /// @param begun_ns  tells this recording of the process from others.
   int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
-             bool ticks_are_ns, const clock_map& clock) noexcept {
+             std::uint32_t flags, const clock_map& clock, std::uint64_t begun_ns) noexcept {
     directory_ = &in;
     const int directory = in.descriptor();
     if (directory < 0) return -directory;
@@ -57,7 +59,8 @@ class ring_file {
     void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
-      fill_header(prefix, ticks_are_ns);
+      fill_header(prefix, flags);
+      header_->begun_ns = begun_ns;
       store_clock(clock);
       // Only now does the name say that this can be recovered.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
@@ -86,6 +89,22 @@ class ring_file {
     ring->header.bytes = bytes;
     ring->header.kind.store(block_kind::ring, std::memory_order_release);
     return ring;
+  }
+
+  /// A block for aggregates; as add_ring().
+  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* block = static_cast<aggregates_block*>(memory);
+    block->chain = chain;
+    block->threads.store(1, std::memory_order_relaxed);
+    block->tid.store(tid, std::memory_order_relaxed);
+    block->header.bytes = bytes;
+    block->header.kind.store(block_kind::aggregates, std::memory_order_release);
+    return block;
   }
 
   /// Copies what private memory holds into the file. False when the file cannot grow.
@@ -159,6 +178,8 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+  /// Some ten names with durations within a few octaves.
+  static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
   /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
   /// for must fail here and not as SIGBUS in somebody's scope.
@@ -192,12 +213,12 @@ class ring_file {
     return 0;
   }
 
-  void fill_header(const char* prefix, bool ticks_are_ns) noexcept {
+  void fill_header(const char* prefix, std::uint32_t flags) noexcept {
     ring_file_header& h = *header_;
     h.layout = ring_file_layout;
     h.header_bytes = static_cast<std::uint32_t>(bytes_);
     h.pid = static_cast<std::uint32_t>(getpid());
-    h.clock_ticks_are_ns = ticks_are_ns ? 1 : 0;
+    h.flags = flags;
     std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
     std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
     std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));

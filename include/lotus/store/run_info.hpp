@@ -24,6 +24,7 @@
 #include "lotus/recovery/safe_open.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/cpu_limits.hpp"
+#include "lotus/store/limits/log_limits.hpp"
 #include "lotus/store/run_directory.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -34,8 +35,11 @@ namespace detail {
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
+///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
-/// The last has a blank line's room from the beginning, for when the disk is full at the end.
+/// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
+/// full.
 /// A process that records again in a directory goes on with its file there; records add up.
 /// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
 /// on it. Thread safety: none; the session locks. Trivially destructible.
@@ -44,9 +48,10 @@ class run_info {
   /// @param directory  borrowed.
   /// @param mode       of the file, less the umask.
   /// @param watching   when threads read their CPU clocks.
+  /// @param limited    whether parts of logs may be deleted.
   /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
-                            cpu_watching watching) noexcept {
+                            cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
       add_clock(clock);
       add_cpus(watching);
@@ -71,9 +76,8 @@ class run_info {
     add_rank();
     add_cpus(watching);
     add_clock(clock);
-    std::memset(text, ' ', records_bytes);
-    text[records_bytes - 1] = '\n';
-    records_end_ = append(text, records_bytes);
+    records_end_ = append_room(records_bytes);
+    if (limited) forgotten_end_ = append_room(forgotten_bytes);
     return name_ns_;
   }
 
@@ -111,10 +115,20 @@ class run_info {
     const int n = std::snprintf(text, sizeof(text), "records %llu %llu\n",
                                 static_cast<unsigned long long>(written_),
                                 static_cast<unsigned long long>(dropped_));
-    // All of the room, should this be the second time.
-    std::memset(text + n, ' ', static_cast<std::size_t>(records_bytes - n));
-    text[records_bytes - 1] = '\n';
-    if (!replace(text, records_bytes)) append(text, n);
+    put(text, n, records_bytes, records_end_);
+  }
+
+  void add_forgotten(const forgotten_logs& now) noexcept {
+    if (now.files == 0 || directory_ == nullptr) return;
+    forgotten_.files += now.files;
+    forgotten_.bytes += now.bytes;
+    forgotten_.until_ns = now.until_ns > forgotten_.until_ns ? now.until_ns : forgotten_.until_ns;
+    char text[forgotten_bytes + 1];
+    const int n = std::snprintf(text, sizeof(text), "forgotten %llu %llu %lld\n",
+                                static_cast<unsigned long long>(forgotten_.files),
+                                static_cast<unsigned long long>(forgotten_.bytes),
+                                static_cast<long long>(forgotten_.until_ns));
+    put(text, n, forgotten_bytes, forgotten_end_);
   }
 
   /// Its name; empty where there is none yet.
@@ -212,20 +226,38 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
+  /// Returns its end, as append().
+  off_t append_room(int bytes) noexcept {
+    char text[forgotten_bytes];
+    std::memset(text, ' ', sizeof(text));
+    text[bytes - 1] = '\n';
+    return append(text, bytes);
+  }
+
+  /// Writes a line into the room that ends there, all of it, should this be the second time; at the
+  /// end of the file where there is none.
+  void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
+    std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
+    text[room_bytes - 1] = '\n';
+    if (!replace(text, room_bytes, room_end)) append(text, length);
+  }
+
   /// Writes into the room that create() has left. False where there is none.
-  bool replace(const char* text, int bytes) const noexcept {
+  bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
-    const int fd = records_end_ > 0 ? open_file(status) : -1;
+    const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
     // What is opened to append does so wherever it is told to write.
-    const bool placed = lseek(fd, 0, SEEK_END) >= records_end_ && fcntl(fd, F_SETFL, 0) == 0 &&
-                        lseek(fd, records_end_ - records_bytes, SEEK_SET) >= 0;
+    const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
+                        lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
     close(fd);
     return error == 0;
   }
 
-  static constexpr int records_bytes = 52;  ///< the longest such line, and the blank that ends it
+  // The longest such lines, and the blank that ends them.
+  static constexpr int records_bytes = 52;
+  static constexpr int forgotten_bytes = 74;
 
   run_directory* directory_ = nullptr;
   mode_t mode_ = 0;
@@ -235,7 +267,9 @@ class run_info {
   cpu_watching watching_{};
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
+  forgotten_logs forgotten_;
   off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  off_t forgotten_end_ = 0;
 };
 
 }  // namespace detail

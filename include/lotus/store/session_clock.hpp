@@ -69,6 +69,15 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
+  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
+  std::uint64_t ticks_in(std::int64_t ns) noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(ns);
+    const locked hold{lock_};
+    const std::uint64_t rate = map_.current().rate;
+    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
+  }
+
   /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
   std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
     __extension__ using wide = __int128;

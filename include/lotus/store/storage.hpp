@@ -10,9 +10,12 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
+#include "lotus/record/aggregates.hpp"
 #include "lotus/record/names.hpp"
+#include "lotus/record/producers.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
+#include "lotus/recovery/aggregate_text.hpp"
 #include "lotus/recovery/directory.hpp"
 #include "lotus/recovery/drain.hpp"
 #include "lotus/recovery/line.hpp"
@@ -21,7 +24,10 @@
 #include "lotus/store/backlog.hpp"
 #include "lotus/store/drain_buffers.hpp"
 #include "lotus/store/kept_logs.hpp"
+#include "lotus/store/kept_names.hpp"
 #include "lotus/store/leftovers.hpp"
+#include "lotus/store/limits/log_retention.hpp"
+#include "lotus/store/producer_drain.hpp"
 #include "lotus/store/ring_file.hpp"
 #include "lotus/store/run_directory.hpp"
 #include "lotus/store/run_info.hpp"
@@ -40,6 +46,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
       : clock_{clock}, names_{names}, cpu_{cpu} {}
 
   const log_location& location() const noexcept { return location_; }
+  log_folder logs_folder() noexcept {
+    return {directory_.descriptor(), location_.prefix, owners_, file_mode_, info_.file(),
+            loader_names_in(names_), compact_};
+  }
 
   /// Finds or makes the directory. Returns 0 or errno, after saying why once.
   int open(const options& chosen) noexcept {
@@ -52,6 +62,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const int directory = directory_.descriptor();
     backlog_most_bytes_ = chosen.backlog_bytes;
     file_mode_ = chosen.file_mode & 0666U;
+    compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
+    retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
@@ -70,7 +82,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_release);
+    kept_names_.no_file();
   }
 
   void close() noexcept {
@@ -79,10 +91,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Whether a name can be found after a kill. It must be before any record has it.
-  bool keeps_name(std::uint32_t id) const noexcept { return id <= names_stored_.load(); }
+  bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{file_lock_};
-    store_names();
+    kept_names_.store(file_, names_);
   }
 
   /// Gives the producer a ring of this run. False where there is no memory.
@@ -106,6 +118,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
+    p.waiting_since = &ring->waiting_since;
+    p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;
   }
 
@@ -115,16 +129,28 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return leave_in_ring_file(p, file_, backlog_bytes_);
   }
 
+  // --- aggregates; store/storage_aggregates.hpp
+
+  /// Takes a call that there may be no room for yet. False where there is none to be had.
+  bool aggregate(producer& p, const aggregate_call& call) noexcept;
+  /// Another thread goes on with what a dead one has added up.
+  static void hand_over_aggregates(producer& p) noexcept;
+  /// Writes what all have added up. Returns 0 or what file_error_text() knows.
+  int write_aggregates(const producer_list& all) noexcept;
+  /// A call when nobody writes later.
+  void write_late(const producer& p, const aggregate_call& call) noexcept;
+  /// They begin anew with the next call.
+  static void retire_aggregates(producer& p) noexcept;
+  /// Of a thread that has forked.
+  static void reopen_aggregates(producer& p) noexcept;
+
   /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
   /// a record at this moment. What could not be written is given up.
   /// @return how many records that were in memory only are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
-    while (p.backlog_first != nullptr) {
-      lost += lane_heads{p.backlog_first->ring}.beyond(p.backlog_first->ring.committed());
-      drop_oldest(p, backlog_bytes_);
-    }
+    while (p.backlog_first != nullptr) lost += drop_oldest(p);
     kept_logs_.close(p);
     p.attached = false;
     return lost;
@@ -145,91 +171,70 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
-  void after_fork_in_child(producer& p) noexcept {
-    // Where a handler forks that interrupted a scope, that one will go on with the ring.
-    const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
-    if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    p.published = &p.none_published;
-    detach(p);
-  }
-  void after_fork_in_child() noexcept {
-    file_.forget();
-    leftovers_.forget();
-    info_ = run_info{};
-    written_.store(0, std::memory_order_relaxed);
-    ring_file_due_ = true;
-    names_stored_.store(~std::uint32_t{0}, std::memory_order_relaxed);
-  }
+  /// store/recorder_forks.hpp.
+  void after_fork_in_child(producer& p) noexcept;
+  void after_fork_in_child() noexcept;
 
   /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
   /// written stays.
   int drain(producer& p) noexcept {
-    ring_block& ring = *p.ring;
-    const lane_heads heads{ring};
-    const std::uint64_t complete = heads.beyond(ring.committed());
-    if (complete == 0 && p.backlog_first == nullptr) return 0;
+    const lane_heads heads{*p.ring};
+    const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
+    if (empty && !retention_.is_due(p)) return 0;
     drain_buffer* buffer = buffers_.take();
     if (buffer == nullptr) return ENOMEM;
     tie_clock();
     const tick_converter clock = clock_.converter();
-    const auto names = [&](std::uint64_t id) {
-      return names_.entry(static_cast<std::uint32_t>(id)).line_start();
-    };
-    const log_folder folder{directory_.descriptor(),
-                            location_.prefix,
-                            owners_,
-                            file_mode_,
-                            info_.file(),
-                            {&names_, [](const void* table, std::uint32_t id) {
-                               return static_cast<const name_table*>(table)->entry(id).line_start();
-                             }}};
-    log_appender logs{folder, ring, p.logs};
-    int error = 0;
-    while (error == 0 && p.backlog_first != nullptr) {
-      ring_block& chunk = p.backlog_first->ring;
-      backlog_sink sink{chunk, logs};
-      const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
-      error = drain_ring(chunk, lane_heads{chunk}, clock, names, sink, *buffer);
-      count_written(aside - lane_heads{chunk}.beyond(chunk.committed()));
-      if (error == 0) drop_oldest(p, backlog_bytes_);
-    }
-    if (error == 0) error = drain_ring(ring, heads, clock, names, logs, *buffer);
-    count_written(complete - heads.beyond(ring.committed()));
+    const log_folder folder = logs_folder();
+    log_appender logs{folder, *p.ring, p.logs};
+    const int error = drain_producer(
+        p, heads, {clock, names_, compact_, *buffer, backlog_bytes_, written_}, logs);
+    if (error == 0) retention_.after_drain(folder, p);
+    if (retention_.overdue()) keep_limits();
     buffers_.give_back(buffer);
     kept_logs_.keep_or_close(p);
     reports_.disk(location_, error, logs.name());
     return error;
   }
 
+  /// What the logs have beyond their limits goes.
+  void keep_limits() noexcept {
+    forgotten_logs forgotten;
+    if (!retention_.any() || !retention_.keep(logs_folder(), forgotten)) return;
+    const locked hold{file_lock_};
+    info_.add_forgotten(forgotten);
+  }
+
+  log_retention& retention() noexcept { return retention_; }
+
   /// Puts a part of what processes that died left into the logs. Whether more is left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
+
+  /// Of what was set aside of a producer's. Returns how many records. store/recorder_pushes.hpp.
+  std::uint64_t drop_oldest(producer& p) noexcept;
 
   /// Empties a ring that cannot be drained into memory. False where that is used up.
   bool set_aside(producer& p) noexcept {
     return detail::set_aside(p, backlog_bytes_, backlog_most_bytes_);
   }
 
-  void lock_files_for_fork() noexcept {
-    file_lock_.lock();
-    leftovers_.fork_lock().lock();
+  // What a fork locks, leaves last and nothing else meanwhile.
+  template <class Each>
+  void for_each_file_lock(Each&& each) noexcept {
+    each(file_lock_);
+    each(leftovers_.fork_lock());
   }
-  void unlock_files_after_fork() noexcept {
-    leftovers_.fork_lock().unlock();
-    file_lock_.unlock();
-  }
-  /// What is locked last, and nothing else meanwhile.
-  void lock_leaves_for_fork() noexcept {
-    directory_.fork_lock().lock();
-    buffers_.fork_lock().lock();
-  }
-  void unlock_leaves_after_fork() noexcept {
-    buffers_.fork_lock().unlock();
-    directory_.fork_lock().unlock();
+  template <class Each>
+  void for_each_leaf_lock(Each&& each) noexcept {
+    each(directory_.fork_lock());
+    each(buffers_.fork_lock());
   }
 
  private:
+  static void forget_aggregates(producer& p) noexcept;
+  int append_section(std::uint32_t loader, std::string_view section) noexcept;
+
   void make_due_ring_file() noexcept {
     const locked hold{file_lock_};
     if (ring_file_due_) make_ring_file();
@@ -242,21 +247,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring_file_due_ = false;
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
-      const auto name_ns = info_.create(directory_, file_mode_, map.current(), cpu_.mode());
-      const bool ticks_are_ns = !clock_.hardware();
-      return file_.create(directory_, name_ns, location_.prefix, file_mode_, ticks_are_ns, map);
+      const auto name_ns =
+          info_.create(directory_, file_mode_, map.current(), cpu_.mode(), retention_.any());
+      const std::uint32_t flags =
+          (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
+      begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, begun_ns_);
     });
     if (error != 0) return reports_.no_ring_file(location_, error);
-    store_names();
-  }
-
-  /// Caller holds file_lock_.
-  void store_names() noexcept {
-    // A name that is added from here on finds itself not stored, and waits for file_lock_; one that
-    // was added before is in the table.
-    if (file_.exists()) names_stored_.store(file_.names_stored());
-    file_.store_names(names_);
-    names_stored_.store(file_.exists() ? file_.names_stored() : ~std::uint32_t{0});
+    kept_names_.store(file_, names_);
   }
 
   void tie_clock() noexcept {
@@ -266,10 +265,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  void count_written(std::uint64_t records) noexcept {
-    written_.fetch_add(records, std::memory_order_relaxed);
-  }
-
   session_clock& clock_;
   name_table& names_;
   const cpu_clock& cpu_;
@@ -277,17 +272,22 @@ class LOTUS_DETAIL_PER_MODULE storage {
   run_directory directory_;
   std::uint32_t ring_records_ = 0;
   mode_t file_mode_ = 0666;
+  bool compact_ = false;
   file_owners owners_;
   storage_reports reports_;
   kept_logs kept_logs_;
+  log_retention retention_;
   leftovers leftovers_;
 
   mutex file_lock_;
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
+  std::uint64_t begun_ns_ = 0;  ///< of this recording, as in the ring file
+  std::uint32_t chains_ = 0;
+  std::uint64_t late_calls_ = 0;
   bool ring_file_due_ = false;
-  std::atomic<std::uint32_t> names_stored_{~std::uint32_t{0}};
+  kept_names kept_names_;
 
   std::atomic<std::size_t> backlog_bytes_{0};
   std::size_t backlog_most_bytes_ = 0;

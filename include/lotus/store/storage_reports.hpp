@@ -9,6 +9,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/log_parts.hpp"
 #include "lotus/recovery/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -17,7 +18,9 @@ namespace detail {
 inline void report_existing_logs(int directory, const log_location& location) noexcept {
   unsigned count = 0;
   for_each_entry(directory, [&](const char* name) {
-    if (is_log_name(name, location.prefix)) ++count;
+    log_name log;
+    if (!log.parse(name, location.prefix) || log.part != 0) return;
+    if (log.compact || log.role != log_role::beside) ++count;
   });
   if (count > 0) {
     say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,

@@ -21,12 +21,12 @@ namespace torch::detail {
 /// out that there was nothing to log. Thread safety: belongs to one thread.
 class tagged_span {
  public:
-  explicit tagged_span(lotus::detail::record_tag tag) noexcept : tag_{tag} { span_.begin(); }
+  explicit tagged_span(lotus::detail::record_tag tag) noexcept : tag_{tag} { span_.begin(tag); }
   tagged_span(const tagged_span&) = delete;
   tagged_span& operator=(const tagged_span&) = delete;
   ~tagged_span() { span_.end(tag_); }
 
-  void cancel() noexcept { tag_ = {}; }
+  void cancel() noexcept { span_.forget(tag_); }
 
  private:
   lotus::detail::record_tag tag_;
@@ -64,7 +64,7 @@ class consumer_log {
 
   void begin_epoch() noexcept {
     queued_ticks_.clear();
-    wait_ = {};
+    give_up_wait();
   }
 
   void queued(std::size_t batch) {
@@ -79,7 +79,8 @@ class consumer_log {
   /// A wait that yielded no batch, by an empty request or a timeout, goes on.
   void begin_wait() noexcept {
     if (wait_.runs()) return;
-    wait_.begin();
+    wait_.begin(tag_of(0));
+    lotus::detail::publish_wait();
     lotus::detail::look_at_batch();
   }
 
@@ -87,12 +88,13 @@ class consumer_log {
   void end_wait(std::size_t batch) noexcept {
     if (!wait_.runs()) return;
     lotus::detail::look_at_batch();
-    wait_.end(lotus::detail::batch_tag(lotus::detail::event_kind::batch_wait, batch));
+    lotus::detail::publish_end_of_wait();
+    wait_.end(tag_of(batch));
   }
 
   /// Goes to the user now: the batch, or the exception that making it threw.
   void handed_over(std::size_t batch) noexcept {
-    wait_ = {};
+    give_up_wait();
     batch_consumed(batch);
     const auto queued = queued_ticks_.find(batch);
     if (queued == queued_ticks_.end()) return;
@@ -107,6 +109,15 @@ class consumer_log {
   void yielded_nothing(std::size_t batch) noexcept { queued_ticks_.erase(batch); }
 
  private:
+  static lotus::detail::record_tag tag_of(std::size_t batch) noexcept {
+    return lotus::detail::batch_tag(lotus::detail::event_kind::batch_wait, batch);
+  }
+
+  void give_up_wait() noexcept {
+    if (wait_.runs()) lotus::detail::publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
+
   std::uint32_t loader_;
   bool every_request_yields_;
   lotus::detail::measured_span wait_;

@@ -8,6 +8,8 @@ int only_macros(int batch, const std::string& name, int (*operation)(int)) {
   int result = 0;
   LOTUS_SCOPE("Work");
   LOTUS_SCOPE_DYNAMIC(name);
+  LOTUS_SCOPE_AGGREGATED("Token");
+  LOTUS_SCOPE_AGGREGATED(name);
   LOTUS_BATCH_PREPROCESSED(batch);
   LOTUS_BATCH_WAIT(batch);
   LOTUS_BATCH_QUEUED(batch);

@@ -29,7 +29,7 @@ std::vector<std::string> names_logged(int (*pipeline)(), int arguments_evaluated
 }  // namespace
 
 TEST_CASE("where nothing is disabled every macro and class logs") {
-  CHECK(names_logged(recording_pipeline, 6) ==
+  CHECK(names_logged(recording_pipeline, 7) ==
         std::vector<std::string>{"SBatchConsumed_6", "SBatchPreprocessed_2", "SBatchQueued_5",
                                  "SBatchWait_3", "SBatchWait_5", "STransform", "STransform",
                                  "STransform", "SrecordingChain", "SrecordingCompose",

@@ -16,6 +16,7 @@ int PIPELINE() {
   LOTUS_BATCH_QUEUED(batch + ++evaluated);
   LOTUS_BATCH_ARRIVED(++evaluated);
   LOTUS_BATCH_CONSUMED(++evaluated);
+  LOTUS_SCOPE_AGGREGATED((++evaluated, name));
 
   const auto add_one = [](int x) { return x + 1; };
   lotus::compose(lotus::op(PIPELINE_NAME "Compose", add_one))(0);

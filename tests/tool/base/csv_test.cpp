@@ -11,6 +11,14 @@ TEST_CASE("a field is quoted where it must be") {
   CHECK(csv_field(R"(say "a")") == R"("say ""a""")");
 }
 
+TEST_CASE("a database gets back what it is given") {
+  CHECK(csv_exact_field("") == R"("")");
+  CHECK(csv_exact_field("SCrop 3|a") == "SCrop 3|a");
+  CHECK(csv_exact_field("a,\"b\"") == R"("a,""b""")");
+  CHECK(csv_exact_field("a\nb") == "\"a\nb\"");
+  CHECK(csv_exact_field("\xFF") == "%FF");
+}
+
 TEST_CASE("a record is a line, whatever a name holds") {
   CHECK(csv_field("a\nb") == "a%0Ab");
   CHECK(csv_field("a\r\n,b") == R"("a%0D%0A,b")");

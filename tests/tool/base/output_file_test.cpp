@@ -1,4 +1,4 @@
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -30,6 +30,7 @@ void record(const real_program& program, const std::string& folder) {
     lotus::options o;
     o.log_file = folder + "/lotustrace_log";
     o.when_full = lotus::full_ring::drop;
+    o.backlog_bytes = 0;
     o.on_message = [](const char*) {};
     if (!lotus::start(o)) _exit(1);
     program.record();
@@ -85,7 +86,7 @@ void judge(const real_program& program, const std::string& folder) {
 TEST_CASE("real programs of every shape") {
   for (const real_program& program : real_programs()) {
     INFO(program.name);
-    for (int more = 2;; --more) {
+    for (int more = 8;; --more) {
       const temp_dir folder;
       record(program, folder.path());
       if (more > 0 && was_held_up(folder.path())) continue;

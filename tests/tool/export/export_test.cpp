@@ -60,22 +60,22 @@ TEST_CASE("tables of a run, as CSV") {
   CHECK(
       spans ==
       "run,host,rank,pid,tid,thread,loader,name,batch,epoch,start_ns,dur_ns,self_ns,cpu_ns,depth\n"
-      "0,here,,1,2,read,,Read,0,0," +
+      "0,here,,1,2,read,\"\",Read,0,0," +
           at(10) +
           ",50000000,50000000,10000000,1\n"
-          "0,here,,1,2,read,,Load,0,0," +
+          "0,here,,1,2,read,\"\",Load,0,0," +
           at(5) +
           ",100000000,50000000,60000000,0\n"
-          "0,here,,1,2,read,,\"Read, \"\"again\"\"\",,," +
+          "0,here,,1,2,read,\"\",\"Read, \"\"again\"\"\",,," +
           at(112) + ",3000000,3000000,3000000,0\n");
   const std::string batches = read_file(to.path() + "/tables/batches.csv");
-  CHECK(contains(batches, "\n0,here,,1,,0,0,,110000000,120000000,11000000," + at(121) + ","));
-  CHECK(contains(batches, "\n0,here,,1,,1,0,,10000000,20000000,25000000," + at(151) + ",\n"));
+  CHECK(contains(batches, "\n0,here,,1,\"\",0,0,,110000000,120000000,11000000," + at(121) + ","));
+  CHECK(contains(batches, "\n0,here,,1,\"\",1,0,,10000000,20000000,25000000," + at(151) + ",\n"));
   CHECK(contains(read_file(to.path() + "/tables/stages.csv"),
-                 "\n0,here,,1,2,,preprocess,1,0,1,0," + at(116) + ",10000000\n"));
+                 "\n0,here,,1,2,\"\",preprocess,1,0,1,0," + at(116) + ",10000000\n"));
   CHECK(read_file(to.path() + "/tables/counters.csv") ==
-        "run,host,rank,pid,loader,name,time_ns,value\n0,here,,1,,queue," + at(5) + ",3\n");
-  CHECK(contains(read_file(to.path() + "/tables/runs.csv"), ",," + at(0) + ','));
+        "run,host,rank,pid,loader,name,time_ns,value\n0,here,,1,\"\",queue," + at(5) + ",3\n");
+  CHECK(contains(read_file(to.path() + "/tables/runs.csv"), ",\"\"," + at(0) + ','));
 }
 
 TEST_CASE("several runs in a database, which sqlite3 opens") {
@@ -106,7 +106,8 @@ TEST_CASE("an output that cannot be written leaves nothing, and logs are safe") 
   write_run(dir, "");
   CHECK(export_as(dir, "csv", dir.path() + "/.lotus_info_1_a").status == 1);
   CHECK(export_as(dir, "sqlite", dir.path() + "/nowhere/run.db").status != 0);
-  for (const char* format : {"csv", "sqlite"}) CHECK(export_as(dir, format, "-").status == 2);
+  for (const char* format : {"csv", "sqlite", "parquet"})
+    CHECK(export_as(dir, format, "-").status == 2);
   CHECK(export_as(dir, "pstats", "-").status == 0);
   CHECK(export_as(dir, "pstats", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);
   CHECK(export_as(dir, "sqlite", dir.path() + "/lotustrace_log_worker_pid_2").status == 2);

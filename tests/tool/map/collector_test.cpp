@@ -113,7 +113,8 @@ TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
     CHECK(r.err.empty());
     CHECK(lines_of(dir, "calls") ==
           "init\ndomain lotus\nbegin Outer\nbegin BatchPreprocessed\nbegin Inner\nend\nend\n"
-          "begin Transform\nbegin Add\nend\nbegin Double\nend\nend\nend\n");
+          "begin Transform\nbegin Add\nend\nbegin Double\nend\nend\n"
+          "begin iteration_7\nend\nend\n");
     std::string logged;
     for (const std::string& name : dir.names()) {
       if (contains(name, "log_worker")) logged += read_file(dir.path() + '/' + name);
@@ -121,8 +122,43 @@ TEST_CASE("with LOTUS_ANNOTATE=itt every scope is a task, logged or not") {
     CHECK(contains(logged, "SInner,") == (*log != '\0'));
     CHECK(contains(logged, "SDouble,") == (*log != '\0'));
   }
-  const result r = execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "nvtx"}});
-  CHECK(r.err == "lotus: LOTUS_ANNOTATE=nvtx is not known; it can be itt\n");
+  const result r = execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "vtune"}});
+  CHECK(r.err ==
+        "lotus: LOTUS_ANNOTATE=vtune is not known; it can be itt, nvtx and torch, with commas\n");
+}
+
+TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range of the domain lotus") {
+  const std::string ranges =
+      "push Outer\npush BatchPreprocessed\npush Inner\npop\npop\n"
+      "push Transform\npush Add\npop\npush Double\npop\npop\n"
+      "push iteration_7\npop\npop\n";
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "nvtx"},
+                                            {"NVTX_INJECTION64_PATH", LOTUS_STAND_IN_NVTX},
+                                            {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.err.empty());
+  CHECK(lines_of(dir, "calls") == "init 3\ndomain lotus\n" + ranges);
+  const result alone = execute({LOTUS_MAP_PROBE, "scopes"},
+                               {{"LOTUS_ANNOTATE", "nvtx"}, {"NVTX_INJECTION64_PATH", ""}});
+  CHECK(alone.err ==
+        "lotus: LOTUS_ANNOTATE=nvtx needs NVTX_INJECTION64_PATH; run the program with nsys\n");
+  const result wrong =
+      execute({LOTUS_MAP_PROBE, "scopes"},
+              {{"LOTUS_ANNOTATE", "nvtx"}, {"NVTX_INJECTION64_PATH", LOTUS_STAND_IN_ITT}});
+  CHECK(wrong.err == "lotus: " LOTUS_STAND_IN_ITT
+                     " is no collector: its InitializeInjectionNvtx2 is missing\n");
+}
+
+TEST_CASE("one program is annotated for several profilers at once") {
+  const temp_dir dir;
+  const result r =
+      execute({LOTUS_MAP_PROBE, "scopes"}, {{"LOTUS_ANNOTATE", "itt,nvtx,torch"},
+                                            {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                            {"NVTX_INJECTION64_PATH", LOTUS_STAND_IN_NVTX},
+                                            {"STAND_IN_LOG", dir.path() + "/calls"}});
+  CHECK(r.err.empty());
+  CHECK(contains(lines_of(dir, "calls"), "begin Inner\npush Inner\npop\nend\n"));
 }
 
 TEST_CASE("scopes of a signal handler are tasks too, where nothing is recorded") {

@@ -170,6 +170,7 @@ void run_scopes() {
   auto transform = lotus::compose(lotus::op("Add", [](int x) { return x + 1; }),
                                   lotus::op("Double", [](int x) { return x * 2; }));
   sink = transform(1);
+  const lotus::range whole{"iteration_7"};
 }
 
 void work_for(double ms) {

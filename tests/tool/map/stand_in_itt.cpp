@@ -1,29 +1,18 @@
 // Plays Intel's collector library: takes the program's table in __itt_api_init, fills it in, and
 // writes down what it is told, in the file that STAND_IN_LOG names, and the names that it is asked
 // handles for in the one that STAND_IN_HANDLES names.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <lotus/base/lock.hpp>
 #include <lotus/collectors/itt.hpp>
 
+#include "stand_in_note.hpp"
+
 namespace {
 
 using namespace lotus::detail;
-
-// A handler's scopes come here too: nothing allocates, and a line is one write.
-void note(const char* what, const char* name = "", const char* variable = "STAND_IN_LOG") {
-  const char* path = std::getenv(variable);
-  if (path == nullptr) return;
-  char line[300];
-  const int length = std::snprintf(line, sizeof line, "%s%s\n", what, name);
-  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0 || write(file, line, static_cast<std::size_t>(length)) != length) std::abort();
-  close(file);
-}
+using stand_in::note;
 
 void resume() {
   note("resume");

@@ -9,6 +9,7 @@
 
 using lotus::tool::bootstrap_change;
 using lotus::tool::change;
+using values = std::vector<std::int64_t>;
 
 namespace {
 
@@ -23,14 +24,14 @@ std::vector<std::int64_t> normal(std::size_t n, double mean, double std, unsigne
 }  // namespace
 
 TEST_CASE("equal constants have no change and no doubt") {
-  const change c = bootstrap_change({5, 5, 5}, {5, 5});
+  const change c = bootstrap_change(values{5, 5, 5}, values{5, 5});
   CHECK(c.value == 0);
   CHECK(c.low == 0);
   CHECK(c.high == 0);
 }
 
 TEST_CASE("a constant that doubled changed by 100 %") {
-  const change c = bootstrap_change({5, 5, 5}, {10, 10});
+  const change c = bootstrap_change(values{5, 5, 5}, values{10, 10});
   CHECK(c.value == 1);
   CHECK(c.low == 1);
   CHECK(c.high == 1);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "report/timeline_data.hpp"
+#include "report/base64.hpp"
 #include "report_test.hpp"
 #include "tool/tool_test.hpp"
 

@@ -154,3 +154,25 @@ TEST_CASE("figures of all real runs are those that the original's scripts print"
     }
   }
 }
+
+TEST_CASE("--group-by-args: an operation for each text that it was given") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_7",
+           "SResize,1000,10\nSResize,2000,30\nSResize,3000,50\nSResize,4000,7\nSCrop,5000,1\n");
+  dir.file(".lotus_beside_lotustrace_log_pid_7",
+           "args,S[3%2C 224],1000,0,0\nargs,S[3%2C 512],2000,0,0\nargs,S[3%2C 224],3000,0,0\n");
+  // Another thread's of the same moment.
+  dir.file("lotustrace_log_worker_pid_8", "SCrop,1000,2\n");
+  const json plain = stats(dir.path())["runs"][0]["ops"];
+  CHECK(plain["SResize"]["count"].integer() == 4);
+  CHECK(plain["SCrop"]["count"].integer() == 2);
+  const json grouped = stats(dir.path(), {"--group-by-args"})["runs"][0]["ops"];
+  CHECK(grouped["SResize([3, 224])"]["count"].integer() == 2);
+  CHECK(grouped["SResize([3, 224])"]["total_ns"].integer() == 60);
+  CHECK(grouped["SResize([3, 512])"]["total_ns"].integer() == 30);
+  CHECK(grouped["SResize"]["count"].integer() == 1);
+  CHECK(grouped["SCrop"]["count"].integer() == 2);
+  const result profile = run({"stats", dir.path(), "--style", "profile", "--group-by-args"});
+  CHECK(profile.status == 0);
+  CHECK(contains(profile.out, "SResize([3, 512])"));
+}

@@ -10,6 +10,7 @@
 
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
+#include "viz_test.hpp"
 
 using namespace lotus::tool_test;
 
@@ -58,23 +59,6 @@ void add_stages(const temp_dir& dir, const std::string& folder = "") {
   dir.file(folder + "lotustrace_log_main_pid_10",
            "SBatchWait_0,100000000,19500000\nSBatchConsumed_0,119500000,1000\n"
            "SBatchWait_1,125000000,20000000\nSBatchConsumed_1,145000000,1000\n");
-}
-
-json draw(const std::string& dir, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"viz", dir, "-o", "-"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return parse_json(r.out);
-}
-
-std::vector<json> named(const json& document, const std::string& name) {
-  std::vector<json> found;
-  for (const json& event : document["traceEvents"].array()) {
-    if (event["name"].text() == name) found.push_back(event);
-  }
-  return found;
 }
 
 std::multiset<std::string> slices(const json& document) {

@@ -6,16 +6,28 @@
 #include "base/printable.hpp"
 
 namespace lotus::tool {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string field = R"(")";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + '"';
+}
+
+}  // namespace
 
 std::string csv_field(std::string_view text) {
   std::string plain = printable_line(text);
-  if (plain.find_first_of(R"(,")") == std::string::npos) return plain;
-  std::string quoted = R"(")";
-  for (const char c : plain) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  return plain.find_first_of(R"(,")") == std::string::npos ? plain : quoted(plain);
+}
+
+std::string csv_exact_field(std::string_view text) {
+  std::string plain = printable(text);
+  const bool may_stand = !plain.empty() && plain.find_first_of("\",\r\n") == std::string::npos;
+  return may_stand ? plain : quoted(plain);
 }
 
 }  // namespace lotus::tool

@@ -71,10 +71,13 @@ void progress_bar::draw_until_stopped() {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto stopped = [this] { return stopping_; };
   if (changed_.wait_for(lock, wait_, stopped)) return;
+  bool drawn = false;
   do {
+    if (expected_bytes == 0) continue;
     draw(progress_text(done_bytes, expected_bytes));
+    drawn = true;
   } while (!changed_.wait_for(lock, between_, stopped));
-  draw("");
+  if (drawn) draw("");
 }
 
 }  // namespace lotus::tool

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -46,6 +47,16 @@ std::string human_time(double ns) {
 
 std::string human_share(double share) {
   return fixed(share * 100, 2, "%");
+}
+
+std::string human_bytes(double bytes) {
+  constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = bytes;
+  std::size_t unit = 0;
+  for (; std::abs(value) >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  const double size = std::abs(value);
+  const bool whole = unit == 0 && value == std::round(value);
+  return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
 void table::print(std::ostream& out) const {

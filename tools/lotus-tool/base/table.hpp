@@ -14,6 +14,9 @@ std::string human_time(double ns);
 /// A share (0..1) as per cent, "41.33 %".
 std::string human_share(double share);
 
+/// "640 B", "1.25 MiB".
+std::string human_bytes(double bytes);
+
 /// Rows of text; the first column is aligned left, the others right. The first row is the head.
 class table {
  public:

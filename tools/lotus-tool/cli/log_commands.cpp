@@ -11,10 +11,12 @@
 #include "cli/output_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "cli/run_cli.hpp"
+#include "cli/top_cli.hpp"
 #include "cli/whatif_cli.hpp"
 #include "compare/compare.hpp"
 #include "diagnose/diagnose.hpp"
 #include "log/lost_records.hpp"
+#include "snapshot/run_snapshot.hpp"
 #include "stats/stats.hpp"
 
 namespace lotus::tool {
@@ -69,6 +71,12 @@ void add_stats(CLI::App& app, action& chosen) {
       ->check(whole_number(0))
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
+  command->add_flag("--group-by-args", options->group_by_args,
+                    "an operation for each text of arguments that LOTUS_SCOPE_ARGS gave it");
+  command->add_flag(
+      "--memory", options->memory,
+      "the table tells what operations allocated and what nobody frees, of a run with "
+      "'run --memory'");
   command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
@@ -155,6 +163,28 @@ void add_recover(CLI::App& app, action& chosen) {
   });
 }
 
+void add_snapshot(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<snapshot_options>();
+  CLI::App* command = app.add_subcommand("snapshot", "Put aside what a run has recorded by now");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool snapshot run/        prints run.snapshot-<UTC>-asked, a run folder of its own\n"
+      "The recording process makes it, with all that is complete, and goes on; where none lives,\n"
+      "it is made of what the run has left.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("--reason", options->reason, "what its name ends in")
+      ->capture_default_str()
+      ->check(not_empty());
+  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+      ->capture_default_str()
+      ->check(not_empty());
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_snapshot(*options, out, err);
+    };
+  });
+}
+
 }  // namespace
 
 void add_log_commands(CLI::App& app, action& chosen) {
@@ -164,11 +194,14 @@ void add_log_commands(CLI::App& app, action& chosen) {
   add_map(app, chosen);
   add_diagnose(app, chosen);
   add_whatif(app, chosen);
+  add_top(app, chosen);
   add_compare(app, chosen);
 #ifdef LOTUS_TOOL_REPORT
   add_report(app, chosen);
 #endif
   add_export(app, chosen);
+  add_unpack(app, chosen);
+  add_snapshot(app, chosen);
   add_recover(app, chosen);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/reading_options.hpp"
 #include "export/export.hpp"
 #include "report/report.hpp"
+#include "unpack/unpack.hpp"
 #include "viz/view.hpp"
 #include "viz/viz.hpp"
 
@@ -134,9 +135,9 @@ void add_report(CLI::App& app, action& chosen) {
 
 void add_export(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_SQLITE
-  constexpr auto formats = "csv|sqlite|pstats";
+  constexpr auto formats = "csv|sqlite|parquet|pstats";
 #else
-  constexpr auto formats = "csv|pstats";
+  constexpr auto formats = "csv|parquet|pstats";
 #endif
   auto options = std::make_shared<export_options>();
   CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
@@ -145,6 +146,9 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format csv -o tables/        runs, spans, batches, stages and\n"
       "                                                        counters, a file each\n"
       "  lotus-tool export run/ --format sqlite -o run.db      the same; then: sqlite3 run.db\n"
+      "  lotus-tool export run/ --format parquet -o tables/    the same, for DuckDB, Spark and "
+      "their\n"
+      "                                                        like; needs the program duckdb\n"
       "  lotus-tool export run/ --format pstats -o run.prof    then: python3 -m pstats run.prof,\n"
       "                                                        or snakeviz run.prof");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -156,16 +160,38 @@ void add_export(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
 #endif
+                                         {"parquet", export_format::parquet},
                                          {"pstats", export_format::pstats}}))
       ->option_text(formats)
       ->required();
-  command->add_option("-o,--output", options->output, "file to write, or the folder of csv")
+  command
+      ->add_option("-o,--output", options->output,
+                   "file to write, or the folder of csv and parquet")
       ->check(not_empty())
       ->required();
   add_reading(*command, *options);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_export(*options, out, err);
+    };
+  });
+}
+
+void add_unpack(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<unpack_options>();
+  CLI::App* command = app.add_subcommand("unpack", "Make text of compact logs");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool unpack run/ -o text/\n"
+      "The lines are those that recording text would have written, for programs that read them.\n"
+      "Commands of lotus-tool read compact logs as they are.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("-o,--output", options->output, "folder to write; is made, or is empty")
+      ->required();
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_unpack(*options, out, err);
     };
   });
 }

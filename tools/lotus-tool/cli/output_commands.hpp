@@ -1,4 +1,4 @@
-// The arguments of lotus-tool viz, report and export, which write files for other programs.
+// The arguments of lotus-tool viz, report, export and unpack, which write files for other programs.
 #ifndef LOTUS_TOOL_CLI_OUTPUT_COMMANDS_HPP
 #define LOTUS_TOOL_CLI_OUTPUT_COMMANDS_HPP
 
@@ -13,6 +13,7 @@ void add_viz(CLI::App& app, action& chosen);
 void add_report(CLI::App& app, action& chosen);
 #endif
 void add_export(CLI::App& app, action& chosen);
+void add_unpack(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool
 

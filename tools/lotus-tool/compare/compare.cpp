@@ -35,13 +35,13 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   compared_times r;
   r.kind = kind;
   r.name = std::move(name);
-  r.count_before = before.durations_ns().size();
-  r.count_after = after.durations_ns().size();
+  r.count_before = before.durations().count();
+  r.count_after = after.durations().count();
   r.mean_ns = {before.mean_ns(), after.mean_ns()};
   r.mean_cpu_ns = {before.mean_cpu_ns(), after.mean_cpu_ns()};
   if (!r.mean_cpu_ns.common()) r.mean_cpu_ns = {};
   if (r.mean_ns.grown_by() && r.enough()) {
-    r.likely = bootstrap_change(before.durations_ns(), after.durations_ns());
+    r.likely = bootstrap_change(before.durations(), after.durations());
   }
   return r;
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,23 +13,20 @@
 
 namespace lotus::tool {
 
-void pooled_times::add(const std::vector<std::int64_t>& durations_ns,
-                       const std::optional<cpu_split>& cpu) {
-  if (durations_ns.empty()) return;
-  durations_ns_.insert(durations_ns_.end(), durations_ns.begin(), durations_ns.end());
+void pooled_times::add(const value_blocks& durations, const std::optional<cpu_split>& cpu) {
+  if (durations.count() == 0) return;
+  durations_.add(durations);
   cpu_known_ = cpu_known_ && cpu;
   if (cpu) cpu_ns_ += static_cast<double>(cpu->cpu_ns);
 }
 
 std::optional<double> pooled_times::mean_ns() const {
-  if (durations_ns_.empty()) return std::nullopt;
-  return std::accumulate(durations_ns_.begin(), durations_ns_.end(), 0.0) /
-         static_cast<double>(durations_ns_.size());
+  return durations_.count() > 0 ? std::optional(durations_.mean()) : std::nullopt;
 }
 
 std::optional<double> pooled_times::mean_cpu_ns() const {
-  if (durations_ns_.empty() || !cpu_known_) return std::nullopt;
-  return cpu_ns_ / static_cast<double>(durations_ns_.size());
+  if (durations_.count() == 0 || !cpu_known_) return std::nullopt;
+  return cpu_ns_ / static_cast<double>(durations_.count());
 }
 
 void pooled_stage::add(double mean_service_ns, std::size_t numbers,
@@ -53,15 +49,17 @@ std::optional<double> pooled_stage::capacity_per_s() const {
 pooled_runs pool(const std::string& dir, const compare_options& options,
                  diagnostic_log& diagnostics) {
   pooled_runs all;
+  run_parts timed;
+  timed.blocks = true;
   std::set<std::string> counted;  // loaders of one run have the same processes
   for (const run_files& run : find_runs(dir, options.prefix, diagnostics)) {
-    const run_data data = read_run(run, {true, true, false}, diagnostics);
+    const run_data data = read_run(run, timed, diagnostics);
     if (counted.insert(run.info_dir).second) {
       all.records.written += data.records.written;
       all.records.dropped += data.records.dropped;
     }
     pooled_loader& loader = all.loaders[run.loader];
-    for (const op_samples& op : data.ops) loader.ops[op.name].add(op.durations_ns, op.cpu);
+    for (const op_samples& op : data.ops) loader.ops[op.name].add(op.blocks, op.cpu);
     for (const quantity wanted : all_quantities) {
       loader.quantities[wanted].add(values_of(data.batches, wanted, options.skip_batches),
                                     cpu_of(data, wanted, options.skip_batches));

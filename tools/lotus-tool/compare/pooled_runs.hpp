@@ -14,6 +14,7 @@
 #include "log/process_info.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
+#include "model/times/value_blocks.hpp"
 
 namespace lotus::tool {
 
@@ -21,15 +22,15 @@ namespace lotus::tool {
 class pooled_times {
  public:
   /// @param cpu  of all of them.
-  void add(const std::vector<std::int64_t>& durations_ns, const std::optional<cpu_split>& cpu);
+  void add(const value_blocks& durations, const std::optional<cpu_split>& cpu);
 
-  const std::vector<std::int64_t>& durations_ns() const noexcept { return durations_ns_; }
+  const value_blocks& durations() const noexcept { return durations_; }
   std::optional<double> mean_ns() const;  ///< missing of none
   /// Missing also where one run does not know its CPU time.
   std::optional<double> mean_cpu_ns() const;
 
  private:
-  std::vector<std::int64_t> durations_ns_;
+  value_blocks durations_;  // in ns
   double cpu_ns_ = 0;
   bool cpu_known_ = true;
 };

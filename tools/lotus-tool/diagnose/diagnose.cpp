@@ -21,6 +21,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "log/log_files.hpp"
+#include "model/figures.hpp"
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/diagnosis_text.hpp"
@@ -77,6 +78,20 @@ void print_path(const diagnosis& d, std::ostream& out) {
   path.print(out);
 }
 
+/// Counted and not recorded, so it is part of what is told above.
+void print_aggregated(const diagnosis& d, std::ostream& out) {
+  if (d.aggregated.empty()) return;
+  out << '\n';
+  table ops;
+  ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
+  for (const figures& of : d.aggregated) {
+    ops.row({printable_line(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
+             human_time(of.time.p99_ns), human_time(static_cast<double>(of.time.total_ns)),
+             human_time(static_cast<double>(of.self_ns.value_or(0)))});
+  }
+  ops.print(out);
+}
+
 void print_slow(const diagnosis& d, std::ostream& out) {
   for (const slow_worker& w : d.slow_workers) {
     out << "  slow worker " << w.worker << ": " << human_time(w.mean_ns) << " a batch, "
@@ -118,6 +133,7 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
   facts.print(out);
   print_attacks(d, out);
   print_path(d, out);
+  print_aggregated(d, out);
   if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
   print_slow(d, out);
 }

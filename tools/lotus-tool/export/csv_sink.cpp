@@ -13,7 +13,7 @@
 
 #include "base/csv.hpp"
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "export/row_sink.hpp"
 
 namespace lotus::tool {
@@ -38,7 +38,9 @@ void csv_sink::row(std::size_t table, const std::vector<cell>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line_ += ',';
     if (const auto* number = std::get_if<std::int64_t>(&cells[i])) line_ += std::to_string(*number);
-    if (const auto* text = std::get_if<std::string_view>(&cells[i])) line_ += csv_field(*text);
+    if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
+      line_ += csv_exact_field(*text);
+    };
   }
   line_ += '\n';
   files_[table]->write(line_);

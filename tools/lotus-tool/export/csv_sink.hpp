@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "export/row_sink.hpp"
 
 namespace lotus::tool {
 
-/// TABLE.csv with a line of names first; NULL is an empty field.
+/// TABLE.csv with a line of names first; NULL is an empty field, an empty text "".
 class csv_sink : public row_sink {
  public:
   /// @param folder  is made where it is missing. Throws input_error.

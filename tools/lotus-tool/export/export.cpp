@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "export/csv_sink.hpp"
+#include "export/parquet_sink.hpp"
 #include "export/pstats.hpp"
 #include "export/row_sink.hpp"
 #include "export/tables.hpp"
@@ -45,6 +47,9 @@ std::unique_ptr<row_sink> sink_for(const export_options& options) {
     return std::make_unique<sqlite_sink>(options.output, exported_tables());
   }
 #endif
+  if (options.format == export_format::parquet) {
+    return std::make_unique<parquet_sink>(options.output, exported_tables());
+  }
   return std::make_unique<csv_sink>(options.output, exported_tables());
 }
 
@@ -74,7 +79,11 @@ int run_export(const export_options& options, std::ostream& out, std::ostream& e
   if (options.format == export_format::pstats) {
     export_pstats(options, runs, diagnostics, out);
   } else {
-    export_tables(options, runs, diagnostics);
+    try {
+      export_tables(options, runs, diagnostics);
+    } catch (const interrupted& stop) {
+      end_by_signal(stop.signal);
+    }
   }
   return diagnostics.finish(options.strict);
 }

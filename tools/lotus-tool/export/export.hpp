@@ -10,12 +10,12 @@
 
 namespace lotus::tool {
 
-enum class export_format : std::uint8_t { csv, sqlite, pstats };
+enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats };
 
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< file; of csv a folder; of pstats "-" is standard output
+  std::string output;  ///< file; of csv and parquet a folder; of pstats "-" is standard output
   export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;

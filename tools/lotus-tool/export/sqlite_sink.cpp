@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "export/row_sink.hpp"
 
 namespace lotus::tool {

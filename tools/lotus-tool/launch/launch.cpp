@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/child_process.hpp"
+#include "base/errors.hpp"
 #include "log/log_files.hpp"
 
 namespace lotus::tool {
@@ -25,6 +26,15 @@ std::string folder_without_logs() {
 
 }  // namespace
 
+std::string memory_library() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path library =
+      program.parent_path().parent_path() / LOTUS_TOOL_LIBDIR / "lotus" / "liblotus_memory.so";
+  if (!error && fs::exists(library, error)) return library.string();
+  throw input_error("--memory needs " + library.string() + ", which is not there");
+}
+
 launched launch(const launch_options& options) {
   launched run;
   run.prefix = default_prefix;
@@ -38,6 +48,13 @@ launched launch(const launch_options& options) {
   } else {
     run.dir = options.dir.empty() ? folder_without_logs() : options.dir;
     what.environment.emplace_back("LOTUS_LOG_FILE", run.dir + '/' + run.prefix);
+  }
+  if (options.memory) {
+    // First, so that what the program itself is started with is counted too.
+    const char* const others = std::getenv("LD_PRELOAD");
+    const std::string behind =
+        others == nullptr || *others == '\0' ? "" : std::string(":") + others;
+    what.environment.emplace_back("LD_PRELOAD", memory_library() + behind);
   }
   child_process child(what);
   child.go();

@@ -11,6 +11,7 @@ struct launch_options {
   std::vector<std::string> program;  ///< and its arguments
   /// Folder for its logs. Empty: run/, or run-2/, ... where there is something in it already.
   std::string dir;
+  bool memory = false;  ///< its allocations are counted
 };
 
 struct launched {
@@ -18,6 +19,10 @@ struct launched {
   std::string prefix;  ///< of their names
   int status = 0;      ///< of the program; 128 + the signal where one ended it
 };
+
+/// What a program is started with so that its allocations are counted: liblotus_memory.so, in
+/// lib/lotus beside the folder of this program. Throws input_error where it is not there.
+std::string memory_library();
 
 /// Runs a program to its end, with our terminal and our signals, and LOTUS_LOG_FILE set to
 /// options.dir. Where that is set already it stays, unless options.dir says otherwise. Throws

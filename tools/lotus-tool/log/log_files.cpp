@@ -17,13 +17,16 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
 #include "base/progress.hpp"
+#include "log/aggregate_file.hpp"
+#include "log/compact/compact_roles.hpp"
 #include "log/loaders.hpp"
 #include "log/lost_records.hpp"
 #include "log/older_part.hpp"
 #include "log/side_line.hpp"
 #include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/snapshot_place.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -49,7 +52,9 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
 }
 
 file_role role_of(std::string_view name) {
-  if (name.substr(0, side_log_start.size()) == side_log_start) return file_role::beside;
+  if (name.rfind(side_log_start, 0) == 0) return file_role::beside;
+  if (name.rfind(compact_log_start, 0) == 0) return file_role::compact;
+  if (name.rfind(aggregates_file_start, 0) == 0) return file_role::aggregated;
   if (name.find("main_pid") != std::string_view::npos) return file_role::main;
   if (name.find("worker_pid") != std::string_view::npos) return file_role::worker;
   return file_role::unknown;
@@ -57,8 +62,8 @@ file_role role_of(std::string_view name) {
 
 /// The name of the logs that a hidden file lies beside; a log's own name is returned as it is.
 std::string_view beside_which(std::string_view name) {
-  if (name.substr(0, side_log_start.size()) == side_log_start) {
-    name.remove_prefix(side_log_start.size());
+  for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
+    if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
   }
   return name;
 }
@@ -83,35 +88,32 @@ class search {
       with_rings_.insert(entry.path().parent_path().string());
       return;
     }
-    if (name.rfind(detail::run_info_start, 0) == 0) {
+    if (name.rfind(lotus::detail::run_info_start, 0) == 0) {
       with_info_.insert(entry.path().parent_path().string());
       return;
     }
-    if (const auto part = older_part_name_of(name);
+    if (const auto part = older_part_name_of(name, prefix_);
         part && is_log_name(beside_which(part->log), prefix_)) {
       const std::uint64_t bytes = entry.file_size(error);
       const std::string log = (entry.path().parent_path() / part->log).string();
       if (!error) older_[log].push_back({entry.path().string(), part->age, part->packed, bytes});
       return;
     }
-    const std::optional<std::uint64_t> number = number_of(name);
+    if (std::optional<log_file> log = log_named(entry.path().string(), prefix_)) {
+      log->bytes = entry.file_size(error);
+      if (!error) runs_[entry.path().parent_path().string()].push_back(std::move(*log));
+      return;
+    }
     if (beside_which(name).substr(0, prefix_.size()) != prefix_) {
       const std::size_t role =
           name.find(name.find("_main_pid_") != std::string::npos ? "_main_pid_" : "_worker_pid_");
-      if (number && role != std::string::npos) other_prefix_ = name.substr(0, role);
+      if (number_of(name) && role != std::string::npos) other_prefix_ = name.substr(0, role);
       return;
     }
-    if (!number) {
-      if (role_of(name) != file_role::unknown) {
-        said_.note(entry.path().string() +
-                   ": not taken for a log, its name does not end in _<number>");
-      }
-      return;
+    if (role_of(name) != file_role::unknown) {
+      said_.note(entry.path().string() +
+                 ": not taken for a log, its name does not end in _<number>");
     }
-    const std::uint64_t bytes = entry.file_size(error);
-    if (error) return;
-    runs_[entry.path().parent_path().string()].push_back(
-        {entry.path().string(), role_of(name), *number, bytes, {}});
   }
 
   std::vector<run_files> result() && {
@@ -119,25 +121,8 @@ class search {
     for (const std::string& dir : with_rings_) {
       count_in_lost_records(dir, prefix_, runs_, said_);
     }
-    std::vector<run_files> runs;
-    for (auto& [dir, files] : runs_) {
-      if (files.empty()) continue;
-      std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
-        return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
-      });
-      const auto beside = std::find_if(files.begin(), files.end(), [](const log_file& file) {
-        return file.role == file_role::beside;
-      });
-      run_files& run = runs.emplace_back();
-      run.dir = dir;
-      run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(beside));
-      run.beside.assign(std::make_move_iterator(beside), std::make_move_iterator(files.end()));
-    }
-    join_loaders(runs, with_info_);
-    for (run_files& run : runs) find_consumers(run);
-    std::sort(runs.begin(), runs.end(),
-              [](const run_files& a, const run_files& b) { return natural_less(a.dir, b.dir); });
-    return runs;
+    for (auto& [dir, files] : runs_) take_compact_apart(files, said_);
+    return runs_of(std::move(runs_), with_info_);
   }
 
   const std::string& other_prefix() const noexcept { return other_prefix_; }
@@ -172,7 +157,51 @@ class search {
   std::string other_prefix_;
 };
 
+bool is_snapshot(const fs::directory_entry& entry) {
+  using lotus::detail::snapshot_place;
+  const std::string name = entry.path().filename().string();
+  const std::size_t at = name.rfind(snapshot_place::between);
+  std::error_code error;
+  return at != std::string::npos && entry.is_directory(error) &&
+         snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
+}
+
 }  // namespace
+
+std::optional<log_file> log_named(const std::string& path, std::string_view prefix) {
+  const std::string name = fs::path(path).filename().string();
+  const std::optional<std::uint64_t> number = number_of(name);
+  if (!number || beside_which(name).substr(0, prefix.size()) != prefix) return std::nullopt;
+  if (older_part_name_of(name, prefix)) return std::nullopt;
+  return log_file{path, role_of(name), *number, 0, {}};
+}
+
+std::vector<run_files> runs_of(logs_by_folder&& logs, const std::set<std::string>& with_info) {
+  std::vector<run_files> runs;
+  for (auto& of_folder : logs) {
+    std::vector<log_file>& files = of_folder.second;
+    if (files.empty()) continue;
+    std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
+      return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
+    });
+    const auto first_of = [&files](file_role role) {
+      return std::find_if(files.begin(), files.end(),
+                          [role](const log_file& file) { return file.role >= role; });
+    };
+    const auto beside = first_of(file_role::beside);
+    const auto aggregated = first_of(file_role::aggregated);
+    run_files& run = runs.emplace_back();
+    run.dir = of_folder.first;
+    run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(beside));
+    run.beside.assign(std::make_move_iterator(beside), std::make_move_iterator(aggregated));
+    run.aggregated.assign(aggregated, files.end());
+  }
+  join_loaders(runs, with_info);
+  for (run_files& run : runs) find_consumers(run);
+  std::sort(runs.begin(), runs.end(),
+            [](const run_files& a, const run_files& b) { return natural_less(a.dir, b.dir); });
+  return runs;
+}
 
 bool is_log_name(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix && number_of(name).has_value();
@@ -215,7 +244,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
     }
   };
   for (const run_files& run : runs) {
-    for (const std::vector<log_file>* files : {&run.files, &run.beside}) {
+    for (const std::vector<log_file>* files : {&run.files, &run.beside, &run.aggregated}) {
       for (const log_file& file : *files) {
         refuse(file.path);
         for (const older_part& part : file.older) refuse(part.path);
@@ -224,7 +253,7 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
   }
   for (const std::string& path : others) refuse(path);
   const std::string name = fs::path(output).filename().string();
-  const auto part = older_part_name_of(name);
+  const auto part = older_part_name_of(name, prefix);
   if (is_log_name(beside_which(name), prefix) ||
       (part && is_log_name(beside_which(part->log), prefix))) {
     throw usage_error(output +
@@ -247,6 +276,7 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   fs::recursive_directory_iterator at(dir, fs::directory_options::skip_permission_denied, error);
   if (error) throw input_error(dir + ": cannot be read: " + error.message());
   while (at != fs::recursive_directory_iterator()) {
+    if (is_snapshot(*at)) at.disable_recursion_pending();
     logs.look_at(*at);
     at.increment(error);
     if (error) throw input_error(dir + ": cannot be read to its end: " + error.message());

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "log/batch_kinds.hpp"
@@ -77,3 +78,12 @@ const char* blame(std::string_view text) noexcept {
 }
 
 }  // namespace lotus::tool::detail
+
+namespace lotus::tool {
+
+void append_text(const log_line& line, std::string& to) {
+  to.append(line.name).append(1, ',').append(std::to_string(line.start_ns));
+  to.append(1, ',').append(std::to_string(line.duration_ns)).append(1, '\n');
+}
+
+}  // namespace lotus::tool

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "log/batch_kinds.hpp"
@@ -169,6 +170,9 @@ inline const char* parse_line(std::string_view text, log_line& line) noexcept {
   if (text.size() <= max_line_bytes && read_record(text.data(), end, line) == end) return nullptr;
   return detail::blame(text);
 }
+
+/// Appends the line that parse_line() would read, with its end.
+void append_text(const log_line& line, std::string& to);
 
 }  // namespace lotus::tool
 

@@ -5,14 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "log/compact/compact_lines.hpp"
 #include "log/log_files.hpp"
 #include "log/log_line.hpp"
-#include "log/older_part.hpp"
+#include "log/stored_bytes.hpp"
 
 namespace lotus::tool {
 
@@ -24,7 +25,7 @@ class block_reader {
   explicit block_reader(const log_file& file);
   block_reader(const block_reader&) = delete;
   block_reader& operator=(const block_reader&) = delete;
-  ~block_reader();
+  ~block_reader() = default;
 
   /// The next whole lines with their line ends; only the last of the log may lack one. Empty at
   /// the end. Valid until the next call. Of a line longer than max_line_bytes only the
@@ -33,15 +34,12 @@ class block_reader {
 
  private:
   std::size_t read_some(char* to, std::size_t room);
-  std::size_t read_older(char* to, std::size_t room);
   std::string_view cut_long_line();
 
   const log_file& file_;
-  int descriptor_ = -1;
-  std::size_t older_done_ = 0;  // of file_.older
-  std::unique_ptr<older_part_reader> older_;
-  char last_ = '\n';  // byte of the older parts so far
-  std::uint64_t from_disk_ = 0;
+  stored_bytes stored_;
+  std::size_t parts_done_ = 0;  // of file_.older
+  char last_ = '\n';            // byte on disk so far
   std::size_t from_tail_ = 0;
   std::vector<char> buffer_;
   std::size_t used_ = 0;  // bytes in the buffer
@@ -59,15 +57,20 @@ struct file_oddities {
   void tell(const log_file& file, diagnostic_log& diagnostics) const;
 };
 
-/// Hands every record of `file` to `on_record(const Line&)`, in file order. Line is log_line, or
-/// side_line in the files beside the logs.
+/// What lines are counted from.
+inline std::string shown_path(const log_file& file) {
+  return file.first == 0 ? file.path
+                         : file.path + " (from byte " + std::to_string(file.first) + " on)";
+}
+
+/// read_lines() of a log of text.
 ///
 /// Accepted, with a note to `diagnostics`: an empty file, blank lines, CRLF, blanks behind commas,
 /// a torn last line (left out). Anything else that is no record goes to diagnostics->malformed.
 /// @param diagnostics  nullptr on a second reading: everything was said on the first.
 /// Throws input_error when the file cannot be read.
 template <class Line, class OnRecord>
-void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
+void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   block_reader blocks(file);
   file_oddities odd;
   Line record;
@@ -102,15 +105,28 @@ void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on
         ++odd.blank_lines;
       } else if (diagnostics != nullptr) {
         if (newline == nullptr && text.size() <= max_line_bytes) {
-          diagnostics->note(file.path + ":" + std::to_string(odd.lines) +
+          diagnostics->note(shown_path(file) + ":" + std::to_string(odd.lines) +
                             ": torn last line left out");
         } else {
-          diagnostics->malformed(file.path, odd.lines, what);
+          diagnostics->malformed(shown_path(file), odd.lines, what);
         }
       }
     }
   }
   if (diagnostics != nullptr) odd.tell(file, *diagnostics);
+}
+
+/// Hands every record of `file` to `on_record(const Line&)`, in file order. Line is log_line, or
+/// side_line of what stands beside the logs. What is no record goes to `diagnostics`.
+/// @param diagnostics  nullptr on a second reading: everything was said on the first.
+/// Throws input_error when the file cannot be read.
+template <class Line, class OnRecord>
+void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
+  if (!file.compact) return read_text_lines<Line>(file, diagnostics, on_record);
+  read_compact_lines<Line>(file, diagnostics, on_record);
+  if (file.tail.empty()) return;
+  const log_file in_rings{file.path, file.role, file.number, 0, file.tail};
+  read_text_lines<Line>(in_rings, diagnostics, on_record);
 }
 
 /// read_lines() of a log.

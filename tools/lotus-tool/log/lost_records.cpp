@@ -65,6 +65,29 @@ void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_p
   if (same && torn) bytes = at.length;
 }
 
+/// The folder of a loader's logs.
+std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
+                      std::uint32_t loader) {
+  if (loader == 0) return dir;
+  char name[detail::max_folder_name_bytes + 1];
+  detail::put_loader_folder_name(name, ring_file.line_start(loader));
+  return (fs::path(dir) / name).string();
+}
+
+/// Adds what was counted and not recorded. Returns 0 or ENOMEM.
+int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
+  const detail::ring_file_header& header = ring_file.header();
+  return detail::dead_aggregates(ring_file).for_each_section(
+      [&](std::uint32_t loader, std::string_view section) {
+        char name[detail::log_name_bytes];
+        detail::put_aggregates_file_name(name, header.prefix, header.pid);
+        logs.file_named(folder_of(ring_file, logs.dir(), loader), name, file_role::aggregated,
+                        header.pid)
+            .tail += section;
+        return 0;
+      });
+}
+
 /// Adds one ring's records; returns how many.
 std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& logs,
                        detail::drain_buffer& buffer) {
@@ -73,25 +96,22 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   std::uint64_t records = 0;
   tail_sink sink(ring);
   const auto names = [&](std::uint64_t id) { return ring_file.line_start(id); };
+  const detail::tick_converter clock = ring_file.clock();
+  detail::line_filler fill(clock, names, buffer);
   while (logs.has_room(sink.bytes()) && copy.fetch()) {
     const detail::lane_heads heads(ring);
     records += heads.beyond(ring.committed());
-    detail::drain_ring(ring, heads, ring_file.clock(), names, sink, buffer);
+    detail::drain_ring(ring, heads, fill, sink);
   }
-  const auto file_in = [&](std::uint32_t loader, std::size_t role) -> log_file& {
-    std::string folder = logs.dir();
-    if (loader != 0) {
-      char name[detail::max_folder_name_bytes + 1];
-      detail::put_loader_folder_name(name, ring_file.line_start(loader));
-      folder = (fs::path(folder) / name).string();
-    }
-    return logs.file_of(folder, ring_file.header().prefix, static_cast<log_role>(role),
+  const auto file_in = [&](std::uint32_t loader, std::size_t role, bool compact) -> log_file& {
+    return logs.file_of(folder_of(ring_file, logs.dir(), loader), ring_file.header().prefix,
+                        static_cast<log_role>(role), compact,
                         detail::log_number(ring, committed.logs[role]));
   };
   for (std::size_t i = 0; i < detail::log_roles; ++i) {
     const detail::log_position& at = committed.logs[i];
     if (!at.appending) continue;
-    log_file& file = file_in(at.loader, i);
+    log_file& file = file_in(at.loader, i, ring_file.compact());
     cut_torn(file.path, file.bytes, at);
     for (older_part& part : file.older) {
       if (!part.packed) cut_torn(part.path, part.bytes, at);
@@ -99,7 +119,7 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   }
   for (const auto& [loader, tails] : sink.tails) {
     for (std::size_t i = 0; i < detail::log_roles; ++i) {
-      if (!tails[i].empty()) file_in(loader, i).tail += tails[i];
+      if (!tails[i].empty()) file_in(loader, i, false).tail += tails[i];
     }
   }
   logs.take_room(sink.bytes());
@@ -234,6 +254,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     if (ring_file.read_blocks(INT64_MAX) != 0) return left.add(path, "needs more memory");
     const std::uint64_t doubted = ring_file.for_each_ring(
         [&](ring_copy& copy) { records += add_ring(ring_file, copy, logs, *buffer); });
+    if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");
     if (!logs.has_room(0)) {
       left.add(path, "holds more than is counted in; `lotus-tool recover` puts it into the logs");
     }

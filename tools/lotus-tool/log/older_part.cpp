@@ -9,19 +9,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <lotus/recovery/log_parts.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/byte_stream.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
 #include "base/progress.hpp"
 
 namespace lotus::tool {
 
-std::optional<older_part_name> older_part_name_of(std::string_view name) {
+std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix) {
+  lotus::detail::log_name said;
+  std::string log(name);
+  if (said.parse(log.c_str(), std::string(prefix).c_str())) {
+    if (said.part == 0) return std::nullopt;
+    log.erase(said.part_at, said.part_length);
+    // Times grow, ages do not.
+    return older_part_name{std::move(log), UINT64_MAX - said.part, false};
+  }
   constexpr std::string_view packed_end = ".gz";
   const bool packed =
       name.size() > packed_end.size() && name.substr(name.size() - packed_end.size()) == packed_end;
@@ -33,7 +43,7 @@ std::optional<older_part_name> older_part_name_of(std::string_view name) {
   std::uint64_t age = 0;
   const auto [end, error] = std::from_chars(first, last, age);
   if (first == last || *first == '-' || end != last || error != std::errc{}) return std::nullopt;
-  return older_part_name{name.substr(0, dot), age, packed};
+  return older_part_name{std::string(name.substr(0, dot)), age, packed};
 }
 
 older_part_reader::older_part_reader(const older_part& part)

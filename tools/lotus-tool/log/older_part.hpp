@@ -13,23 +13,25 @@ struct gzFile_s;
 
 namespace lotus::tool {
 
-/// "<log>.3" or "<log>.3.gz".
+/// "<log>.3" or "<log>.3.gz", as logrotate names them; or "<prefix>_part<time>_worker_pid_7", as a
+/// program with limits does.
 struct older_part {
   std::string path;
-  std::uint64_t age = 0;    ///< the number at the end of the name; a higher one is older
+  std::uint64_t age = 0;    ///< a higher one is older
   bool packed = false;      ///< with gzip
   std::uint64_t bytes = 0;  ///< what counts of the file
 };
 
 /// What the name of an older part is made of.
 struct older_part_name {
-  std::string_view log;  ///< name of the log that it was
+  std::string log;  ///< name of the log that it was
   std::uint64_t age;
   bool packed;
 };
 
-/// None where `name` has not the form of one; whether `log` is a log's is not looked at.
-std::optional<older_part_name> older_part_name_of(std::string_view name);
+/// None where `name` has not the form of one; whether `log` is a log's is looked at only where it
+/// is no name of logrotate's.
+std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix);
 
 /// Reads one part. Throws input_error when it cannot be opened. `part` must outlive the reader.
 class older_part_reader {

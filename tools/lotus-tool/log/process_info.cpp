@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -12,7 +14,7 @@
 #include <system_error>
 
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/recovery/hidden_files.hpp"
 
@@ -24,6 +26,7 @@ namespace {
 
 /// More than a program can record; so that sums stay sums.
 constexpr std::uint64_t most_records = std::uint64_t{1} << 48U;
+constexpr std::uint64_t most_deleted_bytes = std::uint64_t{1} << 56U;
 
 // What is read of one folder. A thread is a line, of some 30 bytes in a file and 200 in memory.
 constexpr std::size_t most_files = 65'536;
@@ -43,6 +46,19 @@ std::string grouped(std::uint64_t number) {
 std::string dropped_text(const record_counts& records) {
   return grouped(records.dropped) + " of " + grouped(records.all()) +
          " records were dropped: figures are of the rest";
+}
+
+std::string deleted_text(const record_counts& records) {
+  const std::time_t seconds = records.whole_from_ns / 1'000'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char when[32];
+  std::strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &utc);
+  char megabytes[32];
+  std::snprintf(megabytes, sizeof(megabytes), "%.1f MB",
+                static_cast<double>(records.deleted_bytes) * 1e-6);
+  return "limits have deleted " + std::string(megabytes) +
+         " of logs: figures are of what began after " + when + " UTC";
 }
 
 double usable_cpus::count() const noexcept {
@@ -120,7 +136,14 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       record_counts counts;
       if (!(words >> counts.written >> counts.dropped)) continue;  // not told yet
       if (std::max(counts.written, counts.dropped) > most_records) continue;
-      process.records = counts;
+      process.records.written = counts.written;
+      process.records.dropped = counts.dropped;
+    } else if (key == "forgotten") {
+      std::uint64_t files = 0;
+      record_counts counts;
+      if (!(words >> files >> counts.deleted_bytes >> counts.whole_from_ns)) continue;
+      process.records.deleted_bytes = std::min(counts.deleted_bytes, most_deleted_bytes);
+      process.records.whole_from_ns = std::max<std::int64_t>(counts.whole_from_ns, 0);
     } else if (key == "cpu") {
       std::string what;
       words >> what;
@@ -186,6 +209,8 @@ record_counts run_processes::records() const {
   for (const auto& [file, process] : by_file_) {
     sum.written += process.records.written;
     sum.dropped += process.records.dropped;
+    sum.deleted_bytes += process.records.deleted_bytes;
+    sum.whole_from_ns = std::max(sum.whole_from_ns, process.records.whole_from_ns);
   }
   return sum;
 }

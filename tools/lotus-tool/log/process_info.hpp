@@ -15,12 +15,16 @@ namespace lotus::tool {
 struct record_counts {
   std::uint64_t written = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t deleted_bytes = 0;  ///< of logs, by limits
+  std::int64_t whole_from_ns = 0;   ///< since when nothing of that is missing; 0: nothing is
 
   std::uint64_t all() const noexcept { return written + dropped; }
 };
 
 /// "1,024 of 4,096 records were dropped: figures are of the rest"
 std::string dropped_text(const record_counts& records);
+/// "limits have deleted 8.7 MB of logs: figures are of what began after 2026-11-23 01:51:54 UTC"
+std::string deleted_text(const record_counts& records);
 
 /// What a process measured of the time that its threads were off the CPU.
 enum class cpu_measure : std::uint8_t {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "log/compact/compact_roles.hpp"
 #include "log/log_files.hpp"
 #include "lotus/recovery/log_appender.hpp"
 
@@ -59,11 +60,17 @@ class tailed_logs {
 
   const std::string& dir() const noexcept { return dir_; }
 
-  /// @param folder  the directory, or a loader's in it.
+  /// @param folder   the directory, or a loader's in it.
+  /// @param compact  the log of blocks, not one of text.
   log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
-                    std::uint32_t number) {
+                    bool compact, std::uint32_t number) {
     char name[detail::log_name_bytes];
-    detail::put_log_name(name, sizeof(name), prefix, role, number);
+    detail::put_log_name(name, sizeof(name), prefix, role, compact, number);
+    return file_named(folder, name, compact ? file_role::compact : file_role_of(role), number);
+  }
+
+  log_file& file_named(const std::string& folder, const std::string& name, file_role role,
+                       std::uint64_t number) {
     const std::string path = (std::filesystem::path(folder) / name).string();
     std::vector<log_file>& files = files_[folder];
     std::unordered_map<std::string, std::size_t>& index = index_[folder];
@@ -71,10 +78,9 @@ class tailed_logs {
       for (std::size_t i = 0; i < files.size(); ++i) index.emplace(files[i].path, i);
     }
     const auto [at, is_new] = index.try_emplace(path, files.size());
-    const file_role kind = role == detail::log_role::main     ? file_role::main
-                           : role == detail::log_role::worker ? file_role::worker
-                                                              : file_role::beside;
-    if (is_new) files.push_back({path, kind, number, 0, {}});
+    if (is_new) {
+      files.push_back({path, role, number, 0, {}});
+    }
     return files[at->second];
   }
 

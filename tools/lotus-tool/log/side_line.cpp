@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -32,6 +33,16 @@ constexpr kind_row kinds[] = {
     {"counter", side_kind::counter, true, a_range::with_sign, false, false},
     {"takes", side_kind::takes, false, a_range::not_negative, false, false},
     {"off_cpu", side_kind::off_cpu, false, a_range::not_negative, false, true},
+    {"args", side_kind::arguments, true, a_range::not_negative, false, false},
+    {"aggregated", side_kind::aggregated, true, a_range::not_negative, true, true},
+    {"range", side_kind::range, true, a_range::not_negative, true, true},
+    {"allocated", side_kind::allocated, true, a_range::not_negative, false, false},
+    {"freed", side_kind::freed, true, a_range::not_negative, false, false},
+    {"retained", side_kind::retained, true, a_range::not_negative, false, false},
+    {"peak", side_kind::peak, true, a_range::not_negative, false, false},
+    {"heap", side_kind::heap, true, a_range::not_negative, false, false},
+    {"held", side_kind::held, true, a_range::not_negative, false, false},
+    {"total", side_kind::total, true, a_range::not_negative, false, false},
 };
 
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
@@ -113,6 +124,21 @@ const char* read_record(const char* p, const char* end, side_line& line) noexcep
 const char* parse_line(std::string_view text, side_line& line) noexcept {
   if (text.size() > max_line_bytes) return "the line is longer than 1 MiB";
   return take_line(text, line);
+}
+
+void append_text(const side_line& line, std::string& to) {
+  const kind_row& row = *std::find_if(std::begin(kinds), std::end(kinds),
+                                      [&](const kind_row& k) { return k.kind == line.kind; });
+  to.append(row.name).append(1, ',');
+  to.append(line.name).append(1, ',').append(std::to_string(line.time_ns)).append(1, ',');
+  if (row.range == a_range::all_64_bits) {
+    to += std::to_string(static_cast<std::uint64_t>(line.a));
+  } else {
+    to += std::to_string(line.a);
+  }
+  to += ',';
+  if (!row.b_empty || line.b >= 0) to += std::to_string(line.b);
+  to += '\n';
 }
 
 }  // namespace lotus::tool

@@ -14,8 +14,8 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
-#include "base/output_file.hpp"
+#include "base/files/found_file.hpp"
+#include "base/files/output_file.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "map/mapping/mapping.hpp"

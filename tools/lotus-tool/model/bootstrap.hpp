@@ -2,8 +2,7 @@
 #ifndef LOTUS_TOOL_MODEL_BOOTSTRAP_HPP
 #define LOTUS_TOOL_MODEL_BOOTSTRAP_HPP
 
-#include <cstdint>
-#include <vector>
+#include "model/times/value_blocks.hpp"
 
 namespace lotus::tool {
 
@@ -19,7 +18,7 @@ struct change {
 /// 97.5th percentile of the changes. Large sets are first averaged in 1000 blocks of neighbours,
 /// whose means are drawn instead: it costs less and keeps neighbours that are alike together.
 /// The random numbers are the same every time. Neither set may be empty nor a's mean be 0.
-change bootstrap_change(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);
+change bootstrap_change(const value_blocks& a, const value_blocks& b);
 
 }  // namespace lotus::tool
 

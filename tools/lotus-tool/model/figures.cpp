@@ -28,6 +28,12 @@ figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part)
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
+/// Of a call, in the mean.
+figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
+  if (!of.heap || of.time.count == 0) return {};
+  return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);
+}
+
 figure share_of_mean(const distribution& d) {
   return d.mean_ns != 0 ? figure(d.std_ns / d.mean_ns) : figure();
 }
@@ -44,11 +50,38 @@ figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns) {
 }
 
 figures figures_of(op_samples& op) {
-  figures f = figures_of(op.name, op.durations_ns);
+  figures f;
+  if (op.durations.are_all()) {
+    f = figures_of(op.name, op.durations.values());
+  } else {
+    f.name = op.name;
+    f.time = op.time;
+    const auto count = static_cast<double>(f.time.count);
+    f.below_10ms = static_cast<double>(op.durations.below_10ms()) / count;
+    f.below_100us = static_cast<double>(op.durations.below_100us()) / count;
+  }
   f.self_ns = op.self_ns;
   f.cpu = op.cpu;
-  std::vector<std::int64_t>().swap(op.durations_ns);
+  f.heap = op.heap;
+  op.durations = {};
   return f;
+}
+
+figures figures_of(const aggregated_op& op) {
+  figures f;
+  f.name = op.name;
+  f.below_10ms = share_below(op, 10'000'000);
+  f.below_100us = share_below(op, 100'000);
+  f.time = describe(op);
+  f.self_ns = op.self_ns;
+  return f;
+}
+
+std::vector<figures> figures_of(const std::vector<aggregated_op>& ops) {
+  std::vector<figures> all;
+  all.reserve(ops.size());
+  for (const aggregated_op& op : ops) all.push_back(figures_of(op));
+  return all;
 }
 
 const std::vector<figure_field>& figure_fields() {
@@ -98,6 +131,52 @@ const std::vector<figure_field>& figure_fields() {
        op_json | report_op, 9, 0},
       {"below_100us", "< 100 us", [](f of) { return or_missing(of.below_100us); }, share,
        op_json | report_op, 10, 0},
+      {"allocated_bytes",
+       "allocated",
+       [](f of) { return heap_part(of, &heap_use::allocated_bytes); },
+       count,
+       report_op,
+       0,
+       0,
+       false,
+       {},
+       false,
+       true},
+      {"allocations",
+       "allocations",
+       [](f of) { return heap_part(of, &heap_use::allocations); },
+       count,
+       report_op,
+       0,
+       0,
+       false,
+       {},
+       false,
+       true},
+      {"retained_bytes",
+       "retained",
+       [](f of) { return heap_part(of, &heap_use::retained_bytes); },
+       count,
+       report_op,
+       0,
+       0,
+       false,
+       {},
+       false,
+       true},
+      {"peak_bytes",
+       "peak",
+       [](f of) {
+         return of.heap ? figure(static_cast<std::int64_t>(of.heap->peak_bytes)) : figure();
+       },
+       count,
+       report_op,
+       0,
+       0,
+       false,
+       {},
+       false,
+       true},
   };
   return fields;
 }
@@ -115,7 +194,9 @@ std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool
 void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none) {
   const bool none = null_of_none && of.time.count == 0;
   for (const figure_field& field : figure_fields()) {
-    if ((field.shown & output) == 0 || (field.of_cpu && !of.cpu)) continue;
+    if ((field.shown & output) == 0 || (field.of_cpu && !of.cpu) || (field.of_heap && !of.heap)) {
+      continue;
+    }
     const std::string text = none && !field.of_none ? std::string() : exact_text(field.get(of));
     json.key(field.key).raw(text.empty() ? "null" : text);
   }

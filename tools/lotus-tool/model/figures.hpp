@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "model/aggregated.hpp"
 #include "model/distribution.hpp"
 #include "model/run_data.hpp"
 
@@ -25,10 +26,14 @@ struct figures {
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
   std::optional<cpu_split> cpu;  ///< of the total; missing where it was not measured
+  std::optional<heap_use> heap;  ///< likewise; of operations only
 };
 
 /// Figures of an operation; its durations are given back.
 figures figures_of(op_samples& op);
+
+figures figures_of(const aggregated_op& op);
+std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 
 /// Figures of any durations, whose order is destroyed.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
@@ -59,6 +64,7 @@ struct figure_field {
   bool of_none = false;           ///< also an empty set has it
   std::string_view missing = {};  ///< in tables
   bool of_cpu = false;            ///< stands only where CPU time was measured
+  bool of_heap = false;           ///< stands only where allocations were counted
 };
 
 /// All figures, in the order of JSON and CSV.

@@ -2,52 +2,85 @@
 #ifndef LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 #define LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/files/spill_file.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/leb128.hpp"
 
 namespace lotus::tool {
 
+/// Where the operations of a run are: so many bytes of them in memory, the others in a file.
+/// Thread-safe.
+class operation_store {
+ public:
+  static constexpr std::size_t in_memory = std::size_t{8} << 20U;
+
+  /// @param most_bytes  in memory.
+  explicit operation_store(std::size_t most_bytes = in_memory) : most_bytes_(most_bytes) {}
+
+  /// Where `bytes` stand in the file; none: they are to stay in memory.
+  std::optional<std::uint64_t> put_away(std::string_view bytes) {
+    if (kept_.fetch_add(bytes.size()) < most_bytes_) return std::nullopt;
+    return file_.put(bytes);
+  }
+  const spill_file& file() const noexcept { return file_; }
+
+ private:
+  std::size_t most_bytes_;
+  std::atomic<std::size_t> kept_{0};
+  spill_file file_;
+};
+
 /// Operations in the order in which they came: about 8 bytes each, at most 25. Grows by blocks, for
 /// a growing vector would for a moment take three times the memory. Not thread-safe.
 class packed_operations {
  public:
+  packed_operations() = default;
+  /// @param store  shared with the run's other logs.
+  explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
+
   void push(const operation& op) {
-    if (blocks_.empty() || block_bytes - blocks_.back().used < operation_bytes) add_block();
-    block& last = blocks_.back();
-    char* p = last.bytes.get() + last.used;
+    if (block_bytes - used_ < operation_bytes || open_ == nullptr) next_block();
+    char* p = open_.get() + used_;
     // A start is told from the one before; a duration is never negative.
     p = put_leb128(p, zigzag(op.start_ns - last_start_ns_));
     p = put_leb128(p, static_cast<std::uint64_t>(op.duration_ns));
     p = put_leb128(p, op.name);
-    last.used = static_cast<std::size_t>(p - last.bytes.get());
+    used_ = static_cast<std::size_t>(p - open_.get());
     last_start_ns_ = op.start_ns;
   }
 
-  bool empty() const noexcept { return blocks_.empty(); }
+  /// Nothing more is pushed.
+  void finish() {
+    if (used_ > 0) close_block();
+    open_.reset();
+  }
 
-  /// Hands every operation to `on_operation(const operation&)`, in order.
+  bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
+
+  /// Hands every operation to `on_operation(const operation&)`, in order. Throws input_error.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;
+    std::unique_ptr<char[]> read;  // NOLINT(modernize-avoid-c-arrays)
     for (const block& b : blocks_) {
-      const char* p = b.bytes.get();
-      const char* const end = p + b.used;
-      while (p != end) {
-        std::uint64_t start = 0;
-        std::uint64_t duration = 0;
-        std::uint64_t name = 0;
-        p = take_leb128(take_leb128(take_leb128(p, start), duration), name);
-        op.start_ns += unzigzag(start);
-        op.duration_ns = static_cast<std::int64_t>(duration);
-        op.name = static_cast<std::uint32_t>(name);
-        on_operation(op);
+      const char* bytes = b.bytes.get();
+      if (bytes == nullptr) {
+        if (read == nullptr) read.reset(new char[block_bytes]);
+        store_->file().get(b.at, read.get(), b.used);
+        bytes = read.get();
       }
+      unpack(bytes, b.used, op, on_operation);
     }
+    unpack(open_.get(), used_, op, on_operation);
   }
 
  private:
@@ -55,14 +88,41 @@ class packed_operations {
   static constexpr std::size_t operation_bytes = 3 * leb128_bytes;
 
   struct block {
-    std::unique_ptr<char[]> bytes;  // NOLINT(modernize-avoid-c-arrays)
+    std::unique_ptr<char[]> bytes;  // NOLINT(modernize-avoid-c-arrays): null: in the file
     std::size_t used = 0;
+    std::uint64_t at = 0;
   };
 
-  /// Its bytes are not set to 0 first: what is not used is not touched.
-  void add_block() { blocks_.push_back({std::unique_ptr<char[]>(new char[block_bytes]), 0}); }
+  template <class OnOperation>
+  static void unpack(const char* p, std::size_t bytes, operation& op, OnOperation& on_operation) {
+    for (const char* const end = p + bytes; p != end;) {
+      std::uint64_t start = 0;
+      std::uint64_t duration = 0;
+      std::uint64_t name = 0;
+      p = take_leb128(take_leb128(take_leb128(p, start), duration), name);
+      op.start_ns += unzigzag(start);
+      op.duration_ns = static_cast<std::int64_t>(duration);
+      op.name = static_cast<std::uint32_t>(name);
+      on_operation(op);
+    }
+  }
 
+  /// Its bytes are not set to 0 first: what is not used is not touched.
+  void next_block() {
+    if (used_ > 0) close_block();
+    if (open_ == nullptr) open_.reset(new char[block_bytes]);
+  }
+  void close_block() {
+    std::optional<std::uint64_t> at;
+    if (store_ != nullptr) at = store_->put_away({open_.get(), used_});
+    blocks_.push_back({at ? nullptr : std::move(open_), used_, at.value_or(0)});
+    used_ = 0;
+  }
+
+  std::shared_ptr<operation_store> store_;
   std::vector<block> blocks_;
+  std::unique_ptr<char[]> open_;  // NOLINT(modernize-avoid-c-arrays): the last block
+  std::size_t used_ = 0;          // of it
   std::int64_t last_start_ns_ = 0;
 };
 

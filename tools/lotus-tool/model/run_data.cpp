@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
-#include <sstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,43 +20,58 @@
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "log/window/time_window.hpp"
 #include "model/calls/nesting_times.hpp"
+#include "model/gathered_logs.hpp"
+#include "model/packed_operations.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/side_reading.hpp"
 #include "model/run_model.hpp"
+#include "model/times/percentile_search.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// What one log holds of one operation.
-struct log_op {
-  std::vector<std::int64_t> durations_ns;
-  std::int64_t self_ns = 0;
-  cpu_split cpu{0, 0, 0};
-  worker_share share;
+/// Names operations of one log with what they were given.
+class argument_names {
+ public:
+  /// @param side  with `names`; both must outlive this.
+  argument_names(const read_side& side, std::size_t place) : names_(side.names) {
+    for (const operation_arguments& a : side.data.arguments) {
+      if (a.file == place) all_.push_back(a);
+    }
+  }
+
+  /// The number of the name with arguments, where there are any.
+  std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
+    const auto at = std::lower_bound(
+        all_.begin(), all_.end(), start_ns,
+        [](const operation_arguments& a, std::int64_t ns) { return a.start_ns < ns; });
+    if (at == all_.end() || at->start_ns != start_ns) return name;
+    const auto [known, fresh] = known_.try_emplace({name, at->text}, name);
+    if (fresh) {
+      const std::string text = names_.name(at->text).substr(1);
+      known->second = names.id_of_decoded(names.name(name) + '(' + text + ')');
+    }
+    return known->second;
+  }
+
+ private:
+  const name_table& names_;
+  std::vector<operation_arguments> all_;  // in order of time
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;
 };
 
-/// One log, read by one thread.
-struct log_data {
-  explicit log_data(bool quiet) : diagnostics(text, quiet) {}
-
-  batch_records records;
-  name_table names;
-  std::vector<log_op> ops;  // by number of the name
-  packed_operations packed;
-  std::uint64_t operations = 0;
-  std::int64_t first_ns = INT64_MAX;
-  std::int64_t last_ns = INT64_MIN;
-  std::ostringstream text;
-  diagnostic_log diagnostics;
-  std::exception_ptr failure;
-};
-
-/// @param off_cpu  of the log's thread.
+/// @param side  of the run.
+/// @param read  the part of the run that is read; of what it began in, all.
 void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
-              const off_cpu_time& off_cpu, log_data& to) {
-  const bool totals = wanted.totals || wanted.durations;
+              const read_side& side, const time_window& read, log_data& to) {
+  const off_cpu_time& off_cpu = side.data.off_cpu[place];
+  const off_cpu_time& aggregated = side.data.aggregated[place];
+  std::optional<argument_names> arguments;
+  if (wanted.by_arguments) arguments.emplace(side, place);
+  const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
   // Not in `to`: another thread's may lie in the same cache line.
   std::uint64_t operations = 0;
@@ -61,6 +79,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   std::int64_t last_ns = INT64_MIN;
   nesting_times nesting;
   read_log(file, &to.diagnostics, [&](const log_line& line) {
+    if (!read.has(line.start_ns, line.end_ns())) return;
     first_ns = std::min(first_ns, line.start_ns);
     last_ns = std::max(last_ns, line.end_ns());
     if (line.kind != record_kind::op) {
@@ -70,77 +89,90 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
     }
     ++operations;
     if (!named) return;
-    const std::uint32_t name = to.names.id(line.name);
+    std::uint32_t name = to.names.id(line.name);
+    if (arguments) name = arguments->name(name, line.start_ns, to.names);
     if (wanted.operations) to.packed.push({line.start_ns, line.duration_ns, name});
     if (!totals) return;
     if (name >= to.ops.size()) to.ops.resize(name + std::size_t{1});
     log_op& op = to.ops[name];
-    if (wanted.durations) op.durations_ns.push_back(line.duration_ns);
+    if (wanted.durations) op.durations.add(line.duration_ns);
+    if (wanted.blocks) op.blocks.add(line.duration_ns);
     if (off_cpu.known()) op.cpu += off_cpu.split(line.start_ns, line.end_ns());
-    op.self_ns += nesting.self_ns(line.start_ns, line.duration_ns);
+    const std::int64_t worked_ns = aggregated.stretches().empty()
+                                       ? line.duration_ns
+                                       : aggregated.split(line.start_ns, line.end_ns()).cpu_ns;
+    op.self_ns += nesting.self_ns(line.start_ns, line.duration_ns, worked_ns);
     ++op.share.count;
     op.share.total_ns += line.duration_ns;
     op.share.max_ns = std::max(op.share.max_ns, line.duration_ns);
   });
+  to.packed.finish();
   to.operations = operations;
   to.first_ns = first_ns;
   to.last_ns = last_ns;
 }
 
-/// Reads every log; where one cannot be read, its `failure` is set.
-std::deque<log_data> read_logs(const run_files& run, const run_parts& wanted, const side_data& side,
-                               bool quiet) {
-  std::deque<log_data> logs;
-  for (std::size_t f = 0; f < run.files.size(); ++f) logs.emplace_back(quiet);
+/// Calls `work(place)` for each log, several at a time. It must not throw.
+template <class Work>
+void for_each_log(const run_files& run, Work&& work) {
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t f = next++; f < logs.size(); f = next++) {
-      try {
-        read_one(run.files[f], f, wanted, side.off_cpu[f], logs[f]);
-      } catch (...) {
-        logs[f].failure = std::current_exception();
-      }
-    }
+  const auto work_on = [&] {
+    for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
   };
   // More threads than these would wait for memory rather than count digits.
   const auto threads =
       std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work);
-  work();
+  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
+  work_on();
   for (std::thread& other : others) other.join();
-  return logs;
 }
 
-/// Puts the logs' durations of one operation behind each other, and gives theirs back.
-void gather(std::deque<log_data>& logs, const std::vector<std::vector<std::uint32_t>>& number_in,
-            const side_data& side, std::uint32_t name, op_samples& op) {
-  std::size_t count = 0;
-  cpu_split cpu{0, 0, 0};
-  bool cpu_known = false;
-  bool cpu_missing = false;
-  for (std::size_t f = 0; f < logs.size(); ++f) {
-    const std::uint32_t n = name < number_in[f].size() ? number_in[f][name] : UINT32_MAX;
-    if (n >= logs[f].ops.size()) continue;
-    count += logs[f].ops[n].durations_ns.size();
-    op.self_ns += logs[f].ops[n].self_ns;
-    op.by_file.resize(f + 1);
-    op.by_file[f] = logs[f].ops[n].share;
-    if (logs[f].ops[n].share.count == 0) continue;
-    cpu += logs[f].ops[n].cpu;
-    (side.off_cpu[f].known() ? cpu_known : cpu_missing) = true;
-  }
-  if (cpu_known && !cpu_missing) op.cpu = cpu;
-  for (std::size_t f = 0; f < logs.size(); ++f) {
-    const std::uint32_t n = name < number_in[f].size() ? number_in[f][name] : UINT32_MAX;
-    if (n >= logs[f].ops.size()) continue;
-    std::vector<std::int64_t> part = std::move(logs[f].ops[n].durations_ns);
-    if (part.size() == count) {
-      op.durations_ns = std::move(part);
-      return;
+/// @param read  the part of the run that is read.
+batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
+                        const time_window& read, run_data& data, diagnostic_log& diagnostics) {
+  gathered_logs logs(side.data, data, diagnostics);
+  const auto store = std::make_shared<operation_store>();
+  const bool quiet = diagnostics.quiet();
+  for_each_log(run, [&](std::size_t f) {
+    auto log = std::make_unique<log_data>(quiet, store);
+    try {
+      read_one(run.files[f], f, wanted, side, read, *log);
+    } catch (...) {
+      log->failure = std::current_exception();
     }
-    op.durations_ns.reserve(count);
-    op.durations_ns.insert(op.durations_ns.end(), part.begin(), part.end());
+    logs.take(f, std::move(log));
+  });
+  return logs.finish();
+}
+
+/// Tells the figures of operations whose durations are not all in memory: by looking at them again.
+void describe_many(run_data& data) {
+  std::vector<percentile_search> searches;
+  std::vector<std::uint32_t> search_of(data.names.size(), UINT32_MAX);  // by number of the name
+  for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
+    if (data.ops[name].durations.are_all()) continue;
+    search_of[name] = static_cast<std::uint32_t>(searches.size());
+    searches.emplace_back(data.ops[name].durations, described_shares());
+  }
+  std::mutex mutex;
+  std::exception_ptr failure;
+  finish(searches, [&](auto&& look) {
+    for_each_log(*data.files, [&](std::size_t f) {
+      try {
+        data.for_each_operation(f, [&](const operation& op) {
+          if (search_of[op.name] != UINT32_MAX) look(search_of[op.name], op.duration_ns);
+        });
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        failure = std::current_exception();
+      }
+    });
+    if (failure) std::rethrow_exception(failure);
+  });
+  for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
+    if (search_of[name] == UINT32_MAX) continue;
+    data.ops[name].time = describe(data.ops[name].durations, searches[search_of[name]]);
   }
 }
 
@@ -154,6 +186,16 @@ void take_side(read_side side, run_data& data) {
   for (stage_span& s : data.side.stages) s.name = number[s.name];
   for (async_piece& p : data.side.pieces) p.name = number[p.name];
   for (counter_value& c : data.side.counters) c.name = number[c.name];
+  for (named_range& r : data.side.ranges) r.name = number[r.name];
+  for (operation_arguments& a : data.side.arguments) a.text = number[a.text];
+  heap_data& heap = data.side.heap;
+  std::map<std::uint32_t, heap_use> operations;
+  for (const auto& [name, use] : heap.operations) operations[number[name]] = use;
+  heap.operations = std::move(operations);
+  for (auto& [pid, process] : heap.processes) {
+    process.unit_name = number[process.unit_name];
+    for (held_bytes& h : process.by_operation) h.name = number[h.name];
+  }
 }
 
 }  // namespace
@@ -165,50 +207,41 @@ record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics) {
   }
   const record_counts records = processes.records();
   if (records.dropped > 0) diagnostics.warning(run.info_dir + ": " + dropped_text(records));
+  if (records.whole_from_ns != 0) diagnostics.note(run.info_dir + ": " + deleted_text(records));
   return records;
 }
 
-run_data read_run(const run_files& run, const run_parts& wanted, diagnostic_log& diagnostics) {
+run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
+  run_parts wanted = asked;
+  wanted.operations = wanted.operations || wanted.durations;
   const run_processes processes = run_processes::read(run.info_dir);
-  read_side side = read_side_logs(run, processes, diagnostics);
-  std::deque<log_data> logs = read_logs(run, wanted, side.data, diagnostics.quiet());
+  time_window read = run.window ? run.window->read : time_window();
+  const std::int64_t whole_from_ns = processes.records().whole_from_ns;
+  if (whole_from_ns != 0) read.whole_from_ns = whole_from_ns;
+  read_side side = read_side_logs(run, processes, read, diagnostics);
   run_data data;
   data.files = &run;
   data.cpus = processes.cpus();
   data.first_ns = side.first_ns;
   data.last_ns = side.last_ns;
-  data.logs.resize(logs.size());
-  batch_records records;
-  std::vector<std::vector<std::uint32_t>> number_in(logs.size());  // the log's, by the run's
-  for (std::size_t f = 0; f < logs.size(); ++f) {
-    log_data& log = logs[f];
-    diagnostics.absorb(log.text.str(), log.diagnostics);
-    data.damaged_lines += log.diagnostics.malformed_lines();
-    if (log.failure) std::rethrow_exception(log.failure);
-    records.insert(records.end(), log.records.begin(), log.records.end());
-    batch_records().swap(log.records);
-    data.operations += log.operations;
-    data.first_ns = std::min(data.first_ns, log.first_ns);
-    data.last_ns = std::max(data.last_ns, log.last_ns);
-    for (std::uint32_t n = 0; n < log.names.size(); ++n) {
-      const std::uint32_t name = data.names.id_of_decoded(log.names.name(n));
-      data.logs[f].names.push_back(name);
-      if (name >= number_in[f].size()) number_in[f].resize(name + std::size_t{1}, UINT32_MAX);
-      number_in[f][name] = n;
-    }
-    data.logs[f].packed = std::move(log.packed);
+  data.logs.resize(run.files.size());
+  batch_records records = read_logs(run, wanted, side, read, data, diagnostics);
+  if (run.window) {
+    data.first_ns = std::max(run.window->run.from_ns, whole_from_ns);
+    data.last_ns = run.window->run.to_ns;
   }
   data.records = tell_dropped(run, diagnostics);
-  const std::size_t logged = data.names.size();
+  data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
-  data.batches = run_batches(std::move(records), data.side.stages, data.side.takings);
-  if (wanted.totals || wanted.durations) {
-    for (std::uint32_t name = 0; name < logged; ++name) {
-      op_samples& op = data.ops.emplace_back();
-      op.name = data.names.name(name);
-      gather(logs, number_in, data.side, name, op);
+  const bool cut_off = run.window.has_value() || whole_from_ns != 0;
+  data.batches = run_batches(std::move(records), data.side.stages, data.side.takings, cut_off);
+  // By the plain name: not of an operation with these arguments.
+  if (data.side.heap.known() && !wanted.by_arguments) {
+    for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
+      data.ops[name].heap = data.side.heap.of(name);
     }
   }
+  if (wanted.durations) describe_many(data);
   return data;
 }
 

@@ -12,18 +12,25 @@
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "model/aggregated.hpp"
 #include "model/calls/nesting_order.hpp"
+#include "model/distribution.hpp"
 #include "model/packed_operations.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
+#include "model/times/kept_durations.hpp"
+#include "model/times/value_blocks.hpp"
 
 namespace lotus::tool {
 
 /// What is kept of the operations, besides how many there are. Batch records are always kept.
 struct run_parts {
   bool totals = false;      ///< run_data::ops: self times, and what each worker spent
-  bool durations = false;   ///< that, and every duration: 8 bytes each
-  bool operations = false;  ///< run_data::for_each_operation(): about 8 bytes each
+  bool durations = false;   ///< that, the operations, and op_samples::durations
+  bool operations = false;  ///< run_data::for_each_operation()
+  /// Operations that were given different arguments are different ones, "SResize([224, 224])".
+  bool by_arguments = false;
+  bool blocks = false;  ///< totals, and op_samples::blocks
 };
 
 /// What one worker spent on one operation.
@@ -34,11 +41,14 @@ struct worker_share {
 };
 
 struct op_samples {
-  std::string name;                        ///< with its S, decoded
-  std::vector<std::int64_t> durations_ns;  ///< in the order of the logs
-  std::int64_t self_ns = 0;                ///< without what ran inside it
-  std::optional<cpu_split> cpu;            ///< of all; missing where one thread's is not known
-  std::vector<worker_share> by_file;       ///< by place of the log; may be shorter than the run
+  std::string name;                   ///< with its S, decoded
+  kept_durations durations;           ///< in the order of the logs
+  distribution time;                  ///< of the durations, where they are not all in memory
+  value_blocks blocks;                ///< likewise
+  std::int64_t self_ns = 0;           ///< without what ran inside it
+  std::optional<cpu_split> cpu;       ///< of all; missing where one thread's is not known
+  std::optional<heap_use> heap;       ///< of all; missing where it was not counted
+  std::vector<worker_share> by_file;  ///< by place of the log; may be shorter than the run
 };
 
 struct run_data {
@@ -53,14 +63,16 @@ struct run_data {
   name_table names;                  ///< of operations, in order of first appearance
   std::vector<op_samples> ops;       ///< by number of the name, as many as logs have
   run_batches batches{{}};
-  side_data side;                   ///< what lay beside the logs
-  record_counts records;            ///< as the processes told them
-  std::uint64_t damaged_lines = 0;  ///< left out
+  side_data side;                         ///< what lay beside the logs
+  std::vector<aggregated_op> aggregated;  ///< counted and not recorded: of no window
+  record_counts records;                  ///< as the processes told them
+  std::uint64_t damaged_lines = 0;        ///< left out
   std::optional<usable_cpus> cpus;
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start
   std::int64_t last_ns = INT64_MIN;   ///< the latest end
 
+  /// Nothing that has a time.
   bool empty() const noexcept {
     return operations == 0 && batches.all().empty() && side.counters.empty();
   }
@@ -91,7 +103,7 @@ record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics);
 
 /// Reads all logs of a run, each once and several at a time. What is to be said comes in the order
 /// of the logs, what was dropped behind it. Throws input_error.
-run_data read_run(const run_files& run, const run_parts& wanted, diagnostic_log& diagnostics);
+run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

@@ -45,17 +45,19 @@ class same_number {
   void add(batch_making& m) { makings_.push_back(&m); }
 
   /// Returns the epoch after the last one.
-  std::uint32_t set_epochs(std::uint32_t first) {
-    std::size_t epochs = makings_.size();
+  /// @param cut_off  as run_batches has it.
+  std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
+    const std::size_t missing = cut_off ? consumed_before_made() : 0;
+    std::size_t epochs = makings_.size() + missing;
     for (std::size_t i = 0; i < makings_.size(); ++i) {
-      makings_[i]->epoch = first + static_cast<std::uint32_t>(i);
+      makings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
     }
     for (auto& records : of_kind_) {
       epochs = std::max(epochs, records.size());
       for (std::size_t i = 0; i < records.size(); ++i) {
         records[i]->epoch = first + static_cast<std::uint32_t>(i);
       }
-      if (records.size() >= makings_.size() || records.empty()) continue;
+      if (records.size() >= makings_.size() || records.empty() || missing > 0) continue;
       if (records.front()->kind == record_kind::queued) {
         place_before(records, first);
       } else {
@@ -67,6 +69,15 @@ class same_number {
 
  private:
   using records_in_time = std::vector<batch_record*>;
+
+  std::size_t consumed_before_made() const {
+    if (makings_.empty()) return 0;
+    const records_in_time& consumed = of_kind_[static_cast<std::size_t>(record_kind::consumed)];
+    return static_cast<std::size_t>(
+        std::count_if(consumed.begin(), consumed.end(), [this](const batch_record* r) {
+          return consumer_had_it_ns(*r) < makings_.front()->end_ns;
+        }));
+  }
 
   /// Gives each of `records` to the last making that had ended by then, one each.
   void place_behind(const records_in_time& records, std::uint32_t first) const {
@@ -96,7 +107,7 @@ class same_number {
 }  // namespace
 
 run_batches::run_batches(batch_records records, const std::vector<stage_span>& stages,
-                         const std::vector<batch_taking>& takings)
+                         const std::vector<batch_taking>& takings, bool cut_off)
     : records_(std::move(records)) {
   waits_known_ = std::any_of(records_.begin(), records_.end(),
                              [](const batch_record& r) { return r.kind == record_kind::wait; });
@@ -111,7 +122,7 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
     found = find_makings(records_, stages, takings);
   }
   in_pieces_ = found.in_pieces;
-  find_epochs(found);
+  find_epochs(found, cut_off);
   join(found);
   find_hand_overs();
   find_steps();
@@ -146,7 +157,7 @@ bool run_batches::join_successive_consumers() {
   return true;
 }
 
-void run_batches::find_epochs(makings& found) {
+void run_batches::find_epochs(makings& found, bool cut_off) {
   // A preprocess span has the epoch of its making, so it is not numbered itself.
   const auto numbers = numbers_by(records_, [](const batch_record& r) {
     return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
@@ -175,7 +186,7 @@ void run_batches::find_epochs(makings& found) {
       batch_record& r = records_[numbers[at]];
       if (r.kind != record_kind::preprocessed) same.add(r);
     }
-    next_epoch = std::max(next_epoch, same.set_epochs(first_epoch));
+    next_epoch = std::max(next_epoch, same.set_epochs(first_epoch, cut_off));
   }
   for (std::size_t i = 0; i < found.records.size(); ++i) {
     records_[found.records[i]].epoch = found.all[found.spans[i].batch].epoch;

@@ -103,8 +103,10 @@ class run_batches {
  public:
   /// @param stages   spans of named stages, whose numbers are batches or, where `takings` say so,
   ///                 items.
+  /// @param cut_off  the records are of a part of a run: epochs count from its beginning, and what
+  ///                 was consumed before the first making had ended was made before it.
   explicit run_batches(batch_records records, const std::vector<stage_span>& stages = {},
-                       const std::vector<batch_taking>& takings = {});
+                       const std::vector<batch_taking>& takings = {}, bool cut_off = false);
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
@@ -160,7 +162,7 @@ class run_batches {
 
  private:
   bool join_successive_consumers();
-  void find_epochs(makings& found);
+  void find_epochs(makings& found, bool cut_off);
   void find_hand_overs();
   void find_steps();
   void join(makings& found);

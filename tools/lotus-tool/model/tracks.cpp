@@ -24,6 +24,8 @@ std::string role_name(file_role role) {
       return "worker";
     case file_role::unknown:
     case file_role::beside:
+    case file_role::aggregated:
+    case file_role::compact:
       break;
   }
   return "log";

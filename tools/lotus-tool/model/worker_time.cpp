@@ -11,6 +11,8 @@
 #include "model/distribution.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
+#include "model/times/kept_durations.hpp"
+#include "model/times/percentile_search.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -88,12 +90,54 @@ class longest_operations {
   std::vector<long_operation> kept_;
 };
 
+/// Calls `on_operation(op, place of its batch, file)` for the operations in counted batches.
+template <class OnOperation>
+void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
+                         OnOperation&& on_operation) {
+  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
+    if (!run.has_operations(f)) continue;
+    batch_spans spans(run.batches, counted, f);
+    run.for_each_operation(f, [&](const operation& op) {
+      const std::optional<std::size_t> place = spans.place_of(op.start_ns, op.end_ns());
+      if (place) on_operation(op, *place, f);
+    });
+  }
+}
+
+/// By number of the name; of those that are not wanted 0.
+std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
+                               std::vector<kept_durations>& durations,
+                               const std::vector<bool>& wanted) {
+  std::vector<double> medians(durations.size());
+  std::vector<percentile_search> searches;
+  std::vector<std::size_t> search_of(durations.size(), SIZE_MAX);
+  for (std::size_t name = 0; name < durations.size(); ++name) {
+    if (!wanted[name]) continue;
+    if (durations[name].are_all()) {
+      medians[name] = describe(durations[name].values()).p50_ns;
+      continue;
+    }
+    search_of[name] = searches.size();
+    searches.emplace_back(durations[name], std::vector<double>{0.5});
+  }
+  finish(searches, [&](auto&& look) {
+    for_each_in_batches(run, counted, [&](const operation& op, std::size_t, std::size_t) {
+      if (search_of[op.name] != SIZE_MAX) look(search_of[op.name], op.duration_ns);
+    });
+  });
+  for (std::size_t name = 0; name < durations.size(); ++name) {
+    if (search_of[name] != SIZE_MAX) medians[name] = searches[search_of[name]].at(0.5);
+  }
+  return medians;
+}
+
 }  // namespace
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
   // By number of the name, as all that is kept here; and in which order they appeared.
-  std::vector<std::vector<std::int64_t>> durations(run.names.size());
+  std::vector<kept_durations> durations(run.names.size());
+  std::vector<std::int64_t> total_ns(run.names.size());
   std::vector<std::uint32_t> appeared;
   longest_operations longest;
   double workers_ns = 0;
@@ -103,29 +147,26 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     workers_ns += static_cast<double>(*batches.preprocess_ns(batches.all()[place]));
     ++batch_count;
   }
-  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
-    batch_spans spans(batches, counted, f);
-    run.for_each_operation(f, [&](const operation& op) {
-      const std::optional<std::size_t> place = spans.place_of(op.start_ns, op.end_ns());
-      if (!place) return;
-      if (durations[op.name].empty()) appeared.push_back(op.name);
-      durations[op.name].push_back(op.duration_ns);
-      longest.add({op.duration_ns, op.name, *place, f});
-    });
-  }
+  for_each_in_batches(run, counted, [&](const operation& op, std::size_t place, std::size_t file) {
+    if (durations[op.name].size() == 0) appeared.push_back(op.name);
+    durations[op.name].add(op.duration_ns);
+    total_ns[op.name] += op.duration_ns;
+    longest.add({op.duration_ns, op.name, place, file});
+  });
   worker_time time;
-  std::vector<double> medians(durations.size());
+  std::vector<bool> shown(durations.size());
+  for (const long_operation& op : longest.all()) shown[op.name] = true;
+  const std::vector<double> medians = medians_of(run, counted, durations, shown);
   std::size_t samples = 0;
   for (const std::uint32_t name : appeared) {
-    const distribution d = describe(durations[name]);
-    medians[name] = d.p50_ns;
-    std::vector<std::int64_t>().swap(durations[name]);
     const std::string& text = run.names.name(name);
-    if (text == "SLoader" || (text == whole_transform && samples == 0)) samples = d.count;
+    if (text == "SLoader" || (text == whole_transform && samples == 0)) {
+      samples = durations[name].size();
+    }
     if (text == whole_transform || workers_ns <= 0) continue;
     op_share op;
     op.name = text;
-    op.share = std::min(1.0, static_cast<double>(d.total_ns) / workers_ns);
+    op.share = std::min(1.0, static_cast<double>(total_ns[name]) / workers_ns);
     time.ops.push_back(std::move(op));
   }
   std::stable_sort(time.ops.begin(), time.ops.end(),

@@ -34,9 +34,8 @@ std::size_t threads_of(const recorded_pipeline& p) {
 }
 
 /// Preprocessing was on the CPU all the time, as far as there were CPUs for all threads.
-recorded_pipeline on_cpus(const recorded_pipeline& recorded, double cpus) {
-  recorded_pipeline p = recorded;
-  const auto threads = static_cast<double>(threads_of(recorded));
+recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
+  const auto threads = static_cast<double>(threads_of(p));
   const double share = std::min(1.0, cpus / threads);
   for (measured_work& w : p.works) w = {share * w.blocked_ns, 0, 0, std::min(cpus, threads)};
   for (recorded_part& part : p.parts) {
@@ -120,21 +119,21 @@ double run_sd_of(const run_data& run) {
 
 }  // namespace
 
-what_if::what_if(const run_data& run, const recorded_pipeline& recorded,
-                 const recorded_pipeline* also, std::optional<double> cpus)
-    : run_(run), recorded_(recorded), most_threads_(threads_of(recorded)) {
-  if (!recorded.cpu_known && cpus) recorded_ = on_cpus(recorded, *cpus);
+what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
+                 std::optional<double> cpus)
+    : run_(run), recorded_(std::move(recorded)), most_threads_(threads_of(recorded_)) {
+  if (!recorded_.cpu_known && cpus) recorded_ = on_cpus(std::move(recorded_), *cpus);
   std::vector<const recorded_pipeline*> all{&recorded_};
   if (also != nullptr) {
     all.push_back(also);
     most_threads_ = std::max(most_threads_, threads_of(*also));
   }
-  law_ = estimate_speed(all, cpus.value_or(recorded.cpu_known ? recorded.cpus.value_or(0) : 0));
+  law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
   base_ = replayed_with({}, law_.law);
   replayed_per_s_ = base_.per_s();
-  if (recorded.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
+  if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
     fit_turns();
-    fit_queueing(recorded);
+    fit_queueing();
   }
   run_sd_ = run_sd_of(run);
 }
@@ -151,9 +150,10 @@ void what_if::fit_turns() {
   }
 }
 
-void what_if::fit_queueing(const recorded_pipeline& recorded) {
+void what_if::fit_queueing() {
   // Less may be the scheduler's doing; then keeping it as it was would be worse than nothing.
   if (fitted() <= (1 + most_off) * achieved()) return;
+  const recorded_pipeline recorded = recorded_;
   double low = 0;
   double high = 1;
   for (int tries = 0; tries < 8; ++tries) {

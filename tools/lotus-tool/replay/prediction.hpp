@@ -33,7 +33,7 @@ class what_if {
   /// @param cpus        that the run might use, where its logs do not say. Where they do not tell
   /// CPU
   ///                    time either, all preprocessing is then taken to be on the CPU.
-  what_if(const run_data& run, const recorded_pipeline& recorded, const recorded_pipeline* also,
+  what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
           std::optional<double> cpus);
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
@@ -73,7 +73,7 @@ class what_if {
                    const drawn_units& drawn) const;
   /// speed_law::turn_ns, with which the replay is as slow as the run.
   void fit_turns();
-  void fit_queueing(const recorded_pipeline& recorded);
+  void fit_queueing();
   /// Standard deviation of the logarithm of the gain in samples drawn anew.
   double drawn_sd(const pipeline_change& change) const;
 

@@ -96,5 +96,5 @@ function drawCharts() {
   for (const part of document.querySelectorAll(".of-batches")) part.hidden = !batches;
   document.getElementById("preprocess-part").hidden = !report.runs.some((run) => run.preprocess.count);
   charts.forEach((chart) => chart.destroy());
-  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), operationSeconds(), ...hardwareCharts()];
+  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), operationSeconds(), ...heapChart(), ...hardwareCharts()];
 }

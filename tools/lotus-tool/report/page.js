@@ -43,6 +43,7 @@ function showVerdicts() {
     for (const check of run.checks) {
       box.append(element("p", check.id + ": " + check.text, check.unsafe ? "check unsafe" : "check"));
     }
+    if (run.deleted) box.append(element("p", run.deleted, "check"));
     const facts = element("ul", undefined, "facts");
     const fact = (name, value) => {
       const item = element("li", name + " ");

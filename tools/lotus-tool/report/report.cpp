@@ -14,16 +14,18 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "log/loaders.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "model/distribution.hpp"
 #include "model/figures.hpp"
+#include "model/heap/leaks.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"
+#include "model/times/kept_durations.hpp"
 #include "model/tracks.hpp"
 #include "report/report_assets.hpp"
 #include "report/report_hardware.hpp"
@@ -40,16 +42,25 @@ constexpr std::size_t curve_points = 500;
 constexpr std::size_t histogram_bins = 20;
 constexpr std::size_t slowest_shown = 3;
 
-/// How many durations lie in each half decade from 100 ns to 1000 s; what is outside counts in
-/// the first and the last.
-void write_histogram(json_writer& json, const std::vector<std::int64_t>& durations_ns) {
-  std::size_t bins[histogram_bins] = {};
-  for (const std::int64_t ns : durations_ns) {
-    const double place = 2 * (std::log10(static_cast<double>(std::max<std::int64_t>(ns, 1))) - 2);
-    ++bins[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))];
+/// The half decade, from 100 ns to 1000 s; what is outside counts in the first and the last.
+std::size_t bin_of(double ns) {
+  const double place = 2 * (std::log10(std::max(ns, 1.0)) - 2);
+  return static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0));
+}
+
+/// How many durations lie in each bin. Where not all are in memory, a bucket of under 1 % lies in
+/// that of its beginning.
+void write_histogram(json_writer& json, const kept_durations& durations) {
+  std::uint64_t bins[histogram_bins] = {};
+  if (durations.are_all()) {
+    for (const std::int64_t ns : durations.values()) ++bins[bin_of(static_cast<double>(ns))];
+  } else {
+    for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
+      bins[bin_of(static_cast<double>(narrow_bucket::lowest(b)))] += durations.buckets()[b];
+    }
   }
   json.begin_array();
-  for (const std::size_t n : bins) json.value(n);
+  for (const std::uint64_t n : bins) json.value(n);
   json.end_array();
 }
 
@@ -64,11 +75,21 @@ void write_curve(json_writer& json, std::vector<std::int64_t> values) {
   json.end_array();
 }
 
+void write_aggregated(json_writer& json, const aggregated_op& op) {
+  std::size_t bins[histogram_bins] = {};
+  for (const duration_bucket& d : op.durations) bins[bin_of(d.ns)] += d.count;
+  json.newline().begin_object().member("name", op.name);
+  write_figures(json, figures_of(op), report_op, false);
+  json.key("histogram").begin_array();
+  for (const std::size_t n : bins) json.value(n);
+  json.end_array().end_object();
+}
+
 /// Gives back the operation's durations.
 void write_op(json_writer& json, op_samples& op) {
   std::string histogram;
   json_writer bins(histogram);
-  write_histogram(bins, op.durations_ns);
+  write_histogram(bins, op.durations);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
   json.key("histogram").raw(histogram).end_object();
@@ -84,7 +105,7 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
 
 /// Everything the page shows of one run. `run` gives back its durations on the way.
 void write_run(json_writer& json, std::string& text, run_data& run, const std::string& name,
-               std::size_t skip_batches, name_table& names) {
+               std::size_t skip_batches, name_table& names, const drawn_limits& limits) {
   diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -102,6 +123,9 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   json.member("no_verdict", judged.why_not).key("checks");
   write_checks(json, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
   json.key("ops").raw(ops);
+  json.newline().key("aggregated").begin_array();
+  for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
+  json.end_array();
   json.newline().key("stages").begin_array();
   for (const stage_stats& stage : describe_stages(run)) {
     json.newline().begin_object().member("name", stage.name);
@@ -140,11 +164,17 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   write_curve(json, values(quantity::wait));
   json.newline().key("delays_ns");
   write_curve(json, values(quantity::delay));
+  json.newline().key("leaks").begin_array();
+  for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
+  json.end_array();
   if (run.records.dropped > 0) {
     json.newline().member("dropped", dropped_text(run.records));
   }
+  if (run.records.whole_from_ns != 0) {
+    json.newline().member("deleted", deleted_text(run.records));
+  }
   json.newline().key("timeline");
-  write_timeline(json, text, run, names);
+  write_timeline(json, text, run, names, limits);
   json.end_object();
 }
 
@@ -217,17 +247,18 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   for (const std::string& dir : options.dirs) {
     const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
+    const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
     std::map<std::string, std::string> title_of;  // by where the processes tell of themselves
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;
       run_data read = read_run(run, {true, true, true}, diagnostics);
-      if (read.empty()) {
+      if (read.empty() && read.aggregated.empty()) {
         diagnostics.warning(run.dir + ": nothing usable in its logs, left out");
         continue;
       }
       empty = false;
-      write_run(json, data, read, title, options.skip_batches, names);
+      write_run(json, data, read, title, options.skip_batches, names, limits);
       title_of.try_emplace(run.info_dir, title);
     }
     for (const run_files& run : whole_runs(found)) {

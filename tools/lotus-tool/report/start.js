@@ -22,6 +22,7 @@ function showLegend() {
 
 showVerdicts();
 showOperations();
+showAggregated();
 showStages();
 showAsync();
 showLegend();

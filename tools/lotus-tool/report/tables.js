@@ -25,6 +25,11 @@ const time = (key) => (of) => humanTime(of[key]);
 const cpuColumns = [["on CPU", time("cpu_ns")], ["waiting for a CPU", time("run_queue_ns")],
   ["blocked for", time("blocked_ns")]];
 
+/** Means of a call. */
+const memoryColumns = [["allocated", (op) => humanBytes(op.allocated_bytes)],
+  ["allocations", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3))],
+  ["retained", (op) => humanBytes(op.retained_bytes)], ["most", (op) => humanBytes(op.peak_bytes)]];
+
 /** Those of CPU time only where it was measured of any row. */
 function withCpu(rows, before, after) {
   return rows.some((row) => row.cpu_ns !== undefined) ? [...before, ...cpuColumns, ...after] : [...before, ...after];
@@ -60,15 +65,28 @@ function fillTable(table, head, columns, rowsOf) {
   }
 }
 
+const opColumns = [["count", (op) => op.count], ["mean", time("mean_ns")], ["p50", time("p50_ns")],
+  ["p90", time("p90_ns")], ["p99", time("p99_ns")], ["max", time("max_ns")],
+  ["< 10 ms", (op) => percent(op.below_10ms)], ["< 100 µs", (op) => percent(op.below_100us)],
+  ["total", time("total_ns")], ["self", time("self_ns")]];
+
 function showOperations() {
   const all = report.runs.flatMap((run) => run.ops);
-  const columns = withCpu(all, [["count", (op) => op.count], ["mean", time("mean_ns")], ["p50", time("p50_ns")],
-    ["p90", time("p90_ns")], ["p99", time("p99_ns")], ["max", time("max_ns")],
-    ["< 10 ms", (op) => percent(op.below_10ms)], ["< 100 µs", (op) => percent(op.below_100us)],
-    ["total", time("total_ns")], ["self", time("self_ns")]],
-  [["distribution", (op) => histogram(op.histogram, colour(report.op_names.indexOf(op.name)))]]);
+  const columns = withCpu(all, opColumns,
+    [...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : []),
+      ["distribution", (op) => histogram(op.histogram, colour(report.op_names.indexOf(op.name)))]]);
+  document.getElementById("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
+  showLeaks();
   document.getElementById("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
   fillTable(document.getElementById("ops"), "operation", columns, (run) => run.ops);
+}
+
+function showAggregated() {
+  const any = report.runs.some((run) => run.aggregated.length);
+  document.getElementById("aggregated-part").hidden = !any;
+  if (!any) return;
+  fillTable(document.getElementById("aggregated"), "operation",
+    [...opColumns, ["distribution", (op) => histogram(op.histogram, colour(0))]], (run) => run.aggregated);
 }
 
 function showStages() {

@@ -117,8 +117,10 @@ class Timeline {
       if (right - left >= 1) {
         const from = Math.max(left, 0);
         const width = Math.min(right, this.width) - from;
+        c.globalAlpha = row.joined.has(i) ? Math.min(1, 0.25 + row.busy(i) / (row.end[i] - row.start[i])) : 1;
         c.fillRect(from, row.y, Math.max(width - 0.5, 0.5), this.rowHeight - 2);
-        if (width > 40) this.label(c, this.nameOf(row, row.name[i]), from, row.y, width);
+        c.globalAlpha = 1;
+        if (width > 40) this.label(c, this.titleOf(row, i), from, row.y, width);
         ++i;
       } else {
         // Many slices in one pixel: one column, the fuller the stronger.
@@ -215,6 +217,15 @@ class Timeline {
     return row.batches ? kindNames[Math.floor(name / 1e9)] + name % 1e9 : report.op_names[name];
   }
 
+  /** What a slice is called; of joined ones how many they are. */
+  titleOf(row, i) {
+    const joined = row.joined.get(i);
+    const name = this.nameOf(row, row.name[i]);
+    if (!joined) return name;
+    const share = 100 * joined.busy / Math.max(row.end[i] - row.start[i], 1);
+    return joined.count + " from " + name + " on, " + Math.round(Math.min(share, 100)) + " % of the time";
+  }
+
   tell(x, y) {
     const t = this.from + (this.to - this.from) * x / this.width;
     for (const lane of this.lanes) {
@@ -223,7 +234,7 @@ class Timeline {
         const i = row.firstEndingAfter(t);
         if (i >= row.start.length || row.start[i] > t) continue;
         document.getElementById("timeline-tip").textContent = lane.title + ": " +
-          this.nameOf(row, row.name[i]) + ", " + humanTime(row.end[i] - row.start[i]) + ", from " +
+          this.titleOf(row, i) + ", " + humanTime(row.end[i] - row.start[i]) + ", from " +
           humanTime(row.start[i]);
         return;
       }

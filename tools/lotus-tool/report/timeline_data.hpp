@@ -13,14 +13,21 @@
 
 namespace lotus::tool {
 
-/// Operations beyond this many are not drawn: a browser could not hold them. About 6 bytes each.
-inline constexpr std::uint64_t most_drawn_operations = 3'000'000;
+/// How much a timeline draws, so that a page of all runs has less than 15 MB; of what there is more
+/// of, what took longest is drawn, or neighbours are joined, and a note says so.
+struct drawn_limits {
+  std::uint64_t operations = 500'000;  ///< about 8 bytes each
+  std::size_t batches = 60'000;        ///< records; about 40 bytes each
+  std::size_t values = 60'000;         ///< of counters, lives of asynchronous operations, stretches
+                                       ///< off the CPU: of each so many. About 25 bytes each
+  std::size_t arrows = 30'000;
+  std::size_t threads = 300;
 
-/// Values of counters, asynchronous operations or stretches off the CPU beyond this many are not
-/// drawn. About 20 bytes each.
-inline constexpr std::size_t most_drawn_values = 500'000;
+  /// For one of so many runs.
+  static drawn_limits for_runs(std::size_t runs);
+};
 
-/// Writes {"span_ns":…,"note":…,"tracks":[{"name":…,"batches":[[start,duration,kind,index],…],
+/// Writes {"span_ns":…,"note":…,"tracks":[{"name":…,"batches":write_batches(),
 /// "off_cpu":[[start,duration,reason],…],"slices":base64},…],
 /// "async":[{"name":…,"lives":[[start,duration],…]},…],"counters":[{"name":…,"values":[[time,value],…]},…],
 /// "arrows":[[from,track,to,track],…]}; times in ns after `first_ns`. kind: 0 preprocessed, 1 wait,
@@ -30,11 +37,8 @@ inline constexpr std::size_t most_drawn_values = 500'000;
 /// @param text   that `json` appends to.
 /// @param run    read with run_parts::operations and totals.
 /// @param names  of all runs' operations, to which those of this one are added.
-void write_timeline(json_writer& json, std::string& text, const run_data& run, name_table& names);
-
-/// RFC 4648, section 4, appended.
-void append_base64(std::string& to, std::string_view bytes);
-std::string base64(std::string_view bytes);
+void write_timeline(json_writer& json, std::string& text, const run_data& run, name_table& names,
+                    const drawn_limits& limits);
 
 }  // namespace lotus::tool
 

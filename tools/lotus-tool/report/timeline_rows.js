@@ -31,16 +31,23 @@ class Row {
     this.start = [];
     this.end = [];
     this.name = [];
+    this.joined = new Map();  // by place: how many neighbours it is, and how much of it they take
   }
   add(start, end, name) {
     this.start.push(start);
     this.end.push(end);
     this.name.push(name);
   }
+  addJoined(start, end, name, count, busy) {
+    this.joined.set(this.start.length, { count, busy });
+    this.add(start, end, name);
+  }
+  /** How much of a slice is filled, in ns. */
+  busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.end[i] - this.start[i]; }
   /** For each slice, how much time all slices before it take: then any stretch's load is known. */
   close() {
     this.before = new Float64Array(this.start.length + 1);
-    this.start.forEach((start, i) => { this.before[i + 1] = this.before[i] + this.end[i] - start; });
+    this.start.forEach((start, i) => { this.before[i + 1] = this.before[i] + this.busy(i); });
   }
   /** The first slice that ends after `t`. */
   firstEndingAfter(t) {
@@ -117,20 +124,30 @@ function livesRows(name, lives) {
   return rows;
 }
 
+/** Batch records of one log: a row; of joined ones, which may lie beside each other, one for each kind. */
+function batchRows(batches, marks) {
+  const apart = batches.some((b) => b.length > 4);
+  const rows = [];
+  for (const [start, duration, kind, index, count, busy] of batches) {
+    if (kind === 3) { marks.push({ at: start, index }); continue; }
+    const at = apart ? kind : 0;
+    rows[at] = rows[at] || new Row();
+    if (count) rows[at].addJoined(start, start + duration, kind * 1e9 + index, count, busy);
+    else rows[at].add(start, start + duration, kind * 1e9 + index);
+  }
+  const found = rows.filter((row) => row);
+  if (!found.length) found.push(new Row());
+  found.forEach((row) => { row.close(); row.batches = true; });
+  return found;
+}
+
 /** The picture of one run: lanes of rows, from top to bottom. */
 function layOut(run) {
   const lanes = [];
   run.timeline.tracks.forEach((track, number) => {
     const lane = { title: track.name, number, rows: [], marks: [] };
     if (track.batches) {
-      const row = new Row();
-      for (const [start, duration, kind, index] of track.batches) {
-        if (kind === 3) lane.marks.push({ at: start, index });
-        else row.add(start, start + duration, kind * 1e9 + index);
-      }
-      row.close();
-      row.batches = true;
-      lane.rows.push(row);
+      lane.rows.push(...batchRows(track.batches, lane.marks));
     }
     if (track.slices) operationRows(track.slices).forEach((row) => lane.rows.push(row));
     if (track.off_cpu && track.off_cpu.length) lane.rows.push(offCpuRow(track.off_cpu));

@@ -49,8 +49,11 @@ void describe_batches(run_stats_result& result, const stats_options& options) {
   }
 }
 
-void sort_ops(std::vector<op_stats>& ops, stats_order order) {
-  const auto figure = [order](const op_stats& op) -> double {
+/// Those with an order of their own, cut to the limit.
+template <class Op>
+void sort_ops(std::vector<Op>& ops, const stats_options& options) {
+  const stats_order order = options.order;
+  const auto figure = [order](const figures& op) -> double {
     switch (order) {
       case stats_order::count:
         return static_cast<double>(op.time.count);
@@ -74,9 +77,12 @@ void sort_ops(std::vector<op_stats>& ops, stats_order order) {
     }
     return 0;
   };
-  std::stable_sort(ops.begin(), ops.end(), [&](const op_stats& a, const op_stats& b) {
+  std::stable_sort(ops.begin(), ops.end(), [&](const figures& a, const figures& b) {
     return order == stats_order::name ? natural_less(a.name, b.name) : figure(a) > figure(b);
   });
+  if (options.limit && *options.limit < ops.size()) {
+    ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(*options.limit), ops.end());
+  }
 }
 
 }  // namespace
@@ -84,16 +90,15 @@ void sort_ops(std::vector<op_stats>& ops, stats_order order) {
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics) {
   run_stats_result result;
-  result.run = read_run(run, {true, true, checked_parts.operations}, diagnostics);
+  result.run =
+      read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (op_samples& sampled : result.run.ops) {
     result.ops.push_back({figures_of(sampled), std::move(sampled.by_file)});
   }
-  sort_ops(result.ops, options.order);
-  if (options.limit && *options.limit < result.ops.size()) {
-    result.ops.erase(result.ops.begin() + static_cast<std::ptrdiff_t>(*options.limit),
-                     result.ops.end());
-  }
+  sort_ops(result.ops, options);
+  result.aggregated = figures_of(result.run.aggregated);
+  sort_ops(result.aggregated, options);
   describe_batches(result, options);
   collect_pipeline(result, options.slowest);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
@@ -118,7 +123,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : found.emplace_back(find_runs(dir, options.prefix, diagnostics))) {
       run_stats_result result = collect_stats(run, options, diagnostics);
-      if (result.run.empty()) {
+      if (result.run.empty() && result.aggregated.empty()) {
         diagnostics.warning(run.dir + ": nothing usable in its logs, left out");
         continue;
       }
@@ -137,7 +142,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
       break;
     case stats_form::profile:
     case stats_form::table:
-      print_stats_table(results, options.per_worker, out);
+      print_stats_table(results, options, out);
       break;
   }
   return exit_fine;

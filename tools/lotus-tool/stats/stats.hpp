@@ -43,7 +43,9 @@ struct stats_options {
   std::optional<std::size_t> limit;         ///< only this many operations
   std::size_t skip_batches = 0;             ///< at the beginning of every epoch
   std::size_t slowest = 3;                  ///< so many items are told with what was done to them
+  bool memory = false;                      ///< the table tells of allocations too
   bool per_worker = false;                  ///< the table tells every worker too
+  bool group_by_args = false;               ///< an operation for each text of arguments
   bool remove_outliers = false;
   bool strict = false;
   bool quiet = false;
@@ -59,6 +61,7 @@ struct run_stats_result {
   run_data run;               ///< without its operations
   std::vector<check> checks;  ///< that failed
   std::vector<op_stats> ops;
+  std::vector<figures> aggregated;  ///< counted and not recorded, sorted as operations
   std::vector<figures> quantities;  ///< by quantity; out-of-order arrivals count as a wait of 0
   std::size_t batch_count = 0;      ///< without those that were skipped
   std::uint64_t out_of_order = 0;   ///< of these
@@ -96,7 +99,10 @@ void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& ou
 void print_pipeline_table(const run_stats_result& run, std::ostream& out);
 /// Members of a run's JSON object, each only where there is something of it.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);
-void print_stats_table(const std::vector<run_stats_result>& runs, bool per_worker,
+/// Likewise of what operations did to the heap, and what stays behind with every batch.
+void print_memory_table(const run_stats_result& run, std::ostream& out);
+void write_memory_json(json_writer& json, const run_stats_result& run);
+void print_stats_table(const std::vector<run_stats_result>& runs, const stats_options& options,
                        std::ostream& out);
 
 }  // namespace lotus::tool

@@ -45,6 +45,7 @@ void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& ou
   for (const run_stats_result& run : runs) {
     const std::string dir = csv_field(run.run.files->dir);
     for (const op_stats& op : run.ops) print_row(out, dir, "op", op, cpu);
+    for (const figures& of : run.aggregated) print_row(out, dir, "aggregated", of, cpu);
     for (const figures& of : run.quantities) print_row(out, dir, "batch", of, cpu);
     for (const stage_stats& stage : run.stages) print_row(out, dir, "stage", stage, cpu);
     for (const item_stats& of : run.items) print_row(out, dir, "item", of, cpu);

@@ -88,6 +88,15 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
       json.end_object();
     }
     json.end_object();
+    if (!run.aggregated.empty()) {
+      json.newline().key("aggregated").begin_object();
+      for (const figures& of : run.aggregated) {
+        json.newline().key(of.name).begin_object();
+        write_figures(json, of, op_json, true);
+        json.end_object();
+      }
+      json.end_object();
+    }
     for (const figures& of : run.quantities) {
       json.newline().key(of.name).begin_object();
       write_figures(json, of, quantity_json, true);
@@ -103,11 +112,16 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     json.end_array();
     json.newline().member("achieved_batches_per_s", run.run.batches.achieved_per_s());
     write_pipeline_json(json, run);
+    write_memory_json(json, run);
     json.newline().key("checks");
     write_checks(json, run.checks);
     if (run.run.records.dropped > 0) {
       json.newline().member("dropped", run.run.records.dropped);
       json.member("recorded", run.run.records.all());
+    }
+    if (run.run.records.whole_from_ns != 0) {
+      json.newline().member("deleted_bytes", run.run.records.deleted_bytes);
+      json.member("whole_from_ns", run.run.records.whole_from_ns);
     }
     json.end_object();
     pour();

@@ -85,7 +85,8 @@ int print_stats_profile(const stats_options& options, std::ostream& out, std::os
   bool any = false;
   for (const std::string& dir : options.dirs) {
     for (const run_files& files : find_runs(dir, options.prefix, diagnostics)) {
-      const run_data run = read_run(files, {false, false, true}, diagnostics);
+      const run_data run =
+          read_run(files, {false, false, true, options.group_by_args}, diagnostics);
       if (run.operations == 0) {
         diagnostics.warning(files.dir + ": no operations in its logs, left out");
         continue;

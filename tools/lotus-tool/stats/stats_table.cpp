@@ -102,7 +102,7 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
 
 }  // namespace
 
-void print_stats_table(const std::vector<run_stats_result>& runs, bool per_worker,
+void print_stats_table(const std::vector<run_stats_result>& runs, const stats_options& options,
                        std::ostream& out) {
   const char* before = "";
   for (const run_stats_result& run : runs) {
@@ -115,9 +115,14 @@ void print_stats_table(const std::vector<run_stats_result>& runs, bool per_worke
       print_figures("operation", run.ops, &figure_field::op_column, out);
       out << '\n';
     }
+    if (!run.aggregated.empty()) {
+      print_figures("aggregated", run.aggregated, &figure_field::op_column, out);
+      out << '\n';
+    }
     print_batches(run, out);
     print_pipeline_table(run, out);
-    if (per_worker) print_workers(run, out);
+    if (options.memory) print_memory_table(run, out);
+    if (options.per_worker) print_workers(run, out);
     print_checks(run, out);
     before = "\n";
   }

@@ -49,12 +49,21 @@ stretches without(const stretches& spans, const stretches& holes) {
   return rest;
 }
 
-/// What a log's operations cover. Parents stand behind their children, so the stretches that were
-/// found last grow or are swallowed.
-stretches covered_by_operations(const run_data& run, std::size_t file) {
+/// What a log's operations cover besides what is known. Parents stand behind their children, so the
+/// stretches that were found last grow or are swallowed.
+/// @param known  disjoint and in order.
+stretches covered_by_operations(const run_data& run, std::size_t file, const stretches& known) {
   stretches covered;
+  auto near = known.begin();  // most operations lie where the one before lay
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};
+    if (near == known.end() || near->start_ns > s.start_ns || near->end_ns < s.end_ns) {
+      const auto behind =
+          std::upper_bound(known.begin(), known.end(), s.start_ns,
+                           [](std::int64_t t, const time_span& k) { return t < k.start_ns; });
+      near = behind == known.begin() ? known.end() : behind - 1;
+    }
+    if (near != known.end() && near->end_ns >= s.end_ns) return;
     while (!covered.empty() && covered.back().end_ns >= s.start_ns) {
       s.start_ns = std::min(s.start_ns, covered.back().start_ns);
       s.end_ns = std::max(s.end_ns, covered.back().end_ns);
@@ -99,7 +108,8 @@ std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
     const std::uint64_t thread = files[f].number;
     if (!run.has_operations(f) || (consumers.count(thread) != 0 && off.count(thread) == 0))
       continue;
-    const stretches covered = covered_by_operations(run, f);
+    of_thread[thread] = joined(std::move(of_thread[thread]));
+    const stretches covered = covered_by_operations(run, f, of_thread[thread]);
     of_thread[thread].insert(of_thread[thread].end(), covered.begin(), covered.end());
   }
   for (auto& [thread, busy] : of_thread) {

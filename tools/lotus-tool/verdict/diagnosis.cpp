@@ -80,13 +80,13 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
 
 /// Replays the run, and judges it where it can be.
 void ask_replay(const run_data& run, diagnosis& d) {
-  const recording recorded = record_pipeline(run);
+  recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
     if (d.why_silent.empty()) d.why_silent = "it cannot be replayed: " + recorded.why_not;
     return;
   }
   d.path = find_critical_path(run);
-  const what_if asked(run, *recorded.pipeline, nullptr, std::nullopt);
+  const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
   if (d.why_silent.empty()) d.why_silent = why_unlike(asked);
   if (!d.why_silent.empty()) return;
   d.gains = gains_of(asked);
@@ -99,9 +99,9 @@ void ask_replay(const run_data& run, diagnosis& d) {
   for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
     d.gains_without_ops.push_back(gain_without(asked, d.ops[i].name.substr(1)));
   }
-  if (recorded.pipeline->cpu_known && recorded.pipeline->cpus) {
+  if (asked.recorded().cpu_known && asked.recorded().cpus) {
     pipeline_change more;
-    more.cpus = 2 * *recorded.pipeline->cpus;
+    more.cpus = 2 * *asked.recorded().cpus;
     d.limited_by_cpus = asked.guess(more).gain >= 1 + worthwhile;
   }
 }
@@ -172,6 +172,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   if (d.wait_ns > 0) d.head_of_line_share = wait.behind_others_ns / d.wait_ns;
   const worker_time time = measure_worker_time(run, counted);
   d.ops = time.ops;
+  d.aggregated = figures_of(run.aggregated);
   d.slow_samples = time.slow_samples;
   d.samples_per_batch = time.samples_per_batch;
   d.slow_workers = slow_workers_of(batches, counted, *run.files);

@@ -11,6 +11,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/process_info.hpp"
+#include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/worker_time.hpp"
@@ -56,7 +57,8 @@ struct diagnosis {
   double samples_per_batch = 0;  ///< 0 when unknown
   std::vector<op_share> ops;     ///< the largest share first
   std::vector<double>
-      gains_without_ops;  ///< of the whole run, did it cost nothing; of the first ones
+      gains_without_ops;            ///< of the whole run, did it cost nothing; of the first ones
+  std::vector<figures> aggregated;  ///< counted and not recorded: within what is above
   std::vector<slow_sample> slow_samples;  ///< the slowest first
   std::vector<slow_worker> slow_workers;  ///< the slowest first
   record_counts records;

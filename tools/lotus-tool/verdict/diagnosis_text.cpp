@@ -196,7 +196,17 @@ std::string diagnosis_json(const diagnosis& d) {
                                     : std::nullopt);
     to.end_object();
   }
-  to.end_array().key("slow_samples").begin_array();
+  to.end_array();
+  if (!d.aggregated.empty()) {
+    to.key("aggregated").begin_array();
+    for (const figures& of : d.aggregated) {
+      to.begin_object().member("name", of.name);
+      write_figures(to, of, op_json, true);
+      to.end_object();
+    }
+    to.end_array();
+  }
+  to.key("slow_samples").begin_array();
   for (const slow_sample& s : d.slow_samples) {
     to.begin_object().member("name", s.name).member("duration_ns", s.duration_ns);
     to.member("median_ns", s.median_ns).member("epoch", s.epoch).member("index", s.batch);
@@ -210,6 +220,10 @@ std::string diagnosis_json(const diagnosis& d) {
   to.end_array();
   if (d.records.dropped > 0) {
     to.member("dropped", d.records.dropped).member("recorded", d.records.all());
+  }
+  if (d.records.whole_from_ns != 0) {
+    to.member("deleted_bytes", d.records.deleted_bytes);
+    to.member("whole_from_ns", d.records.whole_from_ns);
   }
   to.end_object();
   return text;

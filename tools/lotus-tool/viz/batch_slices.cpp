@@ -167,7 +167,8 @@ void batch_slices::draw_record(const batch_slice& slice, slice_event event,
   event.name = name;
   event.family = batch_kind_of(r.kind).family;
   event.instant = slice.instant;
-  event.arguments = {{"batch", shown_number(r.index)}, {"epoch", r.epoch}};
+  event.arguments = {{"batch", shown_number(r.index)}};
+  if (knows_epochs()) event.arguments.push_back({"epoch", r.epoch});
   sink.slice(event);
 }
 
@@ -185,7 +186,7 @@ void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace
   if (making != nullptr && making->batch != none) {
     const batch& b = run_.batches.all()[making->batch];
     if (of_item) event.arguments.push_back({"batch", shown_number(b.index)});
-    event.arguments.push_back({"epoch", b.epoch});
+    if (knows_epochs()) event.arguments.push_back({"epoch", b.epoch});
   }
   sink.slice(event);
 }

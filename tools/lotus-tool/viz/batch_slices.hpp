@@ -48,6 +48,8 @@ class batch_slices {
   void add_arrows(std::uint64_t& flow);
   std::uint32_t making_of(std::uint32_t file, std::int64_t start_ns, std::uint32_t stage,
                           std::int64_t number) const;
+  /// Of a part of a run they would count from its beginning.
+  bool knows_epochs() const noexcept { return !run_.files->window; }
   void draw_record(const batch_slice& slice, slice_event event, trace_sink& sink) const;
   void draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const;
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -150,6 +151,34 @@ void draw_off_cpu(const run_data& run, std::size_t file, track where, const view
     event.family = event.name;
     sink.slice(event);
   }
+}
+
+range_drawer::range_drawer(const run_data& run, std::size_t file, const view& shown) : run_(run) {
+  for (const named_range& r : run.side.ranges) {
+    const std::size_t of = r.file == no_file ? 0 : r.file;
+    if (of == file && shown.has_stretch(file, r.start_ns, r.end_ns())) lanes_.keep(r);
+  }
+}
+
+bool range_drawer::next_lane() {
+  return lanes_.next([](const named_range& a, const named_range& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+  });
+}
+
+void range_drawer::draw_lane(track where, trace_sink& sink) const {
+  lanes_.for_each([&](const named_range& r) {
+    slice_event event;
+    const std::string family = run_.names.name(r.name).substr(1);
+    const std::string name = r.number < 0 ? family : family + std::to_string(r.number);
+    event.where = where;
+    event.category = "range";
+    event.name = name;
+    event.family = family;
+    event.start_ns = r.start_ns;
+    event.duration_ns = r.duration_ns;
+    sink.slice(event);
+  });
 }
 
 }  // namespace lotus::tool

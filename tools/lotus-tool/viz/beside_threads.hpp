@@ -1,5 +1,5 @@
 // What a picture shows beside the slices of threads: counters, asynchronous operations, time off
-// the CPU.
+// the CPU, ranges.
 #ifndef LOTUS_TOOL_VIZ_BESIDE_THREADS_HPP
 #define LOTUS_TOOL_VIZ_BESIDE_THREADS_HPP
 
@@ -7,8 +7,10 @@
 #include <cstdint>
 
 #include "log/operation_names.hpp"
+#include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
+#include "viz/nesting_lanes.hpp"
 #include "viz/trace_sink.hpp"
 #include "viz/view.hpp"
 
@@ -28,6 +30,20 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
 /// @param where  a track of their own.
 void draw_off_cpu(const run_data& run, std::size_t file, track where, const view& shown,
                   trace_sink& sink);
+
+/// The ranges of a log's thread, one lane of them after the other.
+class range_drawer {
+ public:
+  /// @param file  place of the log. A thread that has none is drawn with the first.
+  range_drawer(const run_data& run, std::size_t file, const view& shown);
+  /// Whether there is one more lane, which draw_lane() draws to a track of its own.
+  bool next_lane();
+  void draw_lane(track where, trace_sink& sink) const;
+
+ private:
+  const run_data& run_;
+  nesting_lanes<named_range> lanes_;
+};
 
 }  // namespace lotus::tool
 

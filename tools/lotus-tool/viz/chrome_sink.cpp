@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "base/text.hpp"
 #include "log/operation_names.hpp"
 #include "viz/torch_trace.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "log/operation_names.hpp"
 #include "viz/trace_sink.hpp"
 #include "viz/viewer_times.hpp"

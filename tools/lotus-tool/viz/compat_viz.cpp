@@ -8,8 +8,8 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "base/text.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/log_files.hpp"

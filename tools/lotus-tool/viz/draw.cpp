@@ -129,13 +129,19 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations, vi
       picture.sink.thread_below(where, thread, label + ')', thread_order(f, 1));
       log.draw_lane(where);
     }
+    range_drawer ranges(run, f, shown);
+    while (ranges.next_lane()) {
+      const track where{thread.pid, picture.tids.take(0)};
+      picture.sink.thread_below(where, thread, name + " (ranges)", thread_order(f, 2));
+      ranges.draw_lane(where, picture.sink);
+    }
     const auto file = static_cast<std::uint32_t>(f);
     if (!run.side.has_off_cpu(file) || run.side.off_cpu[f].stretches().empty()) continue;
     if (!picture.with_off_cpu.emplace(run.files->info_dir, run.files->files[f].number).second) {
       continue;
     }
     const track where{thread.pid, picture.tids.take(0)};
-    picture.sink.thread_below(where, thread, name + " (off the CPU)", thread_order(f, 2));
+    picture.sink.thread_below(where, thread, name + " (off the CPU)", thread_order(f, 3));
     draw_off_cpu(run, f, where, shown, picture.sink);
   }
   draw_async(run, tracks, shown, picture.names, picture.async, picture.sink);

@@ -34,6 +34,9 @@ class nesting_lanes {
     return true;
   }
 
+  /// Keeps the slice for the next lane.
+  void keep(const Slice& slice) { kept_.push_back(slice); }
+
   /// Begins the next lane, for what was kept. False where nothing was.
   template <class Before>
   bool next(Before&& before) {

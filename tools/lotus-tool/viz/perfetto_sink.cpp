@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "log/operation_names.hpp"
 #include "viz/trace_sink.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "log/operation_names.hpp"
 #include "viz/slice_stack.hpp"
 #include "viz/trace_sink.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "log/operation_names.hpp"
 #include "viz/slice_stack.hpp"
 #include "viz/trace_sink.hpp"

@@ -14,9 +14,9 @@
 #include "base/byte_stream.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
+#include "base/files/output_file.hpp"
 #include "base/json_reader.hpp"
-#include "base/output_file.hpp"
 #include "log/log_files.hpp"
 #include "viz/chrome_sink.hpp"
 

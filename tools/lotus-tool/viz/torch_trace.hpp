@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 
 namespace lotus::tool {
 

@@ -61,8 +61,9 @@ class trace_sink {
   virtual ~trace_sink() = default;
 
   /// Of an operation, a batch's record, a stage's span, time off the CPU, an asynchronous
-  /// operation.
-  static constexpr std::string_view categories[] = {"op", "batch", "stage", "cpu", "async"};
+  /// operation, a range that the program has named.
+  static constexpr std::string_view categories[] = {"op",  "batch", "stage",
+                                                    "cpu", "async", "range"};
 
   /// @param base_ns  no time in the output is earlier.
   virtual void begin(std::int64_t base_ns) = 0;

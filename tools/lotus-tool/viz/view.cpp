@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 
 #include "base/errors.hpp"
 #include "log/operation_names.hpp"
+#include "log/window/log_window.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
@@ -134,6 +136,17 @@ std::optional<std::uint32_t> look_for_stage(const std::string& name, const run_d
 }
 
 }  // namespace
+
+std::optional<wanted_part> part_of_run(const view_options& options) {
+  const auto is_batch = [](const std::optional<window_end>& end) { return end && !end->after_ns; };
+  if (options.only_slowest || is_batch(options.from) || is_batch(options.to)) return std::nullopt;
+  if (!options.from && !options.to && !options.last_ns) return std::nullopt;
+  wanted_part part;
+  if (options.from) part.from_ns = options.from->after_ns;
+  if (options.to) part.to_ns = options.to->after_ns;
+  part.last_ns = options.last_ns;
+  return part;
+}
 
 bool has_window(const view_options& options, const run_data& run) {
   const auto has = [&](const std::optional<window_end>& end) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "log/operation_names.hpp"
+#include "log/window/log_window.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -49,6 +50,10 @@ struct view_options {
     return !from && !to && !last_ns && ops.empty() && !only_slowest;
   }
 };
+
+/// The part of a run that has all that is drawn of it; none where that takes the whole run: batches
+/// are counted from its beginning on.
+std::optional<wanted_part> part_of_run(const view_options& options);
 
 /// Whether a run has the batches that bound the window, and the stage whose slowest are wanted.
 bool has_window(const view_options& options, const run_data& run);

@@ -16,10 +16,11 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "base/table.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
+#include "log/window/log_window.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
 #include "viz/chrome_sink.hpp"
@@ -165,6 +166,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
     const run_data& run = scanned[r];
+    if (run.first_ns > run.last_ns) continue;  // what it counted has no times
     if (scanned.size() > 1 && !has_window(options.view, run)) {
       diagnostics.warning(run.files->dir + ": left out, it has no such batch or stage");
       continue;
@@ -191,6 +193,9 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   for (const run_files& run : preprocessed.runs) {
     const run_data& data = scanned.emplace_back(read_run(run, {}, diagnostics));
     empty = empty && data.empty();
+    if (!data.aggregated.empty()) {
+      diagnostics.note(run.dir + ": " + no_window_text(data.aggregated));
+    }
     base_ns = std::min(base_ns, data.first_ns);
   }
   const int status = diagnostics.finish(options.strict);
@@ -219,12 +224,16 @@ int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
   }
   diagnostic_log diagnostics(err, options.quiet);
   int worst = exit_fine;
-  for (const picture& preprocessed : plan(options,
-                                          find_runs(options.dir, options.prefix, diagnostics,
-                                                    options.compat || options.coarse ? 1 : 2),
-                                          diagnostics)) {
+  const std::optional<wanted_part> part = part_of_run(options.view);
+  for (picture& preprocessed : plan(options,
+                                    find_runs(options.dir, options.prefix, diagnostics,
+                                              options.compat || options.coarse ? 1 : 2),
+                                    diagnostics)) {
     refuse_input_as_output(preprocessed.output, preprocessed.runs,
                            {preprocessed.torch ? preprocessed.torch->path : ""}, options.prefix);
+    for (run_files& run : preprocessed.runs) {
+      if (part) narrow(run, *part, diagnostics);
+    }
     const compat_job job{preprocessed.runs, preprocessed.torch ? &*preprocessed.torch : nullptr,
                          preprocessed.output};
     const int status = options.compat ? draw_compat(options, job, diagnostics, out)

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 
 namespace lotus::tool {
 namespace {

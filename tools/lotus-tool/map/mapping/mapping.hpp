@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/output_file.hpp"
+#include "base/files/output_file.hpp"
 #include "map/read/function_report.hpp"
 
 namespace lotus::tool {

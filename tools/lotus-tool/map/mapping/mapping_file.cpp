@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "base/files/output_file.hpp"
 #include "base/json_reader.hpp"
 #include "base/json_writer.hpp"
-#include "base/output_file.hpp"
 #include "map/mapping/mapping.hpp"
 #include "map/read/table_text.hpp"
 

@@ -15,7 +15,7 @@
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
 #include "log/log_files.hpp"
 #include "log/process_info.hpp"
 #include "map/read/event_names.hpp"

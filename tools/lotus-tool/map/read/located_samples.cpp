@@ -15,6 +15,7 @@
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/files/scratch_folder.hpp"
 #include "map/read/function_report.hpp"
 #include "map/read/sample_files.hpp"
 #include "map/read/symbols.hpp"
@@ -24,24 +25,6 @@ namespace lotus::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder for what perf prints, gone at the end.
-class scratch_folder {
- public:
-  scratch_folder() : path_((fs::temp_directory_path() / "lotus-map-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw input_error(path_ + ": cannot be made");
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return path_ + '/' + name; }
-
- private:
-  std::string path_;
-};
 
 /// "4065.297663020" as nanoseconds; none for what no clock tells. The sum of two does not overflow.
 std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
@@ -164,7 +147,7 @@ void run_perf(const std::string& path, const std::vector<std::string>& arguments
 }
 
 void add_perf_data(const std::string& path, located_samples& to) {
-  const scratch_folder scratch;
+  const scratch_folder scratch(fs::temp_directory_path().string());
   const std::string header = scratch.file("header");
   const std::string script = scratch.file("script");
   run_perf(path, {"perf", "report", "--header-only", "-i", path}, header);

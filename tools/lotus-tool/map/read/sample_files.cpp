@@ -16,7 +16,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/found_file.hpp"
+#include "base/files/found_file.hpp"
 #include "map/read/symbols.hpp"
 #include "map/read/table_text.hpp"
 

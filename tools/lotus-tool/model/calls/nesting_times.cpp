@@ -6,7 +6,8 @@
 
 namespace lotus::tool {
 
-std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
+std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration_ns,
+                                    std::int64_t worked_ns) {
   // Without any parent this would grow with the log; nothing nests this wide.
   constexpr std::size_t most = std::size_t{1} << 16U;
   if (ended_.size() == most) ended_.erase(ended_.begin(), ended_.begin() + most / 2);
@@ -15,15 +16,15 @@ std::int64_t nesting_times::self_ns(std::int64_t start_ns, std::int64_t duration
   std::int64_t inside_ns = 0;
   auto last = first;
   for (; last != ended_.end() && last->end_ns() <= start_ns + duration_ns; ++last) {
-    inside_ns += last->duration_ns;
+    inside_ns += last->worked_ns;
   }
   if (first == last) {
-    ended_.insert(first, {start_ns, duration_ns});
+    ended_.insert(first, {start_ns, duration_ns, worked_ns});
   } else {
-    *first = {start_ns, duration_ns};
+    *first = {start_ns, duration_ns, worked_ns};
     ended_.erase(first + 1, last);
   }
-  return std::max<std::int64_t>(0, duration_ns - inside_ns);
+  return std::max<std::int64_t>(0, worked_ns - inside_ns);
 }
 
 }  // namespace lotus::tool

@@ -12,12 +12,17 @@ class nesting_times {
  public:
   /// Takes the next operation of the log; returns how much of it was spent in it itself: without
   /// what stands before it and lies within it.
-  std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns);
+  std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
+    return self_ns(start_ns, duration_ns, duration_ns);
+  }
+  /// @param worked_ns  of the duration, without what else lies within it and stands in no log.
+  std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns, std::int64_t worked_ns);
 
  private:
   struct span {
     std::int64_t start_ns;
     std::int64_t duration_ns;
+    std::int64_t worked_ns;
     std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   };
   std::vector<span> ended_;  // those that no parent was seen of yet, in order of start

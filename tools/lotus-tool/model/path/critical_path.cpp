@@ -34,8 +34,8 @@ class path_walker {
       : run_(run),
         batches_(run.batches),
         spans_(run.batches.making()),
-        pieces_(run),
-        links_(run.batches, pieces_),
+        with_pieces_(spans_with_pieces(run.batches)),
+        links_(run.batches, with_pieces_),
         sum_(run) {}
 
   critical_path walk() {
@@ -56,11 +56,40 @@ class path_walker {
       path.run_ns += ended_ns - begin_ns_;
       walk_epoch(hand_overs);
     }
+    add_made();
     path.shares = sum_.shares();
     return path;
   }
 
  private:
+  /// A part of the path within the making of a span.
+  struct made_stretch {
+    std::uint32_t span;
+    std::int64_t start_ns;
+    std::int64_t end_ns;
+  };
+
+  /// What the path's makings were made of is looked at when all of them are known.
+  void add_made() {
+    std::sort(made_.begin(), made_.end(),
+              [](const made_stretch& a, const made_stretch& b) { return a.span < b.span; });
+    for_each_span(run_, [this](std::uint32_t n, const std::vector<span_piece>& pieces) {
+      const making_span& s = spans_[n];
+      auto at =
+          std::lower_bound(made_.begin(), made_.end(), n,
+                           [](const made_stretch& m, std::uint32_t span) { return m.span < span; });
+      for (; at != made_.end() && at->span == n; ++at) {
+        for (const span_piece& p : pieces) {
+          const path_kind kind = p.name == none      ? path_kind::unrecorded
+                                 : p.name == s.stage ? path_kind::stage
+                                                     : path_kind::operation;
+          sum_.add(kind, p.name, std::max(p.start_ns, at->start_ns), std::min(p.end_ns, at->end_ns),
+                   s.file);
+        }
+      }
+    });
+  }
+
   std::int64_t begin_of(const std::vector<handed_over>& hand_overs) const {
     std::int64_t begin_ns = INT64_MAX;
     for (const handed_over& h : hand_overs) {
@@ -125,7 +154,7 @@ class path_walker {
   std::uint32_t last_span(const batch& b, std::int64_t used_ns) const {
     std::uint32_t last = none;
     for (std::uint32_t n = b.first_span; n < b.first_span + b.spans; ++n) {
-      if (pieces_.of(n).empty() || spans_[n].start_ns >= used_ns) continue;
+      if (!with_pieces_[n] || spans_[n].start_ns >= used_ns) continue;
       if (last == none || spans_[last].end_ns() < spans_[n].end_ns()) last = n;
     }
     return last;
@@ -135,15 +164,9 @@ class path_walker {
   std::uint32_t make(std::uint32_t n) {
     const making_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::hand_over, none, s.end_ns(), no_file);
-    const span_pieces::range pieces = pieces_.of(n);
-    for (const span_piece* p = pieces.last; p != pieces.first;) {
-      --p;
-      if (p->start_ns >= now_ns_) continue;
-      const path_kind kind = p->name == none      ? path_kind::unrecorded
-                             : p->name == s.stage ? path_kind::stage
-                                                  : path_kind::operation;
-      pass(kind, p->name, p->start_ns, s.file);
-    }
+    const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
+    if (from_ns < now_ns_) made_.push_back({n, from_ns, now_ns_});
+    now_ns_ = std::min(now_ns_, from_ns);
     return n;
   }
 
@@ -232,7 +255,8 @@ class path_walker {
   const run_data& run_;
   const run_batches& batches_;
   const std::vector<making_span>& spans_;
-  span_pieces pieces_;
+  std::vector<bool> with_pieces_;  // by span
+  std::vector<made_stretch> made_;
   span_links links_;
   path_sum sum_;
   const std::vector<handed_over>* hand_overs_ = nullptr;  // of this epoch

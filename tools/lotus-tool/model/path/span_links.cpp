@@ -6,20 +6,19 @@
 #include <tuple>
 #include <vector>
 
-#include "model/path/span_pieces.hpp"
 #include "model/pipeline/ways.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
 
-span_links::span_links(const run_batches& batches, const span_pieces& pieces)
+span_links::span_links(const run_batches& batches, const std::vector<bool>& with_pieces)
     : spans_(batches.making()),
       before_(spans_.size(), no_making),
       earlier_(spans_.size(), no_making) {
   std::vector<std::uint32_t> order;
   double sum_ns = 0;
   for (std::uint32_t n = 0; n < spans_.size(); ++n) {
-    if (pieces.of(n).empty()) continue;
+    if (!with_pieces[n]) continue;
     order.push_back(n);
     sum_ns += static_cast<double>(spans_[n].duration_ns);
   }
@@ -40,7 +39,7 @@ span_links::span_links(const run_batches& batches, const span_pieces& pieces)
   }
   const std::vector<std::uint32_t> next = next_makings(batches);
   for (const std::uint32_t n : order) {
-    if (next[n] == no_making || pieces.of(next[n]).empty()) continue;
+    if (next[n] == no_making || !with_pieces[next[n]]) continue;
     next_stage_[spans_[n].stage] = spans_[next[n]].stage;
     std::uint32_t& from = earlier_[next[n]];
     if (from == no_making || spans_[from].end_ns() < spans_[n].end_ns()) from = n;

@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "model/path/span_pieces.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -15,8 +14,9 @@ namespace lotus::tool {
 /// Where there is none, UINT32_MAX.
 class span_links {
  public:
-  /// @param batches  must outlive this.
-  span_links(const run_batches& batches, const span_pieces& pieces);
+  /// @param batches      must outlive this.
+  /// @param with_pieces  spans_with_pieces() of them.
+  span_links(const run_batches& batches, const std::vector<bool>& with_pieces);
 
   /// The one before on the same thread.
   std::uint32_t before(std::uint32_t span) const noexcept { return before_[span]; }

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <numeric>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -53,54 +57,133 @@ class cutter {
   std::vector<open_operation> open_;
 };
 
-std::vector<operation> in_order_of_start(const run_data& run, std::uint32_t file) {
-  std::vector<operation> ops;
-  if (file == no_file) return ops;
-  run.for_each_operation(file, [&](const operation& op) { ops.push_back(op); });
-  // Of two that are the same the later line is the parent, and goes first.
-  std::reverse(ops.begin(), ops.end());
-  std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
-    return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
-  });
-  return ops;
-}
-
-}  // namespace
-
-span_pieces::span_pieces(const run_data& run) {
-  const std::vector<making_span>& spans = run.batches.making();
-  places_.resize(spans.size());
+/// Numbers of the spans, by their threads, in each by their starts, outer ones first.
+std::vector<std::uint32_t> in_order(const std::vector<making_span>& spans) {
   std::vector<std::uint32_t> order(spans.size());
-  for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     const making_span& x = spans[a];
     const making_span& y = spans[b];
     return std::tie(x.file, x.start_ns, y.duration_ns, a) <
            std::tie(y.file, y.start_ns, x.duration_ns, b);
   });
-  std::vector<operation> ops;
-  std::size_t next = 0;
+  return order;
+}
+
+/// Of these in their order, those that have pieces.
+std::vector<std::uint32_t> outer_of(const std::vector<making_span>& spans) {
+  std::vector<std::uint32_t> outer;
   std::uint32_t file = no_file;
   std::int64_t until_ns = INT64_MIN;  // of the last span that lies in no other
-  for (const std::uint32_t n : order) {
+  for (const std::uint32_t n : in_order(spans)) {
     const making_span& span = spans[n];
-    if (span.file != file) {
-      file = span.file;
-      ops = in_order_of_start(run, file);
-      next = 0;
-      until_ns = INT64_MIN;
-    }
+    if (span.file != file) until_ns = INT64_MIN;
+    file = span.file;
     if (file != no_file && span.end_ns() <= until_ns) continue;
     until_ns = span.end_ns();
-    while (next < ops.size() && ops[next].start_ns < span.start_ns) ++next;
-    places_[n].first = pieces_.size();
-    cutter cut(span, pieces_);
-    for (; next < ops.size() && ops[next].start_ns < span.end_ns(); ++next) {
+    if (span.duration_ns > 0) outer.push_back(n);
+  }
+  return outer;
+}
+
+/// Gives the operations of one log to its spans, as they come in the order of the log, and cuts
+/// those that are done with.
+class thread_cutter {
+ public:
+  using range = std::pair<const std::uint32_t*, const std::uint32_t*>;
+
+  /// @param outer  those of the log, whose starts and ends rise.
+  thread_cutter(const std::vector<making_span>& spans, range outer,
+                std::function<void(std::uint32_t, const std::vector<span_piece>&)> on_pieces)
+      : spans_(spans), outer_(std::move(outer)), on_pieces_(std::move(on_pieces)) {}
+
+  void add(const operation& op) {
+    const std::uint32_t* const of = span_of(op);
+    // Of what comes much too late nothing is left to be cut.
+    if (of == outer_.second || of < outer_.first) return;
+    const auto place = static_cast<std::size_t>(of - outer_.first);
+    if (place >= held_.size()) held_.resize(place + 1);
+    held_[place].push_back(op);
+    ++count_;
+    while (count_ > most_held && held_.size() > 1) cut_first();
+  }
+  void finish() {
+    while (outer_.first != outer_.second) cut_first();
+  }
+
+ private:
+  static constexpr std::size_t most_held = std::size_t{1} << 16U;
+
+  /// The first span that it begins in; the last of all: none.
+  const std::uint32_t* span_of(const operation& op) {
+    const auto ended = [this, &op](std::uint32_t n) { return spans_[n].end_ns() <= op.start_ns; };
+    if (hint_ == nullptr || hint_ < outer_.first || ended(*hint_) ||
+        (hint_ != outer_.first && !ended(*(hint_ - 1)))) {
+      hint_ = std::partition_point(outer_.first, outer_.second, ended);
+      if (hint_ == outer_.second) {
+        hint_ = nullptr;
+        return outer_.second;
+      }
+    }
+    return spans_[*hint_].start_ns <= op.start_ns ? hint_ : outer_.second;
+  }
+
+  void cut_first() {
+    const std::uint32_t n = *outer_.first++;
+    std::vector<operation> ops;
+    if (!held_.empty()) {
+      ops = std::move(held_.front());
+      held_.pop_front();
+    }
+    count_ -= ops.size();
+    // Of two that are the same the later line is the parent, and goes first.
+    std::reverse(ops.begin(), ops.end());
+    std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
+      return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
+    });
+    pieces_.clear();
+    cutter cut(spans_[n], pieces_);
+    for (const operation& op : ops) {
       // What began with the span and outlasts it contains it.
-      if (ops[next].end_ns() <= span.end_ns()) cut.add(ops[next]);
+      if (op.end_ns() <= spans_[n].end_ns()) cut.add(op);
     }
     cut.finish();
-    places_[n].last = pieces_.size();
+    on_pieces_(n, pieces_);
+  }
+
+  const std::vector<making_span>& spans_;
+  range outer_;  // those that are not cut yet
+  std::function<void(std::uint32_t, const std::vector<span_piece>&)> on_pieces_;
+  const std::uint32_t* hint_ = nullptr;
+  std::deque<std::vector<operation>> held_;  // from the first of outer_ on
+  std::size_t count_ = 0;                    // of operations
+  std::vector<span_piece> pieces_;
+};
+
+}  // namespace
+
+std::vector<bool> spans_with_pieces(const run_batches& batches) {
+  std::vector<bool> with(batches.making().size());
+  for (const std::uint32_t n : outer_of(batches.making())) with[n] = true;
+  return with;
+}
+
+void for_each_span(
+    const run_data& run,
+    const std::function<void(std::uint32_t, const std::vector<span_piece>&)>& on_pieces) {
+  const std::vector<making_span>& spans = run.batches.making();
+  const std::vector<std::uint32_t> outer = outer_of(spans);
+  const std::uint32_t* const end = outer.data() + outer.size();
+  for (const std::uint32_t* first = outer.data(); first != end;) {
+    const std::uint32_t file = spans[*first].file;
+    const std::uint32_t* const last =
+        std::find_if(first, end, [&](std::uint32_t n) { return spans[n].file != file; });
+    thread_cutter cut(spans, {first, last}, on_pieces);
+    if (file != no_file) {
+      run.for_each_operation(file, [&](const operation& op) { cut.add(op); });
+    }
+    cut.finish();
+    first = last;
   }
 }
 

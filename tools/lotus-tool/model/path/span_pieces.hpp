@@ -2,8 +2,8 @@
 #ifndef LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
 #define LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -20,35 +20,17 @@ struct span_piece {
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// The pieces of each span of run_batches::making() that lies in no other one of its thread:
-/// without a gap from its start to its end. Those that lie in another have none: they are pieces of
-/// it.
-class span_pieces {
- public:
-  struct range {
-    const span_piece* first = nullptr;
-    const span_piece* last = nullptr;
-    const span_piece* begin() const noexcept { return first; }
-    const span_piece* end() const noexcept { return last; }
-    bool empty() const noexcept { return first == last; }
-  };
+/// Whether spans of run_batches::making() have pieces: those that last and lie in no other one of
+/// their thread. What lies in another is a piece of it.
+std::vector<bool> spans_with_pieces(const run_batches& batches);
 
-  /// @param run  read with run_parts::operations.
-  explicit span_pieces(const run_data& run);
-
-  /// @param span  place in run_batches::making().
-  range of(std::size_t span) const noexcept {
-    return {pieces_.data() + places_[span].first, pieces_.data() + places_[span].last};
-  }
-
- private:
-  struct place {
-    std::size_t first = 0;
-    std::size_t last = 0;
-  };
-  std::vector<span_piece> pieces_;
-  std::vector<place> places_;  // by span
-};
+/// Calls `on_pieces(span, pieces)` for each span that has some, its place in run_batches::making():
+/// without a gap from its start to its end. Only the operations of a few spans are in memory at a
+/// time.
+/// @param run  read with run_parts::operations.
+void for_each_span(
+    const run_data& run,
+    const std::function<void(std::uint32_t, const std::vector<span_piece>&)>& on_pieces);
 
 }  // namespace lotus::tool
 

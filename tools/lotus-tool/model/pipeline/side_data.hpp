@@ -1,10 +1,11 @@
-// What the hidden files beside the logs tell of a run: stages, pieces, counters, takings.
+// What the hidden files beside the logs tell of a run: stages, pieces, counters, takings, ranges.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 
 #include <cstdint>
 #include <vector>
 
+#include "model/heap/heap_data.hpp"
 #include "model/pipeline/off_cpu.hpp"
 
 namespace lotus::tool {
@@ -58,13 +59,36 @@ struct batch_taking {
   std::uint32_t consumer = 0;
 };
 
+/// A stretch of a thread's time that the program names, and no operation.
+struct named_range {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::int64_t number = -1;  ///< that its name ends in; -1: in none
+  std::uint32_t name = 0;    ///< of run_data::names
+  std::uint32_t file = no_file;
+
+  std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
+};
+
+/// What the operation of this thread that began then was given.
+struct operation_arguments {
+  std::int64_t start_ns = 0;
+  std::uint32_t text = 0;  ///< of run_data::names, behind an S
+  std::uint32_t file = no_file;
+};
+
 /// All in order of time. Each of these also counts for first_ns and last_ns of a run.
 struct side_data {
   std::vector<stage_span> stages;
   std::vector<async_piece> pieces;
   std::vector<counter_value> counters;
   std::vector<batch_taking> takings;
+  std::vector<named_range> ranges;
+  std::vector<operation_arguments> arguments;
   std::vector<off_cpu_time> off_cpu;  ///< by place in run_files::files
+  heap_data heap;
+  /// Likewise: when a thread was in calls that are aggregated, and in no other scope within them.
+  std::vector<off_cpu_time> aggregated;
 
   bool has_off_cpu(std::uint32_t file) const noexcept {
     return file < off_cpu.size() && off_cpu[file].known();

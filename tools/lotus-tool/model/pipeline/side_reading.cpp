@@ -27,14 +27,16 @@ std::uint32_t log_of(const run_files& run, std::uint64_t number) {
 
 class side_reader {
  public:
-  side_reader(const run_files& run, const run_processes& processes, diagnostic_log& diagnostics)
-      : run_(run), processes_(processes), diagnostics_(diagnostics) {}
+  side_reader(const run_files& run, const run_processes& processes, const time_window& read,
+              diagnostic_log& diagnostics)
+      : run_(run), processes_(processes), read_(read), diagnostics_(diagnostics) {}
 
   read_side read() && {
     for (const log_file& file : run_.beside) read_own(file);
     for (const log_file& file : run_.elsewhere) {
       read_lines<side_line>(file, nullptr, [&](const side_line& line) {
         if (line.kind == side_kind::off_cpu) add_off_cpu(file, line);
+        if (line.kind == side_kind::aggregated) add_aggregated(file, line);
       });
     }
     place_off_cpu();
@@ -45,6 +47,8 @@ class side_reader {
     std::stable_sort(data.pieces.begin(), data.pieces.end(), by_start);
     std::stable_sort(data.counters.begin(), data.counters.end(), by_time);
     std::stable_sort(data.takings.begin(), data.takings.end(), by_time);
+    std::stable_sort(data.ranges.begin(), data.ranges.end(), by_start);
+    std::stable_sort(data.arguments.begin(), data.arguments.end(), by_start);
     return std::move(found_);
   }
 
@@ -58,7 +62,10 @@ class side_reader {
     std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;  // of name and start
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
       if (line.kind == side_kind::off_cpu) return add_off_cpu(file, line);
-      const bool lasts = line.kind == side_kind::stage || line.kind == side_kind::piece;
+      if (line.kind == side_kind::aggregated) return add_aggregated(file, line);
+      const bool lasts = line.kind == side_kind::stage || line.kind == side_kind::piece ||
+                         line.kind == side_kind::range;
+      if (!read_.has(line.time_ns, line.time_ns + (lasts ? line.a : 0))) return;
       found_.first_ns = std::min(found_.first_ns, line.time_ns);
       found_.last_ns = std::max(found_.last_ns, line.time_ns + (lasts ? line.a : 0));
       switch (line.kind) {
@@ -87,10 +94,28 @@ class side_reader {
         case side_kind::takes:
           data.takings.push_back({line.time_ns, line.a, line.b, consumer});
           break;
+        case side_kind::arguments:
+          data.arguments.push_back({line.time_ns, found_.names.id(line.name), log});
+          break;
+        case side_kind::range:
+          data.ranges.push_back({line.time_ns, line.a, line.b, found_.names.id(line.name), log});
+          break;
         case side_kind::off_cpu:
+        case side_kind::aggregated:
+          break;
+        default:
+          add_heap(line, found_.names.id(line.name), pid, log);
           break;
       }
     });
+  }
+
+  /// The heap over time is a counter among the program's own.
+  void add_heap(const side_line& line, std::uint32_t name, std::uint64_t pid, std::uint32_t log) {
+    found_.data.heap.take(line, name, pid);
+    if (line.kind != side_kind::heap) return;
+    found_.data.counters.push_back(
+        {line.time_ns, line.a, pid, found_.names.id("Sheap bytes"), log});
   }
 
   void add_off_cpu(const log_file& file, const side_line& line) {
@@ -98,28 +123,39 @@ class side_reader {
     off_cpu_[file.number].push_back({line.time_ns - line.a, line.time_ns, line.b});
   }
 
+  void add_aggregated(const log_file& file, const side_line& line) {
+    if (line.a == 0) return;
+    aggregated_[file.number].push_back({line.time_ns, line.time_ns + line.a, -1});
+  }
+
+  using stretches_by_number = std::map<std::uint64_t, std::vector<off_cpu_stretch>>;
+
   /// A thread's main log and its worker log have the same.
   void place_off_cpu() {
+    const auto of = [](const stretches_by_number& lines, std::uint64_t number) {
+      const auto at = lines.find(number);
+      return at == lines.end() ? std::vector<off_cpu_stretch>() : at->second;
+    };
     for (const log_file& file : run_.files) {
-      const auto lines = off_cpu_.find(file.number);
-      found_.data.off_cpu.emplace_back(
-          lines == off_cpu_.end() ? std::vector<off_cpu_stretch>() : lines->second,
-          processes_.cpu_of(file.number));
+      found_.data.off_cpu.emplace_back(of(off_cpu_, file.number), processes_.cpu_of(file.number));
+      found_.data.aggregated.emplace_back(of(aggregated_, file.number), cpu_measure::switches);
     }
   }
 
   const run_files& run_;
   const run_processes& processes_;
+  const time_window& read_;
   diagnostic_log& diagnostics_;
   read_side found_;
-  std::map<std::uint64_t, std::vector<off_cpu_stretch>> off_cpu_;  // by number
+  stretches_by_number off_cpu_;
+  stretches_by_number aggregated_;
 };
 
 }  // namespace
 
 read_side read_side_logs(const run_files& run, const run_processes& processes,
-                         diagnostic_log& diagnostics) {
-  return side_reader(run, processes, diagnostics).read();
+                         const time_window& read, diagnostic_log& diagnostics) {
+  return side_reader(run, processes, read, diagnostics).read();
 }
 
 }  // namespace lotus::tool

@@ -22,8 +22,9 @@ struct read_side {
 /// Reads the files beside a run's logs, and of its other loaders' what they tell of threads off the
 /// CPU: a thread is in one loader now and in another then. Bad lines go to `diagnostics`, those of
 /// other loaders' files when their run is read. Throws input_error.
+/// @param read  the part of the run that is wanted.
 read_side read_side_logs(const run_files& run, const run_processes& processes,
-                         diagnostic_log& diagnostics);
+                         const time_window& read, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

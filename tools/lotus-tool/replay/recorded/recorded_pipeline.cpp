@@ -18,6 +18,7 @@
 #include "replay/recorded/busy_cpus.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/policies.hpp"
+#include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
@@ -29,7 +30,10 @@ constexpr std::uint32_t none = UINT32_MAX;
 class recorder_of_pipeline {
  public:
   explicit recorder_of_pipeline(const run_data& run)
-      : run_(run), batches_(run.batches), spans_(run.batches.making()), pieces_(run) {}
+      : run_(run),
+        batches_(run.batches),
+        spans_(run.batches.making()),
+        with_pieces_(spans_with_pieces(run.batches)) {}
 
   recording record() {
     recording result;
@@ -62,7 +66,7 @@ class recorder_of_pipeline {
   /// A stage is what stands in no other span of its thread; what does is an operation in it.
   bool is_work(std::uint32_t span) const {
     const making_span& s = spans_[span];
-    if (s.batch == none || pieces_.of(span).empty()) return false;
+    if (s.batch == none || !with_pieces_[span]) return false;
     const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.all()[s.batch]);
     return used_ns && s.start_ns < *used_ns;
   }
@@ -151,10 +155,12 @@ class recorder_of_pipeline {
     p_.cpu_known = true;
     p_.steps.resize(p_.units.size());
     p_.takes_ns.resize(p_.units.size());
+    std::vector<std::uint32_t> work_of(spans_.size(), no_work);
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
-      for (const std::uint32_t n : unit_spans_[u].spans) add_span(u, n);
-      if (batches_.in_pieces()) join_pieces(u);
+      for (const std::uint32_t n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
     }
+    p_.parts = parts_of(run_, work_of);
+    for (std::uint32_t u = 0; batches_.in_pieces() && u < p_.units.size(); ++u) join_pieces(u);
     for (const planned_epoch& epoch : p_.epochs) {
       for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
     }
@@ -169,37 +175,20 @@ class recorder_of_pipeline {
     }
   }
 
-  void add_span(std::uint32_t unit, std::uint32_t n) {
+  /// Returns the place of its work.
+  std::uint32_t add_span(std::uint32_t unit, std::uint32_t n) {
     const making_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
     const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
     const off_cpu_time* const off = off_cpu_of(run_.side, s.file, s.stage == preprocess_stage);
-    const bool parts_known = off_cpu_of(run_.side, s.file, false) != nullptr;
     const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
     measured_work& w = p_.works[place];
     w.cpu_ns += all.cpu_ns;
     w.blocked_ns += all.blocked_ns;
     w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
-    if (wall_ns <= 0) return;
-    stretches_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
-    for (const span_piece& piece : pieces_.of(n)) {
-      if (piece.name == none) continue;
-      recorded_part part{place, piece.name, 0, 0, 0};
-      bool known = true;
-      if (parts_known || off == nullptr) {
-        const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
-        part.cpu_ns = own.cpu_ns;
-        part.blocked_ns = own.blocked_ns;
-        part.queued_ns = own.queued_ns;
-      } else {
-        const double share = static_cast<double>(piece.duration_ns()) / wall_ns;
-        part.cpu_ns = share * all.cpu_ns;
-        part.blocked_ns = share * all.blocked_ns;
-        part.queued_ns = share * all.queued_ns;
-      }
-      add_part(part);
-    }
+    if (wall_ns > 0) stretches_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});
+    return place;
   }
 
   /// Pieces of a batch that run beside each other take as long as they cover together.
@@ -222,19 +211,10 @@ class recorder_of_pipeline {
       what.queued_ns *= share;
     };
     scale(p_.works[work]);
-    for (std::size_t i = p_.parts.size(); i-- > 0 && p_.parts[i].work == work;) scale(p_.parts[i]);
-  }
-
-  /// The parts of one work stand beside each other.
-  void add_part(const recorded_part& part) {
-    for (std::size_t i = p_.parts.size(); i-- > 0 && p_.parts[i].work == part.work;) {
-      if (p_.parts[i].name != part.name) continue;
-      p_.parts[i].cpu_ns += part.cpu_ns;
-      p_.parts[i].blocked_ns += part.blocked_ns;
-      p_.parts[i].queued_ns += part.queued_ns;
-      return;
-    }
-    p_.parts.push_back(part);
+    auto part = std::lower_bound(
+        p_.parts.begin(), p_.parts.end(), work,
+        [](const recorded_part& p, std::uint32_t wanted) { return p.work < wanted; });
+    for (; part != p_.parts.end() && part->work == work; ++part) scale(*part);
   }
 
   void add_use(std::uint32_t unit) {
@@ -277,7 +257,7 @@ class recorder_of_pipeline {
   const run_data& run_;
   const run_batches& batches_;
   const std::vector<making_span>& spans_;
-  span_pieces pieces_;
+  std::vector<bool> with_pieces_;  // by span
   recorded_pipeline p_;
   std::map<std::uint32_t, std::uint32_t> place_;  // of a stage in p_.stages
   std::uint32_t item_stages_ = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ struct recorded_pipeline {
   std::vector<std::size_t> pools;
   std::vector<planned_unit> units;  ///< by epochs, in each in the order in which they began
   std::vector<measured_work> works;
-  std::vector<recorded_part> parts;
+  std::deque<recorded_part> parts;   ///< by work; never copied to grow
   std::vector<double> takes_ns;      ///< by unit, as planned_use
   std::vector<measured_work> steps;  ///< by unit, as planned_use
   std::vector<planned_epoch> epochs;

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Prints what the recording that README.md recommends for production costs three programs: CPU time
+# beside the same program unrecorded, in turn, and the bytes that it writes.
+#
+# bench/production.sh BUILD [REPETITIONS]; BUILD holds bench/production_work and, where there is
+# one, examples/imagenet_pipeline.
+set -euo pipefail
+build=$(cd "${1:?BUILD is missing}" && pwd)
+repetitions=${2:-9}
+keep_bytes=64000000
+work_dir=$(mktemp -d)
+trap 'rm -r "$work_dir"' EXIT
+cd "$work_dir"
+
+# cpu_ms COMMAND...: CPU milliseconds, user and system.
+cpu_ms() {
+  local TIMEFORMAT='%3U %3S' seconds
+  seconds=$({ time "$@" >out 2>&1; } 2>&1)
+  [[ $seconds =~ ^([0-9]+)\.([0-9]+)\ ([0-9]+)\.([0-9]+)$ ]]
+  echo $((10#${BASH_REMATCH[1]}${BASH_REMATCH[2]} + 10#${BASH_REMATCH[3]}${BASH_REMATCH[4]}))
+}
+
+# The bytes that were written to the logs of run/, those that are gone again too.
+bytes_written() {
+  local kept gone
+  kept=$(find run -name '.lotus_compact_*' -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }')
+  gone=$(cat run/.lotus_info_* | awk '$1 == "forgotten" { n += $3 } END { print n + 0 }')
+  echo $((kept + gone))
+}
+
+records_written() {
+  cat run/.lotus_info_* | awk '$1 == "records" { n += $2 } END { print n }'
+}
+
+median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+
+# measure NAME OFF-COMMAND -- ON-COMMAND
+measure() {
+  local name=$1 off=() on=() which=off
+  for word in "${@:2}"; do
+    if [[ $word == -- ]]; then which=on; elif [[ $which == off ]]; then off+=("$word"); else on+=("$word"); fi
+  done
+  local bare=() recorded=() seconds=()
+  for ((i = 0; i < repetitions; ++i)); do
+    rm -rf run
+    bare+=("$(cpu_ms "${off[@]}")")
+    local began=$EPOCHREALTIME
+    recorded+=("$(LOTUS_KEEP_BYTES=$keep_bytes LOTUS_LOG_FILE=run/lotustrace_log \
+      cpu_ms "${on[@]}")")
+    seconds+=("$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')")
+  done
+  awk -v name="$name" -v bare="$(printf '%s\n' "${bare[@]}" | median)" \
+    -v recorded="$(printf '%s\n' "${recorded[@]}" | median)" \
+    -v seconds="$(printf '%s\n' "${seconds[@]}" | median)" \
+    -v bytes="$(bytes_written)" -v records="$(records_written)" 'BEGIN {
+      printf "%-10s %10.0f %9d %9d %10.2f %12.1f %11.2f\n", name, records / seconds, bare, recorded,
+        (recorded - bare) / seconds / 10, bytes / records, bytes / seconds * 86400 / 1e9
+    }'
+}
+
+printf '%-10s %10s %9s %9s %10s %12s %11s\n' program records/s 'bare ms' 'with ms' '% of a CPU' \
+  bytes/record 'GB a day'
+measure tokenizer "$build/bench/production_work" tokenizer -- "$build/bench/production_work" tokenizer
+measure service "$build/bench/production_work" service -- "$build/bench/production_work" service
+pipeline=$build/examples/imagenet_pipeline
+if [[ -x $pipeline ]]; then
+  images=(--images "$work_dir/images" --epochs 3)
+  "$pipeline" --make-images "$work_dir/images" --log-file none >/dev/null
+  images[1]=$(find "$work_dir/images" -mindepth 2 -type d -printf '%h\n' | head -n 1)
+  measure imagenet "$pipeline" "${images[@]}" --log-file none -- "$pipeline" "${images[@]}"
+fi

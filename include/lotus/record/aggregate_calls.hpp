@@ -1,0 +1,95 @@
+// A call that is counted and not recorded: its begin and its end.
+#ifndef LOTUS_RECORD_AGGREGATE_CALLS_HPP
+#define LOTUS_RECORD_AGGREGATE_CALLS_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lets the next begin or end of a span look.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void mark_watch() noexcept {
+  // Another shared object may have a watch already, for this one to mark.
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  this_cpu_watch.mark();
+}
+
+/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
+/// and those of handlers that interrupted the taking of another.
+/// @param taken  by a thread that may have been interrupted meanwhile.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void aggregate_rarely(aggregate_call call,
+                                                                       bool taken) noexcept {
+  const services& s = join_session(true);
+  if (this_producer == nullptr) this_producer = s.this_thread();
+  if (this_producer == nullptr) return;
+  thread_aggregates& a = aggregates_of(*this_producer);
+  if (a.storing.load(std::memory_order_relaxed) != 0) {
+    if (a.interrupting < thread_aggregates::most_interrupting) {
+      a.interrupting_calls[a.interrupting++] = call;
+    } else {
+      this_producer->dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (!taken) s.aggregate_slow(*this_producer, call);
+  while (a.interrupting > 0) {
+    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
+    s.aggregate_slow(*this_producer, interrupting);
+  }
+}
+
+/// A call begins. Returns what its end gives to aggregate().
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return 0;
+  const std::uint64_t outer_ticks = aggregates_of(*p).inner_ticks;
+  aggregates_of(*p).inner_ticks = 0;
+  return outer_ticks;
+}
+
+/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
+/// this returns.
+/// @param outer_ticks  as begin_aggregated() gave.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                          record_tag tag, std::uint64_t outer_ticks) noexcept {
+  const auto name = static_cast<std::uint32_t>(tag.value());
+  const std::uint64_t ticks = end_ticks - begin_ticks;
+  producer* const p = this_producer;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
+    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
+  }
+  thread_aggregates& a = aggregates_of(*p);
+  const std::uint64_t inner_ticks = a.inner_ticks;
+  a.inner_ticks = outer_ticks + ticks;
+  // A span has begun or ended inside, and looked.
+  if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
+    a.inner_ticks |= thread_aggregates::recorded_inside;
+    mark_watch();
+  }
+  const aggregate_call call{aggregate_key(name, p->loader), ticks,
+                            ticks > inner_ticks ? ticks - inner_ticks : 0};
+  if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
+    return aggregate_rarely(call, false);
+  }
+  // As in push().
+  a.storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool taken = a.take(call);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  a.storing.store(0, std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_AGGREGATE_CALLS_HPP

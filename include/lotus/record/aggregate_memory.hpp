@@ -1,0 +1,223 @@
+// The room that a thread's aggregates get as it needs them.
+#ifndef LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+#define LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
+/// Thread safety: none; under the producer's guard, and only the thread itself adds.
+struct aggregate_memory {
+  static constexpr std::size_t page_bytes = std::size_t{16} << 10;
+  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
+
+  struct page {
+    page* before;
+    std::size_t bytes;
+    std::size_t used;
+  };
+  struct place {
+    aggregates_block* block;
+    place* before;
+  };
+
+  std::uint32_t chain = 0;
+  std::uint32_t aggregates = 0;  ///< so many there are
+  std::size_t blocks = 0;
+  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
+  aggregates_block* first = nullptr;
+  place* last_block = nullptr;
+  std::size_t left = 0;  ///< bytes of that block
+  page* last_page = nullptr;
+  local_aggregate** table = nullptr;
+  std::size_t places = 0;  ///< of the table, a power of two
+
+  /// Null where there is no memory.
+  static aggregate_memory* make(std::uint32_t chain) noexcept {
+    auto* const first = static_cast<page*>(map_memory(page_bytes));
+    if (first == nullptr) return nullptr;
+    *first = {nullptr, page_bytes, sizeof(page) + sizeof(aggregate_memory)};
+    auto* const made = new (first + 1) aggregate_memory;
+    made->chain = chain;
+    made->last_page = first;
+    return made;
+  }
+
+  /// Gives all of it back.
+  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
+  /// replaced by private memory, and nothing is given back.
+  void give_back(bool in_use) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) {
+      if (in_use) {
+        static_cast<void>(mmap(p->block, p->block->header.bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+      } else {
+        munmap(p->block, p->block->header.bytes);
+      }
+    }
+    if (in_use) return;
+    // This stands in the first of them, which goes last.
+    for (page* p = last_page; p != nullptr;) {
+      page* const before = p->before;
+      munmap(p, p->bytes);
+      p = before;
+    }
+  }
+
+  /// Calls `each(aggregates_block&)`, the last one first.
+  template <class Each>
+  void for_each_block(Each&& each) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
+  }
+
+  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
+  /// none to be had.
+  /// @param new_block  aggregates_block*(): one more, or null.
+  template <class NewBlock>
+  bool take(thread_aggregates& a, aggregate_call call, NewBlock&& new_block) noexcept {
+    if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
+      return false;
+    last_call& last = first->last[a.calls % 2];
+    if (a.calls > 0) {
+      aggregate_call before{0, last.ticks.load(std::memory_order_relaxed), 0};
+      if (is_negative(before)) {
+        last.self_ticks.store(0, std::memory_order_relaxed);
+        last.ticks.store(0, std::memory_order_relaxed);
+        before.ticks = 0;
+      }
+      if (make_room(last.key.load(std::memory_order_relaxed), before.ticks, new_block) == nullptr) {
+        return false;
+      }
+    }
+    if (is_negative(call)) call.ticks = call.self_ticks = 0;
+    const local_aggregate* const to = make_room(call.key, call.ticks, new_block);
+    if (to == nullptr) return false;
+    a.table = table;
+    a.mask = places - 1;
+    if (a.calls > 0 && !a.add_last(*first)) return false;
+    a.told_name = static_cast<std::uint32_t>(to->key);
+    a.untold_ticks += call.self_ticks;
+    a.last_to = to;
+    // Of a name that has no sums of its own: those of all others.
+    first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
+    a.first.store(first, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
+  template <class NewBlock>
+  local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
+                             NewBlock&& new_block) noexcept {
+    const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
+    local_aggregate* const of = find_or_add(key, new_block);
+    if (of == nullptr) return nullptr;
+    std::atomic<std::uint64_t>*& counts = of->octave_counts[octave];
+    if (counts != nullptr) return of;
+    auto* const chunk = static_cast<stored_octave*>(take_chunk(sizeof(stored_octave), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->octave = octave;
+    finish_chunk({chunk_kind::octave, of->stored->header.number}, chunk->header,
+                 sizeof(stored_octave));
+    counts = chunk->counts;
+    return of;
+  }
+
+  void* take(std::size_t bytes) noexcept {
+    if (last_page->bytes - last_page->used < bytes) {
+      const std::size_t room =
+          bytes + sizeof(page) > page_bytes ? bytes + sizeof(page) : page_bytes;
+      auto* const more = static_cast<page*>(map_memory(room));
+      if (more == nullptr) return nullptr;
+      *more = {last_page, room, sizeof(page)};
+      last_page = more;
+    }
+    void* const taken = reinterpret_cast<char*>(last_page) + last_page->used;
+    last_page->used += bytes;
+    return taken;
+  }
+
+  template <class NewBlock>
+  void* take_chunk(std::size_t bytes, NewBlock&& new_block) noexcept {
+    if (left < bytes) {
+      if (blocks == most_blocks) return nullptr;
+      auto* const more = static_cast<place*>(take(sizeof(place)));
+      aggregates_block* const block = more == nullptr ? nullptr : new_block();
+      if (block == nullptr) return nullptr;
+      *more = {block, last_block};
+      last_block = more;
+      if (first == nullptr) first = block;
+      left = block->header.bytes - sizeof(aggregates_block);
+      ++blocks;
+    }
+    return last_block->block->chunks() +
+           last_block->block->used_bytes.load(std::memory_order_relaxed);
+  }
+
+  /// What takes place is whole before it is counted in.
+  void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
+    head = is;
+    last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
+    left -= bytes;
+  }
+
+  template <class NewBlock>
+  local_aggregate* find_or_add(std::uint64_t key, NewBlock&& new_block) noexcept {
+    if (table == nullptr && !grow_table(64)) return nullptr;
+    if (local_aggregate* const found = *place_of(key)) return found;
+    if (aggregates >= most_aggregates) {
+      key = unnamed_id;
+      if (local_aggregate* const found = *place_of(key)) return found;
+    }
+    if (2 * std::size_t{aggregates + 1} > places && !grow_table(2 * places)) return nullptr;
+    auto* const of = static_cast<local_aggregate*>(take(sizeof(local_aggregate)));
+    if (of == nullptr) return nullptr;
+    auto* const chunk =
+        static_cast<stored_aggregate*>(take_chunk(sizeof(stored_aggregate), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->key = key;
+    finish_chunk({chunk_kind::aggregate, ++aggregates}, chunk->header, sizeof(stored_aggregate));
+    of->key = key;
+    of->stored = chunk;
+    *place_of(key) = of;
+    return of;
+  }
+
+  local_aggregate** place_of(std::uint64_t key) const noexcept {
+    std::size_t i = thread_aggregates::home_of(key, places - 1);
+    while (table[i] != nullptr && table[i]->key != key) i = (i + 1) & (places - 1);
+    return &table[i];
+  }
+
+  bool grow_table(std::size_t to) noexcept {
+    auto** const grown = static_cast<local_aggregate**>(take(to * sizeof(void*)));
+    if (grown == nullptr) return false;
+    local_aggregate** const old = table;
+    const std::size_t old_places = places;
+    table = grown;
+    places = to;
+    for (std::size_t i = 0; i < old_places; ++i) {
+      if (old[i] != nullptr) *place_of(old[i]->key) = old[i];
+    }
+    return true;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_AGGREGATE_MEMORY_HPP

@@ -1,0 +1,97 @@
+// Operations that share clock reads, for compose.hpp.
+#ifndef LOTUS_RECORD_OPERATION_RUN_HPP
+#define LOTUS_RECORD_OPERATION_RUN_HPP
+
+#include <cstdint>
+
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/hub.hpp"
+  #include "lotus/record/thread.hpp"
+#else
+  #include "lotus/record/unsupported.hpp"
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    look_at_cpu(now_ticks);
+    first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_part(tag);
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    look_at_cpu([now] { return now; });
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(first_ticks_, whole_);
+    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+  }
+
+  /// What runs gets its name when it ends; see laps.
+  LOTUS_DETAIL_PER_MODULE void nameless() noexcept {
+    if (!annotated_) return;
+    join_session(true).begin_heap(whole_);
+    nameless_ = true;
+  }
+
+ private:
+  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  static constexpr record_tag nothing_yet{event_kind::none, 1};
+
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_part(record_tag tag) noexcept {
+    if (nameless_) {
+      join_session(true).end_heap(last_ticks_, whole_, tag);
+    } else if (running_.kind() != nothing_yet.kind()) {
+      end_annotation(last_ticks_, running_);
+    }
+    nameless_ = false;
+  }
+
+  /// By an exception of an operation, or before the first.
+  void end_early() noexcept {
+    if (running_.kind() == nothing_yet.kind()) {
+      first_ticks_ = 0;
+    } else {
+      ended(running_);
+    }
+  }
+
+  record_tag whole_;
+  record_tag running_ = nothing_yet;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
+  bool nameless_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_OPERATION_RUN_HPP

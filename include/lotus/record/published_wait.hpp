@@ -1,0 +1,58 @@
+// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
+// one that hangs does not.
+#ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
+#define LOTUS_RECORD_PUBLISHED_WAIT_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/config.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/thread.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Gives a thread a ring that has none: its first wait may be the one that hangs.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void get_ring() noexcept {
+  const services& s = join_session(true);
+  if (this_producer == nullptr) this_producer = s.this_thread();
+  if (this_producer != nullptr) s.get_ring(*this_producer);
+}
+
+/// In the ring file, which a kill leaves.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
+  if (!is_recording()) return;
+  if (this_producer == nullptr || this_producer->waiting_since == &this_producer->none_waiting) {
+    get_ring();
+  }
+  if (this_producer == nullptr) return;
+  this_producer->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+}
+
+/// The wait is over, or given up; none is fine.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
+  producer* const p = this_producer;
+  if (p == nullptr) return;
+  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
+  if (since == 0) return;
+  const std::uint64_t ticks = now_ticks() - since;
+  if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
+    p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
+  }
+  p->waiting_since->store(0, std::memory_order_relaxed);
+}
+
+/// For the life of an object.
+class published_wait {
+ public:
+  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
+  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
+  published_wait(const published_wait&) = delete;
+  published_wait& operator=(const published_wait&) = delete;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_PUBLISHED_WAIT_HPP

@@ -1,0 +1,234 @@
+// A copy of a run as it is now, beside it.
+#ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+#define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/run_logs.hpp"
+#include "lotus/recovery/safe_open.hpp"
+#include "lotus/recovery/snapshot_place.hpp"
+#include "lotus/recovery/whole_end.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Makes a snapshot; what is left undone is deleted again.
+class snapshot_folder {
+ public:
+  static constexpr std::size_t name_bytes = 352;
+
+  /// @param from   descriptor of the run's directory, borrowed, as all else.
+  /// @param mode   of new files, less the umask.
+  snapshot_folder(int from, const log_location& run, const file_owners& owners,
+                  mode_t mode) noexcept
+      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
+
+  /// Returns 0 or what file_error_text() knows; then there is nothing.
+  /// @param info  name of the information file that tells of the snapshot.
+  int make(std::string_view reason, const char* info) noexcept {
+    if (place_.error() != 0) return place_.error();
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    int error = EEXIST;
+    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
+      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
+      struct stat status {};
+      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
+      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
+      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
+    }
+    if (error != 0) return error;
+    const int folder =
+        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (folder < 0) return errno;
+    error = fill(folder, info, now_ns);
+    close(folder);
+    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
+      error = errno;
+    }
+    if (error != 0) remove_folder(unfinished_);
+    return error;
+  }
+
+  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  void keep_within(std::uint64_t most_bytes) noexcept {
+    for (;;) {
+      char oldest[256] = "";
+      std::uint64_t bytes = 0;
+      unsigned count = 0;
+      for_each_entry(place_.parent(), [&](const char* name) {
+        if (!place_.is_one(name)) return;
+        ++count;
+        bytes += bytes_of(name);
+        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
+          std::snprintf(oldest, sizeof(oldest), "%s", name);
+        }
+      });
+      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+    }
+  }
+
+  /// Its name, beside the run.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  template <class Each>
+  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
+    for_each_entry(folder, [&](const char* name) {
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
+      struct stat status {};
+      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISDIR(status.st_mode) && depth > 0) {
+        const int inner =
+            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        if (inner < 0) return;
+        for_each_file(inner, depth - 1, each);
+        close(inner);
+      }
+      each(folder, name, status);
+    });
+  }
+
+  int open_one(const char* name) const noexcept {
+    const int folder = open_out_of_the_way(place_.parent(), name,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status {};
+    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
+    close(folder);
+    return -1;
+  }
+
+  std::uint64_t bytes_of(const char* name) const noexcept {
+    std::uint64_t bytes = 0;
+    const int folder = open_one(name);
+    if (folder < 0) return 0;
+    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
+      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
+    });
+    close(folder);
+    return bytes;
+  }
+
+  bool remove_folder(const char* name) const noexcept {
+    const int folder = open_one(name);
+    if (folder < 0) return false;
+    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
+      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    });
+    close(folder);
+    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
+  }
+
+  int fill(int folder, const char* info, std::int64_t now_ns) noexcept {
+    int error = 0;
+    // What becomes a part meanwhile is left out rather than there twice.
+    for (const bool parts : {true, false}) {
+      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
+        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+      });
+    }
+    for_each_entry(from_, [&](const char* name) {
+      if (error != 0 || !is_told_in(name)) return;
+      struct stat status {};
+      const int fd = open_regular(from_, name, O_RDONLY, status);
+      if (fd < 0) return;
+      error = copy(fd, static_cast<std::uint64_t>(status.st_size), folder, name);
+      close(fd);
+    });
+    if (error != 0) return error;
+    struct stat status {};
+    bool made = false;
+    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
+    if (fd < 0) return -fd;
+    char line[64];
+    const int bytes =
+        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
+    error = write_all(fd, line, static_cast<std::size_t>(bytes));
+    close(fd);
+    return error;
+  }
+
+  /// Whether a file tells of processes, or of what they have only counted.
+  static bool is_told_in(const char* name) noexcept {
+    return std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0 ||
+           std::strncmp(name, aggregates_file_start, sizeof(aggregates_file_start) - 1) == 0;
+  }
+
+  /// A part has a second name from now on, where the file system knows that; of what grows there is
+  /// a copy, as far as it is whole.
+  int add(int folder, const run_log& log) const noexcept {
+    int to = folder;
+    if (*log.loader != '\0') {
+      if (mkdirat(folder, log.loader, folder_mode()) != 0 && errno != EEXIST) return errno;
+      to = open_out_of_the_way(folder, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      if (to < 0) return errno;
+    }
+    int error = 0;
+    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+      struct stat status {};
+      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
+      // It may have become a part meanwhile, or be gone.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      if (fd >= 0) close(fd);
+    }
+    if (to != folder) close(to);
+    return error;
+  }
+
+  /// Who may read its files may look for them.
+  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
+
+  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
+    if (to < 0) return -to;
+    static_assert(copy_bytes % 4096 == 0);
+    char buffer[copy_bytes];
+    int error = 0;
+    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
+      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
+                              static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error = n < 0 ? errno : 0;
+        break;
+      }
+      error = write_all(to, buffer, static_cast<std::size_t>(n));
+      done += static_cast<std::uint64_t>(n);
+    }
+    close(to);
+    return error;
+  }
+
+  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
+
+  int from_;
+  const log_location& run_;
+  const file_owners& owners_;
+  mode_t mode_;
+  snapshot_place place_;
+  char name_[name_bytes] = {};
+  char unfinished_[name_bytes + 16] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP

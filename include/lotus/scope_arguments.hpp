@@ -1,0 +1,189 @@
+// Scopes that leave more or less than a record: a text of what the operation was given beside it,
+// or only a count and how long it took.
+#ifndef LOTUS_SCOPE_ARGUMENTS_HPP
+#define LOTUS_SCOPE_ARGUMENTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/scope.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/aggregate_calls.hpp"
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool is_sequence = false;
+template <class T>
+inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declval<const T&>())),
+                                                 decltype(std::end(std::declval<const T&>()))>> =
+    true;
+
+/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
+class LOTUS_DETAIL_PER_MODULE arguments_text {
+ public:
+  static constexpr std::size_t most_bytes = 120;
+
+  template <class... Arguments>
+  explicit arguments_text(const Arguments&... arguments) noexcept {
+    (add(arguments), ...);
+    if (cut_) add_raw("...", 0);
+  }
+
+  std::string_view text() const noexcept { return {text_, bytes_}; }
+
+ private:
+  template <class T>
+  void add(const T& argument) noexcept {
+    if (bytes_ > 0) add_raw(", ");
+    put(argument);
+  }
+
+  template <class T>
+  void put(const T& argument) noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      add_raw(argument ? "true" : "false");
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      add_raw(argument);
+    } else if constexpr (std::is_enum_v<T>) {
+      put(static_cast<std::underlying_type_t<T>>(argument));
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      print("%lld", static_cast<long long>(argument));
+    } else if constexpr (std::is_integral_v<T>) {
+      print("%llu", static_cast<unsigned long long>(argument));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      print("%g", static_cast<double>(argument));
+    } else {
+      static_assert(is_sequence<T>,
+                    "an argument is a text, a number, an enumerator, or a sequence of these");
+      add_raw("[");
+      const char* between = "";
+      for (const auto& element : argument) {
+        add_raw(between);
+        put(element);
+        between = ", ";
+        if (cut_) break;
+      }
+      add_raw("]");
+    }
+  }
+
+  template <class Number>
+  void print(const char* format, Number number) noexcept {
+    char digits[32];
+    const int length = std::snprintf(digits, sizeof digits, format, number);
+    add_raw({digits, static_cast<std::size_t>(length)});
+  }
+
+  /// @param kept_free  bytes at the end that it does not use.
+  void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept {
+    std::size_t room = sizeof text_ - kept_free - bytes_;
+    if (kept_free > 0 && cut_) return;
+    if (text.size() > room) {
+      // No character of UTF-8 in half.
+      while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
+      cut_ = true;
+    } else {
+      room = text.size();
+    }
+    if (room > 0) std::memcpy(text_ + bytes_, text.data(), room);
+    bytes_ += room;
+  }
+
+  char text_[most_bytes];
+  std::size_t bytes_ = 0;
+  bool cut_ = false;
+};
+
+}  // namespace detail
+
+/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
+/// two scopes, of writing the text, and of looking it up.
+class scope_with_arguments : detail::span {
+ public:
+  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
+  /// these; are read where this is recording. Each text that differs is kept in memory.
+  template <class Here, bool Fixed, class... Arguments>
+  explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
+                                const Arguments&... arguments) noexcept
+      : span{[&place] { return place.tag(); }} {
+    if (tag().empty()) return;
+    const detail::arguments_text text{arguments...};
+    arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
+  }
+  ~scope_with_arguments() {
+    if (!arguments_.empty()) precede(arguments_, 0);
+  }
+
+ private:
+  detail::record_tag arguments_;
+};
+
+/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
+/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class aggregated_scope {
+ public:
+  /// @param place  with the name, which need not live longer than this call.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
+      const detail::place<Here, Fixed>& place) noexcept {
+    const detail::recording mode = detail::recording_mode();
+    if (mode == detail::recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
+    if (tag_.empty()) return;
+    outer_ticks_ = detail::begin_aggregated();
+    begin_ticks_ = detail::now_ticks();
+  }
+  LOTUS_DETAIL_ALWAYS_INLINE ~aggregated_scope() {
+    if (tag_.empty()) return;
+    const std::uint64_t end_ticks = detail::now_ticks();
+    const detail::recording mode = detail::recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::off)) return;
+    detail::aggregate(begin_ticks_, end_ticks, tag_, outer_ticks_);
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::annotated)) end_annotation();
+  }
+  aggregated_scope(const aggregated_scope&) = delete;
+  aggregated_scope& operator=(const aggregated_scope&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ private:
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
+      detail::place<Here, Fixed> place) noexcept {
+    if (!detail::is_recording()) return {};
+    const detail::record_tag tag = place.tag();
+    if (detail::recording_mode() == detail::recording::annotated) {
+      detail::begin_annotation(annotation_of(tag));
+    }
+    return tag;
+  }
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_annotation() const noexcept {
+    detail::end_annotation(begin_ticks_, annotation_of(tag_));
+  }
+
+  /// What it allocates is the operation's around it, which has a record.
+  static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
+    return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
+            detail::large_stage_number};
+  }
+
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::uint64_t outer_ticks_ = 0;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_ARGUMENTS_HPP

@@ -1,0 +1,178 @@
+// What operations do to the heap, where liblotus_memory.so counts it.
+#ifndef LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#define LOTUS_SESSION_HEAP_ACCOUNT_HPP
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/record_kinds.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/recovery/heap_hook.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The library that counts, if the program was started with it. Asks only where the environment
+/// tells of one, for looking up may allocate. Not to be called under a lock.
+LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
+  const char* const preloaded = secure_getenv("LD_PRELOAD");
+  if (preloaded == nullptr || *preloaded == '\0') return nullptr;
+  const auto* const hook = static_cast<const heap_hook*>(dlsym(RTLD_DEFAULT, heap_hook_symbol));
+  if (hook == nullptr) return nullptr;
+  if (hook->version != heap_hook_version || hook->bytes != sizeof(heap_hook)) {
+    say("the preloaded liblotus_memory.so is of another version of lotus: memory is not counted");
+    return nullptr;
+  }
+  return hook;
+}
+
+/// Records what is counted. Thread safety: all.
+class heap_account {
+ public:
+  /// Before any lock.
+  void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
+
+  bool on() const noexcept { return hook() != nullptr; }
+
+  /// A recording has begun: what was open in the one before is forgotten. Records nothing, for who
+  /// holds the session's lock cannot; the first operation will.
+  void begin_recording() noexcept {
+    const heap_hook* const counts = hook();
+    if (counts == nullptr) return;
+    counts->forget();
+    if (!blind_told_.exchange(true)) {
+      char text[512];
+      counts->blind_to(text, sizeof(text));
+      if (text[0] != '\0') say("memory: %s", text);
+    }
+    heap_told_.store(false, std::memory_order_relaxed);
+  }
+
+  /// Before the recording ends.
+  void end_recording(std::uint32_t unit) const noexcept {
+    if (const heap_hook* const counts = hook()) {
+      tell_heap(*counts, unit);
+      tell_held(*counts, unit);
+    }
+  }
+
+  /// Under which name an operation's allocations are held; the making of a batch, and a wait, as if
+  /// they were operations.
+  /// @param intern  gives a name its id.
+  template <class Intern>
+  std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
+    const record_kind& kind = kind_of(tag);
+    if (has_name(kind)) return name_of(kind, tag);
+    std::atomic<std::uint32_t>& known = kind_names_[static_cast<std::uint8_t>(kind.kind)];
+    std::uint32_t id = known.load(std::memory_order_relaxed);
+    if (id != 0 && id != unnamed_id) return id;
+    id = intern(kind.task());
+    known.store(id, std::memory_order_relaxed);
+    return id;
+  }
+
+  void begin(std::uint32_t name, bool is_batch) noexcept {
+    const heap_hook* const counts = hook();
+    if (counts == nullptr) return;
+    if (!heap_told_.load(std::memory_order_relaxed) && !heap_told_.exchange(true)) {
+      tell_heap(*counts, name);
+    }
+    counts->enter(name, is_batch);
+  }
+
+  /// @param begin_ticks  of its record; 0: there is none.
+  /// @param begun_as     the name that it began with.
+  void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
+    const heap_hook* const counts = hook();
+    heap_change change;
+    const int counted = counts == nullptr ? 0 : counts->leave(begun_as, change);
+    if (counted == 0 || begin_ticks == 0) return;
+    tell(event_kind::allocated, begin_ticks, name, change.allocated_bytes, change.allocated_calls);
+    tell(event_kind::freed, begin_ticks, name, change.freed_bytes, change.freed_calls);
+    tell(event_kind::retained, begin_ticks, name, change.retained_bytes, change.retained_blocks);
+    tell(event_kind::heap_peak, begin_ticks, name, change.peak_bytes, 0);
+    if (counted == 2) end_unit(*counts, begun_as);
+  }
+
+  /// Its clock goes on, but batches are counted from 0.
+  void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t first_held = 16;
+  static constexpr std::int64_t between_heaps_ns = 1'000'000;
+
+  const heap_hook* hook() const noexcept { return hook_.known(nullptr); }
+
+  static void tell(event_kind kind, std::uint64_t ticks, std::uint32_t name, std::uint64_t bytes,
+                   std::uint64_t number) noexcept {
+    if (bytes == 0 && number == 0) return;
+    push(ticks, bytes,
+         {kind, name, static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))});
+  }
+
+  static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
+    heap_sums sums;
+    counts.sum(sums);
+    const std::uint64_t ticks = now_ticks();
+    const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
+    // Also where both are 0.
+    push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
+         {event_kind::heap, name,
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(sums.units, UINT32_MAX))});
+  }
+
+  static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+    heap_sums sums;
+    counts.sum(sums);
+    std::uint64_t ticks = now_ticks();
+    const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
+    push(ticks, sums.allocated_bytes, {event_kind::heap_total, name, 0});
+    push(ticks, sums.allocated_calls, {event_kind::heap_total, name, 1});
+    counts.held(
+        [](void* at, std::uint32_t of, std::uint64_t first_unit, std::uint64_t bytes) noexcept {
+          tell(event_kind::held, *static_cast<std::uint64_t*>(at), of, bytes, first_unit);
+        },
+        &ticks);
+  }
+
+  /// The heap is told of a thousand times a second at most; what of it is whose, at rarer and rarer
+  /// ends, so that all of it is less than what operations tell.
+  void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);
+    if (now_ns - last_ns >= between_heaps_ns &&
+        heap_told_ns_.compare_exchange_strong(last_ns, now_ns, std::memory_order_relaxed)) {
+      tell_heap(counts, unit);
+    }
+    const std::uint64_t units = counts.units();
+    std::uint64_t next = next_held_.load(std::memory_order_relaxed);
+    if (units >= next &&
+        next_held_.compare_exchange_strong(next, units + units / 4, std::memory_order_relaxed)) {
+      tell_heap(counts, unit);
+      tell_held(counts, unit);
+    }
+  }
+
+  found_once<const heap_hook*> hook_;
+  std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
+  std::atomic<bool> blind_told_{false};
+  std::atomic<bool> heap_told_{false};
+  std::atomic<std::int64_t> heap_told_ns_{0};
+  std::atomic<std::uint64_t> next_held_{first_held};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_HEAP_ACCOUNT_HPP

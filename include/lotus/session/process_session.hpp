@@ -1,0 +1,300 @@
+// The one session of a process: start and stop, steps, the environment, shared objects, fork.
+#ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
+#define LOTUS_SESSION_PROCESS_SESSION_HPP
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/fork.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/collectors/annotate.hpp"
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/join.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/record_kinds.hpp"
+#include "lotus/record/shared_objects.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/line.hpp"
+#include "lotus/session/heap_account.hpp"
+#include "lotus/session/step_recording.hpp"
+#include "lotus/store/recorder.hpp"
+#include "lotus/store/recorder_ends.hpp"
+#include "lotus/store/recorder_forks.hpp"
+#include "lotus/store/recorder_pushes.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
+/// list of shared objects is a leaf.
+class LOTUS_DETAIL_PER_MODULE session {
+ public:
+  static session& instance() noexcept { return *instance_; }
+  static bool exists() noexcept { return instance_ != nullptr; }
+  static const services* make() noexcept;
+
+  recorder& records() noexcept { return recorder_; }
+
+  void join(module_state& m, bool environment_counts) noexcept {
+    choose_annotation();  // may load a library: before any lock
+    heap_.find();
+    const signals_blocked quiet;
+    // Outside of every lock too: the loader, which it asks, may be running a static constructor
+    // that records.
+    if (!pinned_.exchange(true)) pin_module_of(&instance_);
+    if (this_thread_forks) return;  // the next scope joins
+    const locked control{control_};
+    if (environment_counts && !environment_read_) start_as_environment_says();
+    modules_.tell(m, table_, recorder_.clock().hardware(), mode());
+    // Others may have come while the library was being loaded.
+    if (annotation_wanted()) modules_.set_mode(mode());
+  }
+
+  void leave(module_state& m) noexcept {
+    const signals_blocked quiet;
+    if (&m != &this_module) return modules_.remove(m);
+    // That of the object with this code is destroyed when the process exits, for it is pinned.
+    const locked control{control_};
+    if (recorder_.is_on()) end_heap();
+    recorder_.close_at_exit();
+  }
+
+  bool start(const options& chosen) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    if (is_recording_on_request()) return already_recording(chosen);
+    give_way();
+    return begin(chosen);
+  }
+
+  /// @param listener  null, or lives as long as the process.
+  bool start_steps(const options& chosen, const step_counts& counts,
+                   const step_listener* listener) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    if (is_recording_on_request()) {
+      already_recording(chosen);
+      return false;
+    }
+    give_way();
+    if (!steps_.start(chosen, counts, listener)) return false;
+    return !steps_.active() || begin(steps_.of_active());
+  }
+
+  bool step(step_notice& notice) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    if (!steps_.running()) return false;
+    const step_window before = steps_.window();
+    const bool recorded = steps_.active() && recorder_.is_on();
+    const bool told = recorded && steps_.fill(notice);
+    steps_.advance();
+    if (steps_.window() == before) return false;
+    end();
+    if (steps_.active()) begin(steps_.of_active());
+    return told;
+  }
+
+  bool stop(step_notice& notice) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    environment_read_ = true;
+    const bool told = steps_.active() && recorder_.is_on() && steps_.fill(notice);
+    end();
+    steps_.stop();
+    return told;
+  }
+
+  void annotate_torch(const annotation_calls& calls) noexcept {
+    const signals_blocked quiet;
+    const locked control{control_};
+    torch_annotation.store(&calls, std::memory_order_release);
+    if (annotation_wanted()) modules_.set_mode(mode());
+  }
+
+  /// What a record of this tag is called.
+  std::string_view name_in(record_tag tag) const noexcept {
+    const record_kind& kind = kind_of(tag);
+    return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
+  }
+
+  void begin_task_of(record_tag tag) noexcept {
+    const record_kind& kind = kind_of(tag);
+    if (!has_name(kind)) {
+      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)]);
+    }
+    const name_entry& name = recorder_.name(name_of(kind, tag));
+    if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
+    begin_task(name.raw(), name.task_handle);
+  }
+
+  /// What ranges and aggregated scopes allocate belongs to the operation around them.
+  bool has_heap(record_tag tag) const noexcept {
+    return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
+           tag.kind() != event_kind::aggregated;
+  }
+  void begin_heap_of(record_tag tag) noexcept {
+    if (!has_heap(tag)) return;
+    heap_.begin(heap_name(tag), tag.kind() == event_kind::batch_preprocessed);
+  }
+  void end_heap_of(std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
+    if (!has_heap(tag)) return;
+    heap_.end(begin_ticks, heap_name(begun_as), heap_name(tag));
+  }
+
+ private:
+  recording mode() const noexcept {
+    if (annotation_wanted()) return recording::annotated;
+    if (!recorder_.is_on()) return recording::off;
+    return heap_.on() ? recording::annotated : recording::on;
+  }
+
+  std::uint32_t heap_name(record_tag tag) noexcept {
+    return heap_.name(tag, [this](std::string_view name) { return recorder_.intern(name); });
+  }
+
+  void end_heap() noexcept {
+    if (heap_.on()) heap_.end_recording(heap_name(no_unit));
+  }
+
+  /// Each number has a name of its own there.
+  static void begin_range(std::string_view name, record_tag tag) noexcept {
+    const auto number = static_cast<std::uint32_t>(tag.value());
+    char text[256 + 24];
+    const std::size_t length = name.size() < 256 ? name.size() : 256;
+    std::memcpy(text, name.data(), length);
+    const char* const end =
+        number == large_stage_number ? text + length : put_number(text + length, number);
+    std::atomic<void*> handle{nullptr};
+    begin_task({text, static_cast<std::size_t>(end - text)}, handle);
+  }
+
+  // --- caller holds control_
+
+  void start_as_environment_says() noexcept {
+    environment_read_ = true;
+    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
+    if (log_file == nullptr || *log_file == '\0') return;
+    options chosen;
+    chosen.log_file = log_file;
+    started_by_environment_ = begin(chosen);
+  }
+
+  /// By a start() without a schedule, which stop() has to end.
+  bool is_recording_on_request() const noexcept {
+    return recorder_.is_on() && !started_by_environment_ && !steps_.running();
+  }
+
+  /// To another start().
+  void give_way() noexcept {
+    end();
+    steps_.stop();
+    started_by_environment_ = false;
+  }
+
+  bool already_recording(const options& chosen) noexcept {
+    log_location asked;
+    const log_location& now = recorder_.location();
+    if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
+        std::strcmp(asked.prefix, now.prefix) == 0) {
+      return true;
+    }
+    say("already recording to %s/%s_*; call lotus::stop() before another lotus::start()",
+        now.directory, now.prefix);
+    return false;
+  }
+
+  /// What the environment says where the program says nothing.
+  static void ask_environment(options& chosen) noexcept {
+    const char* const format = secure_getenv("LOTUS_FORMAT");
+    if (format != nullptr && *format != '\0' && std::strcmp(format, "text") != 0) {
+      if (std::strcmp(format, "compact") == 0) {
+        chosen.format = log_format::compact;
+      } else {
+        say("LOTUS_FORMAT=%s is not known; it can be text and compact", format);
+      }
+    }
+    const char* const keep = secure_getenv("LOTUS_KEEP_BYTES");
+    if (keep == nullptr || *keep == '\0' || chosen.keep_bytes != 0) return;
+    char* end = nullptr;
+    errno = 0;
+    chosen.keep_bytes = strtoull(keep, &end, 10);
+    if (*end == '\0' && *keep != '-' && errno == 0) return;
+    chosen.keep_bytes = 0;
+    say("LOTUS_KEEP_BYTES=%s is no number of bytes", keep);
+  }
+
+  bool begin(options chosen) noexcept {
+    ask_environment(chosen);
+    if (!recorder_.open(chosen)) return false;
+    modules_.set_mode(mode());
+    if (heap_.on()) heap_.begin_recording();
+    return true;
+  }
+
+  void end() noexcept {
+    if (!recorder_.is_on()) return;
+    end_heap();
+    recorder_.close();
+    modules_.set_mode(mode());
+  }
+
+  // --- fork: parent and child each go on with a whole session
+
+  static void before_fork() noexcept {
+    session& s = instance();
+    s.control_.lock();
+    s.recorder_.before_fork();
+    s.modules_.fork_lock().lock();
+  }
+
+  static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
+
+  static void after_fork_in_child() noexcept {
+    instance().recorder_.become_child();
+    instance().heap_.become_child();
+    instance().unlock_after_fork();
+  }
+
+  void unlock_after_fork() noexcept {
+    modules_.fork_lock().unlock();
+    recorder_.after_fork();
+    control_.unlock();
+  }
+
+  /// What a process is told to count where it has begun none.
+  static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
+
+  static session* instance_;
+  static constexpr services table() noexcept;
+  static const services table_;
+
+  mutex control_;
+  std::atomic<bool> pinned_{false};
+  bool environment_read_ = false;
+  bool started_by_environment_ = false;
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< as name_entry::task_handle
+  std::atomic<std::uint32_t> async_ids_{0};
+  module_list modules_;
+  recorder recorder_;
+  heap_account heap_;
+  step_recording steps_;
+};
+
+inline session* session::instance_ = nullptr;
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_PROCESS_SESSION_HPP

@@ -1,0 +1,40 @@
+// Which names a kill would leave readable.
+#ifndef LOTUS_STORE_KEPT_NAMES_HPP
+#define LOTUS_STORE_KEPT_NAMES_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/store/ring_file.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: has() any thread; the others, their caller locks the ring file.
+class kept_names {
+ public:
+  /// True for all where there is no ring file.
+  bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
+
+  void store(ring_file& file, const name_table& names) noexcept {
+    // A name that is added from here on finds itself not stored, and waits for the lock; one that
+    // was added before is in the table.
+    if (file.exists()) stored_.store(file.names_stored());
+    file.store_names(names);
+    stored_.store(file.exists() ? file.names_stored() : all);
+  }
+
+  void no_file() noexcept { stored_.store(all, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint32_t all = ~std::uint32_t{0};
+
+  std::atomic<std::uint32_t> stored_{all};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_NAMES_HPP

@@ -1,0 +1,183 @@
+// How much of a run is kept: the oldest parts of its logs go first.
+#ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
+#define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/log_parts.hpp"
+#include "lotus/recovery/run_logs.hpp"
+#include "lotus/recovery/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What was deleted.
+struct forgotten_logs {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t until_ns = 0;  ///< since the epoch: when the last of them was written to
+};
+
+/// Of all logs of a directory together, whichever process wrote them: several with limits keep them
+/// together, and what one that was killed has left goes as well.
+///
+/// Deleted are parts, which nobody appends to, and logs of threads that live no more. Thread
+/// safety: begin() while nobody else calls; all else any thread. Trivially destructible.
+class log_limits {
+ public:
+  /// @param most_bytes   of logs; 0: any
+  /// @param most_age_ns  0: any
+  void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
+    most_bytes_ = most_bytes;
+    most_age_ns_ = most_age_ns;
+    looked_ns_.store(0, std::memory_order_relaxed);
+    grown_.store(0, std::memory_order_relaxed);
+    part_bytes_.store(share_of(16), std::memory_order_relaxed);
+    now_looking_.store(false, std::memory_order_relaxed);
+  }
+
+  bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
+  /// From which size on a log becomes a part.
+  std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
+  /// How long a log grows before it becomes a part, however small; 0: any time.
+  std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
+
+  void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
+
+  /// So many bytes have become parts.
+  void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
+
+  /// Whether so much has become parts that the next look should not wait for the drain thread.
+  bool overdue() const noexcept {
+    return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
+  }
+
+  /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
+  bool keep(int directory, const char* prefix, const file_owners& owners,
+            forgotten_logs& forgotten) noexcept {
+    if (!any() || directory < 0) return false;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
+                     (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
+    if (!due || now_looking_.exchange(true, std::memory_order_acquire)) return false;
+    looked_ns_.store(now_ns, std::memory_order_relaxed);
+    grown_.store(0, std::memory_order_relaxed);
+    while (look(directory, prefix, owners, forgotten)) {
+    }
+    now_looking_.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  struct candidate {
+    std::int64_t written_ns;
+    std::uint64_t bytes;
+    char loader[max_folder_name_bytes + 1];
+    char name[log_name_bytes];
+  };
+  static constexpr std::size_t at_once = 32;
+
+  std::uint64_t share_of(std::uint64_t parts) const noexcept {
+    constexpr std::uint64_t least = std::uint64_t{16} << 10;
+    return most_bytes_ == 0 ? UINT64_MAX : std::max(most_bytes_ / parts, least);
+  }
+
+  /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
+  /// system's is behind by some ms, or another machine's.
+  static std::int64_t written_ns(const run_log& log) noexcept {
+    if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
+    const timespec& at = log.status.st_mtim;
+    return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+  }
+
+  /// Nobody appends to it.
+  static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
+    constexpr std::int64_t quiet_ns = 60'000'000'000;
+    if (log.said.part != 0) return true;
+    return written_ns(log) < now_ns - quiet_ns &&
+           ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  }
+
+  /// Deletes the oldest. Whether there may be more to delete.
+  bool look(int directory, const char* prefix, const file_owners& owners,
+            forgotten_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    candidate oldest[at_once];
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t growing = 0;
+    for_each_log(directory, prefix, owners, [&](const run_log& log) {
+      bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (!is_over(log, now_ns)) {
+        ++growing;
+      } else {
+        put_in_order(log, oldest, count);
+      }
+    });
+    part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
+    // What still grows has room too.
+    const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
+    bool deleted = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const candidate& log = oldest[i];
+      const bool too_old = most_age_ns_ != 0 && log.written_ns < now_ns - most_age_ns_;
+      if (!too_old && bytes <= wanted) return false;
+      if (!remove(directory, log)) continue;
+      deleted = true;
+      bytes -= std::min(bytes, log.bytes);
+      ++forgotten.files;
+      forgotten.bytes += log.bytes;
+      forgotten.until_ns = std::max(forgotten.until_ns, log.written_ns);
+    }
+    return deleted && count == at_once;
+  }
+
+  static void put_in_order(const run_log& log, candidate (&oldest)[at_once],
+                           std::size_t& count) noexcept {
+    const std::int64_t ns = written_ns(log);
+    std::size_t at = count;
+    while (at > 0 && oldest[at - 1].written_ns > ns) --at;
+    if (at == at_once) return;
+    count = std::min(count + 1, at_once);
+    std::copy_backward(oldest + at, oldest + count - 1, oldest + count);
+    candidate& c = oldest[at];
+    c.written_ns = ns;
+    c.bytes = static_cast<std::uint64_t>(log.status.st_size);
+    std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
+    std::snprintf(c.name, sizeof(c.name), "%s", log.name);
+  }
+
+  static bool remove(int directory, const candidate& log) noexcept {
+    if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
+    const int folder = open_out_of_the_way(directory, log.loader,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return false;
+    const bool removed = unlinkat(folder, log.name, 0) == 0;
+    close(folder);
+    return removed;
+  }
+
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t most_age_ns_ = 0;
+  std::atomic<std::int64_t> looked_ns_{0};
+  std::atomic<std::uint64_t> grown_{0};
+  std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
+  std::atomic<bool> now_looking_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP

@@ -1,0 +1,91 @@
+// Which of a process's logs become parts, and when parts go.
+#ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+#define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/recovery/loader_folder.hpp"
+#include "lotus/store/limits/log_limits.hpp"
+#include "lotus/store/limits/log_rolling.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Whether only the newest records are wanted: lotus::options.
+inline bool is_flight_recorder(const options& chosen) noexcept {
+  return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
+}
+
+/// Thread safety: begin() while nobody else calls; after_drain() with the producer's guard; all
+/// else any thread. Trivially destructible.
+class log_retention {
+ public:
+  void begin(const options& chosen) noexcept {
+    // 0 is no limit.
+    const auto least = [](std::uint64_t a, std::uint64_t b) {
+      return a == 0 || (b != 0 && b < a) ? b : a;
+    };
+    const std::uint64_t age_ms = least(std::uint64_t{chosen.max_age_s} * 1000, chosen.keep_ms);
+    limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
+                  static_cast<std::int64_t>(age_ms) * 1'000'000);
+    rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  }
+
+  bool any() const noexcept { return limits_.any(); }
+
+  /// From now on all logs become parts at their next drain, however small.
+  void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
+  /// Whether the producer's logs have not become parts since.
+  bool is_due(const producer& p) const noexcept {
+    return p.rolls != rolls_.load(std::memory_order_relaxed);
+  }
+
+  void after_drain(const log_folder& folder, producer& p) noexcept {
+    const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
+    const bool due = p.rolls != rolls;
+    p.rolls = rolls;
+    if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
+      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes()));
+    }
+  }
+
+  /// Whether keep() should not wait for the drain thread.
+  bool overdue() const noexcept { return limits_.overdue(); }
+
+  /// While it is held no log becomes a part for its size: a snapshot has all or nothing of one.
+  void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
+
+  /// In a forked child, where nobody goes on with what other threads did.
+  void after_fork_in_child() noexcept {
+    hold(false);
+    limits_.after_fork_in_child();
+  }
+
+  /// What is more than is wanted goes. False where nothing was looked at.
+  bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (limits_.part_ns() != 0 &&
+        now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {
+      rolled_ns_.store(now_ns, std::memory_order_relaxed);
+      roll_all();
+    }
+    return limits_.keep(folder.directory, folder.prefix, folder.owners, forgotten);
+  }
+
+ private:
+  log_limits limits_;
+  std::atomic<std::uint32_t> rolls_{0};
+  std::atomic<std::int64_t> rolled_ns_{0};
+  std::atomic<bool> held_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP

@@ -1,0 +1,86 @@
+// All that a thread has recorded, to its logs.
+#ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
+#define LOTUS_STORE_PRODUCER_DRAIN_HPP
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/recovery/compact_filler.hpp"
+#include "lotus/recovery/drain.hpp"
+#include "lotus/recovery/line.hpp"
+#include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/log_appender.hpp"
+#include "lotus/store/backlog.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline loader_names loader_names_in(const name_table& names) noexcept {
+  return {&names, [](const void* table, std::uint32_t id) {
+            return static_cast<const name_table*>(table)->entry(id).line_start();
+          }};
+}
+
+/// What a drain needs besides the thread and its logs.
+struct drain_context {
+  const tick_converter& clock;
+  const name_table& names;
+  bool compact;
+  drain_buffer& buffer;
+  std::atomic<std::size_t>& backlog_bytes;
+  std::atomic<std::uint64_t>& written;  ///< records, counted up
+};
+
+/// What waits in memory first, then the ring.
+template <class Filler>
+int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
+               log_appender& logs) noexcept {
+  ring_block& ring = *p.ring;
+  const std::uint64_t complete = heads.beyond(ring.committed());
+  const auto count = [&](std::uint64_t records) {
+    context.written.fetch_add(records, std::memory_order_relaxed);
+  };
+  int error = 0;
+  while (error == 0 && p.backlog_first != nullptr) {
+    ring_block& chunk = p.backlog_first->ring;
+    backlog_sink sink{chunk, logs};
+    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
+    error = drain_ring(chunk, lane_heads{chunk}, fill, sink);
+    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
+    if (error == 0) drop_oldest(p, context.backlog_bytes);
+  }
+  if (error == 0) error = drain_ring(ring, heads, fill, logs);
+  count(complete - heads.beyond(ring.committed()));
+  return error;
+}
+
+/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
+/// @param heads  read before the clock was made.
+inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
+                          log_appender& logs) noexcept {
+  const auto names = [&](std::uint64_t id) {
+    return context.names.entry(static_cast<std::uint32_t>(id)).line_start();
+  };
+  if (!context.compact) {
+    line_filler fill{context.clock, names, context.buffer};
+    return drain_with(fill, p, heads, context, logs);
+  }
+  if (p.chain == nullptr) {
+    p.chain = static_cast<compact_chain*>(map_memory(sizeof(compact_chain)));
+    if (p.chain == nullptr) return ENOMEM;
+  }
+  compact_filler fill{context.clock, names, *p.chain, context.buffer};
+  return drain_with(fill, p, heads, context, logs);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_PRODUCER_DRAIN_HPP

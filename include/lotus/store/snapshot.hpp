@@ -1,0 +1,157 @@
+// A running recording's logs, put aside; and what asks for that.
+#ifndef LOTUS_STORE_SNAPSHOT_HPP
+#define LOTUS_STORE_SNAPSHOT_HPP
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/message.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/recovery/directory.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/safe_open.hpp"
+#include "lotus/recovery/snapshot_folder.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies what is in the logs; says where, or why not. Whether it did.
+inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
+                          std::uint64_t most_bytes) noexcept {
+  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
+  const int error = folder.make(reason, logs.info);
+  if (error == 0) {
+    folder.keep_within(most_bytes);
+    say("snapshot %s is beside the run", folder.name());
+  } else {
+    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+        file_error_text(error));
+  }
+  return error == 0;
+}
+
+/// Set by the handler of options::snapshot_signal.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
+
+LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
+                                                       void* context) noexcept {
+  snapshot_signalled.store(true, std::memory_order_relaxed);
+  const struct sigaction& before = handled_before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  }
+}
+
+/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
+/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+class snapshot_triggers {
+ public:
+  void begin(const options& chosen) noexcept {
+    most_bytes_ = chosen.snapshots_bytes;
+    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
+    last_wait_ns_ = 0;
+    told_wait_ = 0;
+    signal_ = 0;
+    if (chosen.snapshot_signal == 0) return;
+    struct sigaction ours {};
+    ours.sa_sigaction = on_snapshot_signal;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    snapshot_signalled.store(false, std::memory_order_relaxed);
+    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
+      signal_ = chosen.snapshot_signal;
+    } else {
+      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+    }
+  }
+
+  void end() noexcept {
+    struct sigaction now {};
+    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
+    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
+    if (ours) sigaction(signal_, &handled_before, nullptr);
+    signal_ = 0;
+  }
+
+  /// That all snapshots may have.
+  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
+  /// How long a wait is that is worth a snapshot; 0: none is.
+  std::int64_t wait_ns() const noexcept { return wait_ns_; }
+  /// Caller holds the guard of the producer, which has a ring.
+  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
+    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
+    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
+    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
+    // Of one that lasts there is one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
+    told_wait_ = is_long ? since : 0;
+    last_wait_ns_ = now_ns;
+    wait_seen_ = true;
+  }
+
+  /// Takes what asks for a snapshot now; false where nothing does.
+  /// @param reason  snapshot_place::most_reason_bytes + 1
+  bool take(const log_folder& logs, char* reason) noexcept {
+    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    if (std::exchange(wait_seen_, false)) {
+      std::snprintf(reason, room, "wait");
+      return true;
+    }
+    if (snapshot_signalled.load(std::memory_order_relaxed) &&
+        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+      std::snprintf(reason, room, "signal");
+      return true;
+    }
+    return take_request(logs, reason);
+  }
+
+ private:
+  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
+
+  /// Of the processes of a run that see it, one takes it.
+  static bool take_request(const log_folder& logs, char* reason) noexcept {
+    struct stat status {};
+    if (logs.directory < 0 ||
+        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return false;
+    }
+    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
+    if (fd < 0) return false;
+    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    close(fd);
+    reason[bytes > 0 ? bytes : 0] = '\0';
+    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
+  }
+
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t wait_ns_ = 0;
+  std::int64_t last_wait_ns_ = 0;
+  std::uint64_t told_wait_ = 0;
+  bool wait_seen_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SNAPSHOT_HPP

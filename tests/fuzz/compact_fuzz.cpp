@@ -1,0 +1,71 @@
+// Compact logs: whatever a block with a right checksum holds is read without a fault, and what is
+// made of it are lines that can be read again.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "fuzz.hpp"
+#include "log/compact/compact_block.hpp"
+#include "log/compact/compact_lines.hpp"
+#include "log/log_line.hpp"
+#include "log/side_line.hpp"
+
+namespace {
+
+using namespace lotus::tool;
+
+void check_lines(const compact_record& record) {
+  for (const file_role role : {file_role::main, file_role::worker}) {
+    compact_lines lines(role);
+    log_line line;
+    if (!lines.line_of(record, line)) continue;
+    const std::string text = std::string(line.name) + ',' + std::to_string(line.start_ns) + ',' +
+                             std::to_string(line.duration_ns);
+    log_line again;
+    require(parse_line(text, again) == nullptr);
+    require(again.batch == line.batch && again.kind == line.kind);
+  }
+  side_line line;
+  if (!compact_lines::line_of(record, line)) return;
+  std::string text;
+  append_text(line, text);
+  text.pop_back();
+  side_line again;
+  require(parse_line(text, again) == nullptr);
+  require(again.a == line.a && again.b == line.b && again.kind == line.kind);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // As it stands, then as blocks whose headers are put right.
+  lotus::detail::compact_block_header header{};
+  find_block({reinterpret_cast<const char*>(data), size}, header);
+  compact_decoder decoder;
+  while (size > 2) {
+    const std::size_t payload = std::min<std::size_t>(size - 2, 16 + data[0] * std::size_t{16});
+    header = {};
+    std::memcpy(header.magic, lotus::detail::compact_block_magic, sizeof header.magic);
+    header.version = lotus::detail::compact_version;
+    header.flags = data[1] & 1U;
+    header.records = 1 + data[1];
+    header.base_ns = 1'790'000'000'000'000'000;
+    header.bytes = static_cast<std::uint32_t>(sizeof header + payload);
+    std::string block(sizeof header, '\0');
+    block.append(reinterpret_cast<const char*>(data) + 2, payload);
+    std::memcpy(block.data(), &header, sizeof header);
+    header.checksum = lotus::detail::block_checksum(block.data(), block.size());
+    std::memcpy(block.data(), &header, sizeof header);
+    require(find_block(block, header) == block.size());
+    if (decoder.begin(header, block)) {
+      compact_record record;
+      while (decoder.next(record)) check_lines(record);
+    }
+    data += 2 + payload;
+    size -= 2 + payload;
+  }
+  return 0;
+}

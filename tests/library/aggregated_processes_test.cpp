@@ -1,0 +1,80 @@
+// Calls that are counted and not recorded: in processes that fork, and in signal handlers.
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "aggregates.hpp"
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::aggregate_of;
+
+namespace {
+
+void calls(int n) {
+  for (int i = 0; i < n; ++i) LOTUS_SCOPE_AGGREGATED("Token");
+}
+
+}  // namespace
+
+TEST_CASE("a forked child begins anew, its parent goes on") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  calls(1000);
+  for (int i = 0; i < 3; ++i) {
+    LOTUS_SCOPE_AGGREGATED("Around the fork");
+    const pid_t child = fork();
+    if (child == 0) {
+      calls(50);
+      lotus::stop();
+      _exit(0);
+    }
+    calls(7);
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  lotus::stop();
+  CHECK(aggregate_of(run.path(), "SToken").count == 1000 + 3 * 57);
+  CHECK(aggregate_of(run.path(), "SAround the fork").count == 3);
+  CHECK(support::count_files(run.path(), ".lotus_aggregated_") == 4);
+}
+
+namespace {
+
+std::atomic<int> handled{0};
+
+void handler(int) {
+  LOTUS_SCOPE_AGGREGATED("Handled");
+  ++handled;
+}
+
+}  // namespace
+
+TEST_CASE("a handler that interrupts a call has its own counted too") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  struct sigaction action {};
+  action.sa_handler = handler;
+  struct sigaction before {};
+  sigaction(SIGALRM, &action, &before);
+  const itimerval often{{0, 50}, {0, 50}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  int called = 0;
+  while (handled < 2000) {
+    calls(100);
+    called += 100;
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  calls(1);
+  lotus::stop();
+  CHECK(aggregate_of(run.path(), "SToken").count == static_cast<std::uint64_t>(called) + 1);
+  CHECK(aggregate_of(run.path(), "SHandled").count == static_cast<std::uint64_t>(handled.load()));
+}

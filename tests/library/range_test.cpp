@@ -1,0 +1,55 @@
+#include <string>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::read_beside;
+
+TEST_CASE("a range stands beside the logs, and in none of them") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  {
+    const lotus::range outer{"epoch"};
+    const lotus::range inner{std::string("iteration_") + "7"};
+    LOTUS_SCOPE("Crop");
+  }
+  lotus::stop();
+  CHECK(support::read_logs(run.path()).size() == 1);
+  const auto ranges = read_beside(run.path(), "range");
+  REQUIRE(ranges.size() == 2);
+  CHECK(ranges[0].name == "Siteration_");
+  CHECK(ranges[0].b == 7);
+  CHECK(ranges[1].name == "Sepoch");
+  CHECK(ranges[1].b == -1);
+  CHECK(ranges[1].time_ns <= ranges[0].time_ns);
+  CHECK(ranges[1].a >= ranges[0].a);
+}
+
+TEST_CASE("only a whole number at the end of a name is kept apart") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  for (const char* name : {"a0", "a123456789", "a1234567890", "a07", "42", "a", "7b", ""}) {
+    const lotus::range of{name};
+  }
+  lotus::stop();
+  std::string told;
+  for (const auto& r : read_beside(run.path(), "range")) {
+    told += r.name + ' ' + std::to_string(r.b) + '\n';
+  }
+  CHECK(told == "Sa 0\nSa 123456789\nSa1234567890 -1\nSa07 -1\nS42 -1\nSa -1\nS7b -1\nS -1\n");
+}
+
+TEST_CASE("ranges that are pushed nest, and a pop too many does nothing") {
+  const support::temp_directory run;
+  lotus::range_push("before");
+  REQUIRE(lotus::start(run.prefix()));
+  lotus::range_push("outer");
+  lotus::range_push("inner");
+  for (int i = 0; i < 4; ++i) lotus::range_pop();
+  lotus::stop();
+  const auto ranges = read_beside(run.path(), "range");
+  REQUIRE(ranges.size() == 2);
+  CHECK(ranges[0].name == "Sinner");
+  CHECK(ranges[1].name == "Souter");
+}

@@ -1,0 +1,202 @@
+// Runs of which limits have deleted the beginning, and snapshots: conclusions are of what is whole.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using lotus::tool_test::run;
+
+namespace {
+
+/// Two workers of 4 ms a batch, of many small operations, and a consumer of 1 ms: bound by the
+/// workers. Goes on until `over`.
+void train(const std::atomic<bool>& over) {
+  std::mutex lock;
+  std::condition_variable changed;
+  std::deque<std::int64_t> ready;
+  std::atomic<std::int64_t> next{0};
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 2; ++w) {
+    workers.emplace_back([&] {
+      while (!over) {
+        const std::int64_t i = next++;
+        {
+          LOTUS_BATCH_PREPROCESSED(i);
+          for (int k = 0; k < 100; ++k) LOTUS_SCOPE("Crop");
+          LOTUS_SCOPE("Decode");
+          std::this_thread::sleep_for(4ms);
+        }
+        const std::lock_guard hold(lock);
+        ready.push_back(i);
+        changed.notify_one();
+      }
+    });
+  }
+  while (!over) {
+    lotus::wait_for_batch wait;
+    std::unique_lock hold(lock);
+    changed.wait_for(hold, 100ms, [&] { return !ready.empty(); });
+    if (ready.empty()) continue;
+    const std::int64_t i = ready.front();
+    ready.pop_front();
+    hold.unlock();
+    wait.got(static_cast<std::uint64_t>(i));
+    LOTUS_BATCH_CONSUMED(i);
+    std::this_thread::sleep_for(1ms);
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+/// Records in `run` until told to end, or killed.
+class training {
+ public:
+  explicit training(const fs::path& run) {
+    REQUIRE(pipe(told_) == 0);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    lotus::options o;
+    o.log_file = (run / "lotustrace_log").string();
+    o.keep_bytes = 150'000;
+    o.drain_interval_ms = 20;
+    lotus::start(o);
+    static std::atomic<bool> over{false};
+    std::thread([this] {
+      char byte = 0;
+      if (read(told_[0], &byte, 1) >= 0) over = true;
+    }).detach();
+    train(over);
+    lotus::stop();
+    _exit(0);
+  }
+  training(const training&) = delete;
+  training& operator=(const training&) = delete;
+  ~training() {
+    kill(SIGKILL);
+    for (const int fd : told_) close(fd);
+  }
+
+  void end() {
+    REQUIRE(write(told_[1], "x", 1) == 1);
+    kill(0);
+  }
+  void kill(int signal) {
+    if (pid_ < 0) return;
+    if (signal != 0) ::kill(pid_, signal);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  int told_[2] = {};
+};
+
+nlohmann::json diagnosis(const fs::path& of) {
+  const auto result = run({"diagnose", of.string(), "--json"});
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  return nlohmann::json::parse(result.out);
+}
+
+/// Right of the part that is there.
+void check_verdict(const nlohmann::json& d) {
+  CAPTURE(d.dump().substr(0, 2000));
+  CHECK(d.at("verdict") == "preprocessing-bound");
+  const double rate = d.at("achieved_batches_per_s");
+  CHECK(rate > 250);  // of 2 workers of 4 ms: 500 less what a busy machine takes
+  CHECK(rate < 505);
+  for (const auto& check : d.at("checks")) CHECK_FALSE(check.at("unsafe").get<bool>());
+}
+
+bool says(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("of a run whose beginning limits have deleted, figures are of what is whole") {
+  const support::temp_directory around;
+  const fs::path dir = around.path() / "run";
+  training child(dir);
+  std::this_thread::sleep_for(4s);
+  child.end();
+  const nlohmann::json d = diagnosis(dir);
+  check_verdict(d);
+  CHECK(d.at("deleted_bytes") > 0);
+  for (const std::string command : {"stats", "diagnose"}) {
+    const auto result = run({command, dir.string()});
+    CHECK(result.status == 0);
+    CHECK(says(result.err, "limits have deleted"));
+  }
+}
+
+TEST_CASE("a snapshot of a living run, made from outside, has a verdict of its own") {
+  const support::temp_directory around;
+  const fs::path dir = around.path() / "run";
+  training child(dir);
+  std::this_thread::sleep_for(2s);
+  const auto made = run({"snapshot", dir.string(), "--reason", "slow now"});
+  CAPTURE(made.err);
+  REQUIRE(made.status == 0);
+  const fs::path snapshot = made.out.substr(0, made.out.find('\n'));
+  CHECK(says(snapshot.filename().string(), "run.snapshot-20"));
+  CHECK(says(snapshot.filename().string(), "Z-slow-now"));
+  CHECK(fs::is_directory(snapshot));
+  check_verdict(diagnosis(snapshot));
+  // It does not grow, and is no part of the run, nor of what lies around.
+  const auto before = diagnosis(snapshot).at("batches");
+  std::this_thread::sleep_for(300ms);
+  child.end();
+  CHECK(diagnosis(snapshot).at("batches") == before);
+  CHECK_FALSE(diagnosis(around.path()).contains("runs"));  // which several would be in
+}
+
+TEST_CASE("a snapshot of a run that was killed, or that does not answer, has what is left") {
+  const support::temp_directory around;
+  const fs::path dir = around.path() / "run";
+  training child(dir);
+  std::this_thread::sleep_for(1s);
+  const bool killed = GENERATE(true, false);
+  if (killed) {
+    child.kill(SIGKILL);
+  } else {
+    ::kill(child.pid(), SIGSTOP);
+  }
+  const auto made = run({"snapshot", dir.string()});
+  CAPTURE(made.err);
+  REQUIRE(made.status == 0);
+  CHECK(says(made.err, "does not answer") == !killed);
+  check_verdict(diagnosis(made.out.substr(0, made.out.find('\n'))));
+  CHECK_FALSE(fs::exists(dir / ".lotus_snapshot_request"));
+}
+
+TEST_CASE("where there is no run there is no snapshot") {
+  const support::temp_directory around;
+  auto made = run({"snapshot", (around.path() / "none").string()});
+  CHECK(made.status == 1);
+  CHECK(says(made.err, "No such file"));
+  made = run({"snapshot", around.path().string()});
+  CHECK(made.status == 1);
+  CHECK(says(made.err, "no log found"));
+}

@@ -1,0 +1,87 @@
+// The totals of lotus-tool run --memory beside those of heaptrack, which logs each allocation.
+
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "counted_run.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+struct totals {
+  double bytes = 0;
+  double calls = 0;
+};
+
+bool has_heaptrack() {
+  return std::system("command -v heaptrack zstdcat >/dev/null 2>&1") == 0;
+}
+
+/// From heaptrack's own log, whose printed sums are rounded: "a SIZE TRACE" is a kind of
+/// allocation, "+ KIND" one of them; numbers are hexadecimal.
+totals heaptrack_of(const std::string& program, const std::string& arguments) {
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() + "' && timeout 250 heaptrack -o track '" +
+                              program + "' " + arguments +
+                              " >out 2>&1 && zstdcat track.zst | grep '^[a+] ' >lines";
+  REQUIRE(std::system(command.c_str()) == 0);
+  totals sum;
+  std::vector<double> sizes;
+  std::FILE* const lines = std::fopen((dir.path() + "/lines").c_str(), "r");
+  REQUIRE(lines != nullptr);
+  char line[256];
+  while (std::fgets(line, sizeof(line), lines) != nullptr) {
+    const std::uint64_t number = std::strtoull(line + 2, nullptr, 16);
+    if (line[0] == 'a') {
+      sizes.push_back(static_cast<double>(number));
+    } else {
+      REQUIRE(number < sizes.size());
+      sum.bytes += sizes[number];
+      ++sum.calls;
+    }
+  }
+  std::fclose(lines);
+  return sum;
+}
+
+void compare(const std::string& program, const std::string& arguments) {
+  if (!has_heaptrack()) return lotus_test::skip("heaptrack is not installed");
+  const totals theirs = heaptrack_of(program, arguments);
+  const counted_run run(program, arguments);
+  INFO(run.err());
+  REQUIRE(run.status() == 0);
+  const json memory = run.memory();
+  const totals ours{memory["allocated_bytes"].number(), memory["allocations"].number()};
+  std::printf("%s: %.0f bytes in %.0f calls, heaptrack %.0f in %.0f\n", program.c_str(), ours.bytes,
+              ours.calls, theirs.bytes, theirs.calls);
+  CHECK(std::abs(ours.bytes - theirs.bytes) <= 0.001 * theirs.bytes);
+  CHECK(std::abs(ours.calls - theirs.calls) <= 0.001 * theirs.calls);
+}
+
+}  // namespace
+
+TEST_CASE("random allocations on four threads: as heaptrack counts them, to 0.1 %") {
+  compare(MEMORY_PROGRAM, "random 20000");
+}
+
+#ifdef IMAGENET_PROGRAM
+TEST_CASE("the ImageNet example: as heaptrack counts it, to 0.1 %") {
+  // Ours are told when it stops recording, before its end.
+  compare(IMAGENET_PROGRAM, "--count 600 --workers 2 --step-ms 0");
+}
+#endif
+
+#ifdef TORCH_PROGRAM
+TEST_CASE("the libtorch example: as heaptrack counts it, to 0.1 %") {
+  compare(TORCH_PROGRAM, "--epochs 2 --workers 2 --count 40 --size 64 --batch-size 8");
+}
+#endif

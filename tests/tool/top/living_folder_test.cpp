@@ -1,0 +1,293 @@
+// Processes that record while they are looked at: every record is seen once, in a ring or in a log.
+#include "top/living_folder.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+#include "tool/tool_test.hpp"
+#include "top/clock_time.hpp"
+
+using namespace lotus::tool;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::int64_t now_ns() {
+  return lotus::tool::time_of(CLOCK_REALTIME);
+}
+
+const std::vector<lotus::log_format> formats{lotus::log_format::text, lotus::log_format::compact};
+constexpr std::int64_t whole_run_ns = 3'600'000'000'000;
+
+/// How often each record is held, by how its line begins.
+std::map<std::string, int> held(const living_folder& folder) {
+  std::map<std::string, int> found;
+  for (const run_files& run : folder.runs()) {
+    for (const auto* files : {&run.files, &run.beside}) {
+      for (const log_file& file : *files) {
+        std::istringstream in(file.tail);
+        for (std::string line; std::getline(in, line);) ++found[line.substr(0, line.find(','))];
+      }
+    }
+  }
+  return found;
+}
+
+/// Batch records, whose numbers tell them apart.
+int most_of_one(const std::map<std::string, int>& found) {
+  int most = 0;
+  for (const auto& [name, count] : found) {
+    if (name.rfind("SBatch", 0) == 0) most = std::max(most, count);
+  }
+  return most;
+}
+
+std::size_t batches(const std::map<std::string, int>& found) {
+  std::size_t count = 0;
+  for (const auto& [name, times] : found) {
+    if (name.rfind("SBatchConsumed_", 0) == 0) ++count;
+  }
+  return count;
+}
+
+/// A child that records and then does as it is told: it ends at the first byte, in order.
+class recording_child {
+ public:
+  template <class Work>
+  recording_child(const std::string& prefix, std::uint32_t drain_interval_ms, Work&& work,
+                  std::uint32_t ring_records = 8192,
+                  lotus::log_format format = lotus::log_format::text) {
+    REQUIRE(pipe(told_) == 0);
+    REQUIRE(pipe(done_) == 0);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    lotus::options o;
+    o.log_file = prefix;
+    o.drain_interval_ms = drain_interval_ms;
+    o.ring_records = ring_records;
+    o.format = format;
+    lotus::start(o);
+    if (drain_interval_ms > 1000) usleep(400'000);  // the early drains are over
+    work();
+    char byte = 0;
+    if (write(done_[1], &byte, 1) != 1 || read(told_[0], &byte, 1) != 1) _exit(1);
+    lotus::stop();
+    _exit(0);
+  }
+  ~recording_child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int fd : {told_[0], told_[1], done_[0], done_[1]}) close(fd);
+  }
+  recording_child(const recording_child&) = delete;
+  recording_child& operator=(const recording_child&) = delete;
+
+  void wait_until_recorded() const {
+    char byte = 0;
+    REQUIRE(read(done_[0], &byte, 1) == 1);
+  }
+  void end() const {
+    const char byte = 0;
+    REQUIRE(write(told_[1], &byte, 1) == 1);
+    waitpid(pid_, nullptr, 0);
+  }
+  void die() const {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int told_[2] = {};
+  int done_[2] = {};
+};
+
+void consume(std::int64_t first, std::int64_t last, int pause_us) {
+  for (std::int64_t i = first; i < last; ++i) {
+    { LOTUS_STAGE("Decode", i); }
+    { LOTUS_BATCH_WAIT(i); }
+    LOTUS_BATCH_CONSUMED(i);
+    if (pause_us > 0) usleep(static_cast<unsigned>(pause_us));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what is drained in a minute is seen now, once, and not again when it is drained") {
+  const lotus::log_format format = GENERATE(from_range(formats));
+  const support::temp_directory place;
+  const auto work = [] {
+    consume(0, 100, 0);
+    LOTUS_LOADER("val");
+    consume(100, 150, 0);
+  };
+  const recording_child child(place.prefix(), 60'000, work, 8192, format);
+  child.wait_until_recorded();
+  living_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
+  folder.look(now_ns());
+  auto found = held(folder);
+  CHECK(batches(found) == 150);
+  CHECK(most_of_one(found) == 1);
+  CHECK(found["SDecode"] == 150);
+  CHECK(found["stage"] == 150);
+  const auto processes = folder.processes(place.path().string());
+  REQUIRE(processes.size() == 1);
+  CHECK(processes[0].state == living_ring::state::living);
+  CHECK(processes[0].in_ring > 0);
+  folder.look(now_ns());
+  CHECK(held(folder) == found);
+  child.end();
+  folder.look(now_ns());
+  CHECK(held(folder) == found);
+  CHECK(folder.processes(place.path().string()).empty());
+  living_folder short_one(place.path().string(), "lotustrace_log", 10'000'000'000);
+  short_one.look(now_ns());
+  short_one.look(now_ns() + 60'000'000'000);
+  CHECK(held(short_one) == found);  // it has ended: the last seconds stay
+}
+
+TEST_CASE("of a process that drains all the time every record is seen once, whenever one looks") {
+  // A small ring is written over while it is read.
+  const std::uint32_t ring_records = GENERATE(8192U, 16U);
+  const lotus::log_format format = GENERATE(from_range(formats));
+  const support::temp_directory place;
+  constexpr std::int64_t all = 20'000;
+  const auto work = [] {
+    std::thread other([] { consume(all, 2 * all, 20); });
+    consume(0, all, 20);
+    other.join();
+  };
+  const recording_child child(place.prefix(), 1, work, ring_records, format);
+  living_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
+  std::size_t looks = 0;
+  std::size_t before = 0;
+  int from_rings = 0;
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (before < 2 * all && std::chrono::steady_clock::now() < until) {
+    folder.look(now_ns());
+    const auto found = held(folder);
+    REQUIRE(most_of_one(found) <= 1);
+    REQUIRE(batches(found) >= before);
+    before = batches(found);
+    for (const seen_process& p : folder.processes(place.path().string())) {
+      if (p.in_ring > 0) ++from_rings;
+    }
+    ++looks;
+    std::this_thread::sleep_for(1ms);
+  }
+  CAPTURE(ring_records, looks, from_rings);
+  CHECK(from_rings > 5);
+  child.wait_until_recorded();
+  child.end();
+  folder.look(now_ns());
+  auto found = held(folder);
+  if (format == lotus::log_format::text) {
+    CHECK(support::read_beside(place.path(), "stage").size() == 2 * all);
+  }
+  CHECK(batches(found) == 2 * all);
+  CHECK(most_of_one(found) == 1);
+  CHECK(found["SDecode"] == 2 * all);
+  CHECK(found["stage"] == 2 * all);
+}
+
+TEST_CASE("a process that was killed is known, and nothing is seen twice when it is recovered") {
+  const lotus::log_format format = GENERATE(from_range(formats));
+  const support::temp_directory place;
+  const recording_child child(
+      place.prefix(), 60'000, [] { consume(0, 100, 0); }, 8192, format);
+  child.wait_until_recorded();
+  living_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
+  folder.look(now_ns());
+  const auto found = held(folder);
+  child.die();
+  folder.look(now_ns());
+  const auto processes = folder.processes(place.path().string());
+  REQUIRE(processes.size() == 1);
+  CHECK(processes[0].state == living_ring::state::dead);
+  CHECK(processes[0].in_ring > 0);
+  CHECK(held(folder) == found);
+  REQUIRE(lotus::tool_test::run({"recover", place.path().string()}).status == 0);
+  folder.look(now_ns());
+  CHECK(held(folder) == found);
+  living_folder later(place.path().string(), "lotustrace_log", whole_run_ns);
+  later.look(now_ns());
+  CHECK(held(later) == found);
+}
+
+TEST_CASE("a ring file that was damaged anywhere does no harm") {
+  const support::temp_directory place;
+  const recording_child child(place.prefix(), 60'000, [] { consume(0, 20, 0); });
+  child.wait_until_recorded();
+  std::filesystem::path ring;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path())) {
+    if (entry.path().filename().string().rfind(".lotus_ring_", 0) == 0) ring = entry.path();
+  }
+  REQUIRE_FALSE(ring.empty());
+  const std::string whole = lotus::tool_test::read_file(ring.string());
+  child.die();
+  unsigned seed = 1;
+  for (int round = 0; round < 300; ++round) {
+    std::string text = whole;
+    for (int i = 0; i < 20; ++i) {
+      seed = seed * 1'103'515'245 + 12'345;
+      // Most of the file is empty room for records.
+      const std::size_t at = (seed >> 4U) % (i % 2 == 0 ? 40'000 : text.size());
+      text[at % text.size()] = static_cast<char>(seed >> 16U);
+    }
+    if (round % 10 == 0) text.resize(seed % text.size());
+    std::ofstream(ring, std::ios::binary) << text;
+    living_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
+    folder.look(now_ns());
+    folder.look(now_ns());
+    static_cast<void>(held(folder));
+  }
+}
+
+TEST_CASE("a log that comes later is read, and one that is gone is forgotten") {
+  const lotus::tool_test::temp_dir dir;
+  const std::int64_t now = now_ns();
+  const auto line = [&](const std::string& name) {
+    return name + ',' + std::to_string(now - 1'000'000) + ",1000\n";
+  };
+  dir.file("lotustrace_log_worker_pid_1", line("SOne"));
+  living_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
+  folder.look(now);
+  CHECK(held(folder).size() == 1);
+  const std::string later = dir.file("deeper/lotustrace_log_worker_pid_2", line("STwo"));
+  dir.file("other_log_worker_pid_3", line("SThree"));
+  folder.look(now);
+  CHECK(held(folder).size() == 2);
+  std::filesystem::remove(later);
+  folder.look(now + 20'000'000'000);
+  folder.look(now + 20'000'000'000);
+  CHECK(folder.end_ns() == now - 1'000'000 + 1000);  // nothing lives: the last seconds stay
+  CHECK(held(folder).size() == 2);
+}
+
+TEST_CASE("a clock that is ahead moves the window, and leaves nothing of the past in it") {
+  const lotus::tool_test::temp_dir dir;
+  const std::int64_t now = now_ns();
+  const std::int64_t ahead = now + 3'600'000'000'000;
+  dir.file("lotustrace_log_worker_pid_1",
+           "SOld," + std::to_string(now) + ",1\nSNew," + std::to_string(ahead) + ",1\n");
+  living_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
+  folder.look(now);
+  CHECK(folder.end_ns() == ahead + 1);
+  CHECK(held(folder) == std::map<std::string, int>{{"SNew", 1}});
+}

@@ -1,0 +1,30 @@
+// What viz draws of the ranges that a program named.
+#include <string>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+#include "viz_test.hpp"
+
+using namespace lotus::tool_test;
+
+TEST_CASE("ranges that the program named are a track below its thread, with their numbers") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_7", "SCrop,1000,10\n");
+  dir.file(".lotus_beside_lotustrace_log_pid_7",
+           "range,Sinner,1100,50,\nrange,Siteration_,1000,500,7\nrange,Sacross,1400,300,\n");
+  const json document = draw(dir.path());
+  REQUIRE(named(document, "iteration_7").size() == 1);
+  const json slice = named(document, "iteration_7")[0];
+  CHECK(slice["cat"].text() == "range");
+  CHECK(slice["dur"].number() == Approx(0.5));
+  const json inner = named(document, "inner")[0];
+  CHECK(inner["tid"].integer() == slice["tid"].integer());
+  // It overlaps the iteration partly.
+  CHECK(named(document, "across")[0]["tid"].integer() != slice["tid"].integer());
+  CHECK(named(document, "SCrop")[0]["tid"].integer() != slice["tid"].integer());
+  for (const char* format : {"perfetto", "speedscope"}) {
+    const result r = run({"viz", dir.path(), "-o", dir.path() + "/out", "--format", format});
+    CHECK(r.status == 0);
+    CHECK(contains(read_file(dir.path() + "/out"), "iteration_"));
+  }
+}

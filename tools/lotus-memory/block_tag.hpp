@@ -1,0 +1,69 @@
+// What stands beside a block: who allocated it, and how much was asked for.
+#ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
+#define LOTUS_MEMORY_BLOCK_TAG_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace lotus::memory {
+
+/// The last 16 bytes of what the heap gave, which is 16 more than the program asked for. At the end
+/// and not in front: the program's pointer is the heap's own, of whatever alignment, so a block may
+/// come from, or go to, who does not know of us; it is then without a tag, or its tag without a
+/// reader.
+struct block_tag {
+  std::uint64_t size_and_check;  ///< the upper 16 bits tell that this is a tag
+  std::uint64_t owner;           ///< slot (16 bits), thread (16), number of the operation (32)
+
+  static constexpr unsigned size_bits = 48;
+  static constexpr std::size_t most_bytes = (std::size_t{1} << size_bits) - 1;
+
+  std::size_t size() const noexcept { return size_and_check & most_bytes; }
+  std::uint32_t slot() const noexcept { return static_cast<std::uint32_t>(owner >> 48U); }
+  std::uint32_t thread() const noexcept {
+    return static_cast<std::uint32_t>(owner >> 32U) & 0xFFFFU;
+  }
+  std::uint32_t operation() const noexcept { return static_cast<std::uint32_t>(owner); }
+};
+inline constexpr std::size_t tag_bytes = sizeof(block_tag);
+static_assert(tag_bytes == 16, "what a block may cost");
+
+constexpr std::uint64_t owner_word(std::uint32_t slot, std::uint32_t thread,
+                                   std::uint32_t operation) noexcept {
+  return (std::uint64_t{slot} << 48U) | (std::uint64_t{thread} << 32U) | operation;
+}
+
+/// What the program's own bytes would have to be by chance: one in 65,536, of a block that we have
+/// not seen made.
+inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_t owner) noexcept {
+  const std::uint64_t mixed =
+      (reinterpret_cast<std::uintptr_t>(block) ^ owner ^ (std::uint64_t{size} << 20U)) *
+      0x9E3779B97F4A7C15U;
+  return ((mixed >> 48U) | 1U) << block_tag::size_bits;
+}
+
+/// @param usable  bytes of the block, at least tag_bytes more than `size`.
+inline void put_tag(void* block, std::size_t usable, std::size_t size,
+                    std::uint64_t owner) noexcept {
+  const block_tag tag{size | tag_check(block, size, owner), owner};
+  std::memcpy(static_cast<char*>(block) + usable - tag_bytes, &tag, tag_bytes);
+}
+
+/// False where the block has none.
+inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noexcept {
+  if (usable < tag_bytes) return false;
+  std::memcpy(&tag, static_cast<const char*>(block) + usable - tag_bytes, tag_bytes);
+  const std::size_t size = tag.size();
+  return size <= usable - tag_bytes &&
+         (tag.size_and_check & ~block_tag::most_bytes) == tag_check(block, size, tag.owner);
+}
+
+/// Whoever gets these bytes next may not come to us for them.
+inline void erase_tag(void* block, std::size_t usable) noexcept {
+  std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
+}
+
+}  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_BLOCK_TAG_HPP

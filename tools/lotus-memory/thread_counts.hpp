@@ -1,0 +1,162 @@
+// What one thread has allocated and freed, and the operations that are open on it.
+#ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
+#define LOTUS_MEMORY_THREAD_COUNTS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "block_tag.hpp"
+#include "generations.hpp"
+#include "lotus/recovery/heap_hook.hpp"
+
+namespace lotus::memory {
+
+/// A number that one thread counts and all may read: neither a lock nor a locked instruction.
+template <class Number>
+class counted {
+ public:
+  Number get() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
+  void set(Number value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELAXED); }
+  void add(Number more) noexcept { set(get() + more); }
+
+ private:
+  Number value_ = 0;
+};
+
+/// An operation that has begun and not ended.
+struct open_operation {
+  std::uint64_t owner_around;
+  std::uint64_t allocated_bytes;  // at its begin, of the thread; so are the next four
+  std::uint64_t allocated_calls;
+  std::uint64_t freed_bytes;
+  std::uint64_t freed_calls;
+  std::int64_t peak;
+  std::uint64_t own_freed_bytes;  // of what was allocated in it, or in what it called
+  std::uint64_t own_freed_calls;
+  std::uint32_t number;
+  std::uint32_t name;
+  bool is_unit;
+};
+
+/// Of one thread at a time; taken over when that has ended, with what it has counted. Zeros are the
+/// beginning. Never freed. Thread safety: the owner only, but for what is `counted`.
+struct alignas(64) thread_counts {
+  static constexpr std::uint32_t most_open = 64;
+
+  counted<std::uint64_t> allocated_bytes;
+  counted<std::uint64_t> allocated_calls;
+  counted<std::uint64_t> freed_bytes;
+  counted<std::uint64_t> freed_calls;
+  counted<std::int64_t> peak;  // of allocated_bytes - freed_bytes, since the innermost began
+  std::uint64_t owner;         // what is allocated now has it in its tag
+  std::uint32_t open;          // operations
+  std::uint32_t too_deep;      // beyond most_open
+  std::uint32_t operations;    // that have begun
+  std::uint32_t recording;     // that the open ones are of
+  std::uint32_t number;        // 1 to 65,535; 0: of no thread
+  thread_counts* next;
+  std::atomic<bool> taken;
+  open_operation stack[most_open];
+  counted<std::int64_t> held[slots];  // by slot: allocated less freed by this thread
+
+  std::int64_t live() const noexcept {
+    return static_cast<std::int64_t>(allocated_bytes.get() - freed_bytes.get());
+  }
+
+  void allocated(std::size_t bytes) noexcept {
+    allocated_bytes.add(bytes);
+    allocated_calls.add(1);
+    held[owner >> 48U].add(static_cast<std::int64_t>(bytes));
+    if (const std::int64_t now = live(); now > peak.get()) peak.set(now);
+  }
+
+  void freed(const block_tag& tag) noexcept {
+    const std::size_t bytes = tag.size();
+    freed_bytes.add(bytes);
+    freed_calls.add(1);
+    held[tag.slot()].add(-static_cast<std::int64_t>(bytes));
+    if (open == 0 || tag.thread() != number) return;
+    // Numbers rise: what has one from the innermost's on was allocated in it, else in the innermost
+    // one around that has begun before.
+    for (std::uint32_t i = open; i-- > 0;) {
+      if (static_cast<std::int32_t>(tag.operation() - stack[i].number) < 0) continue;
+      stack[i].own_freed_bytes += bytes;
+      ++stack[i].own_freed_calls;
+      return;
+    }
+  }
+
+  /// None is open.
+  void forget() noexcept {
+    open = too_deep = 0;
+    owner = owner_word(0, number, operations);
+  }
+
+  /// Where a signal's handler comes between, it enters and leaves above.
+  void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
+    if (open == most_open) {
+      ++too_deep;
+      return;
+    }
+    open_operation& o = stack[open++];
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    o = {owner,
+         allocated_bytes.get(),
+         allocated_calls.get(),
+         freed_bytes.get(),
+         freed_calls.get(),
+         peak.get(),
+         0,
+         0,
+         ++operations,
+         name,
+         is_unit};
+    peak.set(live());
+    owner = owner_word(slot, number, operations);
+  }
+
+  /// As heap_hook::leave.
+  int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
+    if (too_deep > 0) {
+      --too_deep;
+      return 0;
+    }
+    std::uint32_t at = open;
+    while (at > 0 && stack[at - 1].name != name) --at;
+    if (at == 0) return 0;
+    while (open > at) end_innermost();
+    const open_operation o = stack[open - 1];
+    change.allocated_bytes = allocated_bytes.get() - o.allocated_bytes;
+    change.allocated_calls = allocated_calls.get() - o.allocated_calls;
+    change.freed_bytes = freed_bytes.get() - o.freed_bytes;
+    change.freed_calls = freed_calls.get() - o.freed_calls;
+    const auto rest = [](std::uint64_t made, std::uint64_t gone) {
+      return made > gone ? made - gone : 0;
+    };
+    change.retained_bytes = rest(change.allocated_bytes, o.own_freed_bytes);
+    change.retained_blocks = rest(change.allocated_calls, o.own_freed_calls);
+    const auto before = static_cast<std::int64_t>(o.allocated_bytes - o.freed_bytes);
+    change.peak_bytes = static_cast<std::uint64_t>(peak.get() - before);
+    end_innermost();
+    return o.is_unit ? 2 : 1;
+  }
+
+ private:
+  void end_innermost() noexcept {
+    const open_operation& o = stack[open - 1];
+    if (o.peak > peak.get()) peak.set(o.peak);
+    if (open > 1) {
+      stack[open - 2].own_freed_bytes += o.own_freed_bytes;
+      stack[open - 2].own_freed_calls += o.own_freed_calls;
+    }
+    // Outside of all a number too, so that it stays near those that are compared with it.
+    owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    --open;
+  }
+};
+
+}  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_THREAD_COUNTS_HPP

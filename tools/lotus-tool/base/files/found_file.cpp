@@ -1,0 +1,57 @@
+#include "base/files/found_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <lotus/recovery/safe_open.hpp>
+#include <string>
+#include <system_error>
+
+#include "base/errors.hpp"
+
+namespace lotus::tool {
+
+bool is_found_file(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(entry.symlink_status(error));
+}
+
+int open_found(const std::string& path) {
+  struct stat status {};
+  const int fd = lotus::detail::open_regular(AT_FDCWD, path.c_str(), O_RDONLY, status);
+  if (fd >= 0) return fd;
+  const char* const why = lotus::detail::file_error_text(-fd);
+  throw input_error(
+      path + (lotus::detail::is_refusal(-fd) ? ": not read, it " : ": cannot be read: ") + why);
+}
+
+std::string read_found(const std::string& path, std::uint64_t most_bytes) {
+  const int fd = open_found(path);
+  std::string text;
+  std::array<char, 1U << 16U> part{};
+  ssize_t got = 0;
+  while ((got = ::read(fd, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR)) {
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+    if (text.size() > most_bytes) break;
+  }
+  const int error = errno;
+  ::close(fd);
+  if (text.size() > most_bytes) {
+    throw input_error(path + ": not read, it is larger than " + std::to_string(most_bytes) +
+                      " bytes");
+  }
+  if (got < 0) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    throw input_error(path + ": cannot be read: " + std::strerror(error));
+  }
+  return text;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,266 @@
+#include "base/files/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/errors.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t buffer_bytes = std::size_t{512} << 10U;
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw input_error(
+      path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: the name of a file.
+int descriptor_named(const std::string& path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (path.compare(0, folder.size(), folder) != 0) continue;
+    const char* const end = path.data() + path.size();
+    int descriptor = -1;
+    const auto [at, error] = std::from_chars(path.data() + folder.size(), end, descriptor);
+    if (error == std::errc{} && at == end && descriptor >= 0) return descriptor;
+  }
+  return -1;
+}
+
+/// Opens what is not replaced: a device, a pipe, a descriptor of this process. -1: it is a file.
+/// @param status  of what stands at `path`, a link itself included.
+int open_unreplaced(const std::string& path, const struct stat& status) {
+  const int named = descriptor_named(path);
+  if (named >= 0) {
+    const int copy = ::fcntl(named, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
+    if (copy < 0) cannot_write(path, errno);
+    return copy;
+  }
+  if (S_ISDIR(status.st_mode)) cannot_write(path, EISDIR);
+  if (status.st_mode == 0 || S_ISREG(status.st_mode)) return -1;
+  if (S_ISLNK(status.st_mode)) {
+    struct stat behind {};
+    if (::stat(path.c_str(), &behind) == 0 && S_ISDIR(behind.st_mode)) cannot_write(path, EISDIR);
+    return -1;
+  }
+  // NOLINTNEXTLINE(*-vararg)
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) cannot_write(path, errno);
+  return descriptor;
+}
+
+}  // namespace
+
+class gzip_stream {
+ public:
+  gzip_stream() {
+    // 15 + 16: the largest window, with a gzip header instead of zlib's.
+    ready_ = deflateInit2(&z_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) ==
+             Z_OK;
+    if (!ready_) throw input_error("zlib cannot be started");
+  }
+  gzip_stream(const gzip_stream&) = delete;
+  gzip_stream& operator=(const gzip_stream&) = delete;
+  ~gzip_stream() {
+    if (ready_) deflateEnd(&z_);
+  }
+
+  template <class Write>
+  void compress(std::string_view data, bool last, Write write) {
+    // zlib's interface is not const-correct; it does not write to its input.
+    z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));  // NOLINT
+    z_.avail_in = static_cast<uInt>(data.size());
+    do {
+      z_.next_out = out_.data();
+      z_.avail_out = static_cast<uInt>(out_.size());
+      deflate(&z_, last ? Z_FINISH : Z_NO_FLUSH);
+      write(reinterpret_cast<const char*>(out_.data()), out_.size() - z_.avail_out);  // NOLINT
+    } while (z_.avail_out == 0);
+  }
+
+ private:
+  z_stream z_{};
+  bool ready_ = false;
+  std::array<Bytef, std::size_t{64} << 10U> out_{};
+};
+
+new_output open_new_output(const std::string& path) {
+  struct stat old {};
+  if (::lstat(path.c_str(), &old) != 0) old = {};
+  const int unreplaced = open_unreplaced(path, old);
+  if (unreplaced >= 0) return {unreplaced, {}};
+  const fs::path folder = folder_of(path);
+  new_output made;
+  made.beside = (folder / ("." + fs::path(path).filename().string() + ".XXXXXX")).string();
+  made.descriptor = ::mkostemp(made.beside.data(), O_CLOEXEC);
+  if (made.descriptor < 0) cannot_write(path, errno);
+  // mkstemp makes private files; give it the rights that the old or any new file would have.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(made.descriptor, S_ISREG(old.st_mode) ? old.st_mode & 07777U : 0666U & ~mask);
+  return made;
+}
+
+output_file::output_file(const std::string& path, std::ostream& standard_output, bool gzip)
+    : path_(path) {
+  if (path.empty()) throw usage_error("the output's name is empty");
+  if (gzip) gzip_ = std::make_unique<gzip_stream>();
+  buffer_.resize(buffer_bytes);
+  if (path == "-") {
+    stream_ = &standard_output;
+    return;
+  }
+  std::error_code ignored;
+  const fs::path folder = folder_of(path);
+  if (!fs::exists(folder, ignored)) {
+    throw input_error(path + ": cannot be written: there is no directory " + folder.string());
+  }
+  new_output made = open_new_output(path);
+  descriptor_ = made.descriptor;
+  beside_ = std::move(made.beside);
+}
+
+output_file::~output_file() {
+  stop_writer();
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+void output_file::write(std::string_view text) {
+  while (!text.empty()) {
+    if (used_ == buffer_.size()) flush();
+    const std::size_t n = std::min(text.size(), buffer_.size() - used_);
+    std::memcpy(buffer_.data() + used_, text.data(), n);
+    used_ += n;
+    text.remove_prefix(n);
+  }
+}
+
+void output_file::flush() {
+  if (!writer_.joinable()) {
+    writer_ = std::thread(&output_file::write_blocks, this);
+  }
+  hand_over();
+}
+
+void output_file::hand_over() {
+  buffer_.resize(used_);
+  used_ = 0;
+  std::unique_lock<std::mutex> lock(mutex_);
+  // One is filled, one written, one between them for the case that one side is slow for a while.
+  changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
+  if (failure_) std::rethrow_exception(failure_);
+  full_.push_back(std::move(buffer_));
+  buffer_ = block();
+  if (!free_.empty()) {
+    buffer_ = std::move(free_.back());
+    free_.pop_back();
+  }
+  lock.unlock();
+  changed_.notify_all();
+  buffer_.resize(buffer_bytes);
+}
+
+void output_file::write_blocks() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return !full_.empty() || stopping_; });
+    if (full_.empty()) return;
+    const std::string_view data(full_.front().data(), full_.front().size());
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      write_block(data, false);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    free_.push_back(std::move(full_.front()));
+    full_.pop_front();
+    failure_ = failure;
+    changed_.notify_all();
+    if (failure) return;
+  }
+}
+
+void output_file::stop_writer() {
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  writer_.join();
+}
+
+void output_file::write_block(std::string_view data, bool last) {
+  if (gzip_) {
+    gzip_->compress(data, last, [this](const char* p, std::size_t n) { write_out(p, n); });
+  } else {
+    write_out(data.data(), data.size());
+  }
+}
+
+void output_file::write_out(const char* data, std::size_t n) {
+  if (stream_ != nullptr) {
+    stream_->write(data, static_cast<std::streamsize>(n));
+    if (!*stream_) throw input_error("standard output: cannot be written");
+    return;
+  }
+  while (n > 0) {
+    const ssize_t written = ::write(descriptor_, data, n);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      cannot_write(path_, errno);
+    }
+    data += written;
+    n -= static_cast<std::size_t>(written);
+  }
+}
+
+void output_file::commit() {
+  stop_writer();
+  if (failure_) std::rethrow_exception(failure_);
+  write_block({buffer_.data(), used_}, true);
+  used_ = 0;
+  if (stream_ != nullptr) {
+    stream_->flush();
+    if (!*stream_) throw input_error("standard output: cannot be written");
+    return;
+  }
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0) cannot_write(path_, errno);  // some file systems tell only here
+  if (beside_.empty()) return;
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
+  beside_.clear();
+}
+
+}  // namespace lotus::tool

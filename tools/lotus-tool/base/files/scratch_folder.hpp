@@ -1,0 +1,27 @@
+// A folder for files between two steps.
+#ifndef LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
+#define LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
+
+#include <string>
+
+namespace lotus::tool {
+
+/// A fresh folder of ours only, gone with its contents at the end.
+class scratch_folder {
+ public:
+  /// @param parent  where it is made. Throws input_error.
+  explicit scratch_folder(const std::string& parent);
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder();
+
+  const std::string& path() const noexcept { return path_; }
+  std::string file(const std::string& name) const { return path_ + '/' + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP

@@ -1,0 +1,166 @@
+#include "log/compact/compact_block.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/recovery/dead_ring.hpp"
+#include "lotus/recovery/log_appender.hpp"
+
+namespace lotus::tool {
+
+using lotus::detail::event_kind;
+using lotus::detail::record_value;
+using lotus::detail::written_duration;
+
+std::size_t find_block(std::string_view bytes,
+                       lotus::detail::compact_block_header& header) noexcept {
+  if (bytes.size() < sizeof(header)) return std::numeric_limits<std::size_t>::max();
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (std::memcmp(header.magic, lotus::detail::compact_block_magic, sizeof(header.magic)) != 0 ||
+      header.bytes < sizeof(header) || header.bytes > lotus::detail::max_append_bytes) {
+    return 0;
+  }
+  if (bytes.size() < header.bytes) return std::numeric_limits<std::size_t>::max();
+  const bool whole = lotus::detail::block_checksum(bytes.data(), header.bytes) == header.checksum;
+  return whole ? header.bytes : 0;
+}
+
+bool compact_decoder::begin(const lotus::detail::compact_block_header& header,
+                            std::string_view block) noexcept {
+  error_ = nullptr;
+  left_ = 0;
+  if ((header.flags & lotus::detail::compact_begins_anew) != 0) {
+    names_.clear();
+    operations_.clear();
+    last_of_ = {};
+    last_item_ = 0;
+    knows_ = true;
+  }
+  if (!knows_) return false;
+  if (header.version != lotus::detail::compact_version) {
+    return fail("a block of a newer lotus, whose lotus-tool reads it");
+  }
+  at_ = block.data() + sizeof(header);
+  end_ = block.data() + header.bytes;
+  left_ = header.records;
+  time_ns_ = static_cast<std::uint64_t>(header.base_ns);
+  return true;
+}
+
+bool compact_decoder::fail(const char* why) noexcept {
+  error_ = why;
+  left_ = 0;
+  knows_ = false;
+  return false;
+}
+
+bool compact_decoder::take(std::uint64_t& value) noexcept {
+  value = 0;
+  for (unsigned shift = 0; shift < 64 && at_ != end_; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at_++);
+    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+bool compact_decoder::take_difference(std::uint64_t& last) noexcept {
+  std::uint64_t difference = 0;
+  if (!take(difference)) return false;
+  last += static_cast<std::uint64_t>(lotus::detail::from_zigzag(difference));
+  return true;
+}
+
+bool compact_decoder::announce() {
+  std::uint64_t kind = 0;
+  std::uint64_t bytes = 0;
+  if (!take(kind) || !take(bytes) || bytes > static_cast<std::size_t>(end_ - at_)) {
+    return fail("a name that does not end");
+  }
+  const std::string_view text(at_, bytes);
+  const auto event = static_cast<event_kind>(kind);
+  const bool lost = event == event_kind::none;
+  if (kind > 255 || !lotus::detail::is_line_start(text) ||
+      (!lost && !lotus::detail::has_name(lotus::detail::row_of(event)))) {
+    return fail("a name that none of its kind can have");
+  }
+  names_.push_back({event, std::string(text.substr(0, text.size() - 1)), 0});
+  if (names_.size() <= 0x80 - lotus::detail::first_named_code) {
+    operations_.push_back(event == event_kind::operation ? &names_.back().name : nullptr);
+  }
+  at_ += bytes;
+  return true;
+}
+
+bool compact_decoder::next_of_any(compact_record& record) {
+  std::uint64_t code = 0;
+  while (true) {
+    if (!take(code)) return fail("a record that does not end");
+    if (code != lotus::detail::announcement_code) break;
+    if (!announce()) return false;
+  }
+  --left_;
+  return read_record(code, record);
+}
+
+bool compact_decoder::read_record(std::uint64_t code, compact_record& record) noexcept {
+  std::uint64_t* last = nullptr;
+  if (code < lotus::detail::first_named_code) {
+    record.kind = static_cast<event_kind>(code);
+    record.name = {};
+    last = &last_of_[code];
+    const lotus::detail::record_kind& row = lotus::detail::row_of(record.kind);
+    if (row.kind == event_kind::none || lotus::detail::has_name(row))
+      return fail("an unknown kind");
+  } else {
+    if (code - lotus::detail::first_named_code >= names_.size()) return fail("an unknown name");
+    named& of = names_[code - lotus::detail::first_named_code];
+    record.kind = of.kind;
+    record.name = of.name;
+    last = &of.last;
+  }
+  const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
+  if (!take_difference(time_ns_)) return fail("a record that does not end");
+  std::uint64_t duration = 0;
+  const bool lasts = row.duration == written_duration::measured ||
+                     row.duration == written_duration::measured_unlike_placeholder;
+  if (lasts && !take(duration)) return fail("a record that does not end");
+  constexpr std::uint64_t most = INT64_MAX - lotus::detail::placeholder_ns;
+  if (time_ns_ > most || duration > time_ns_) return fail("a time that cannot be");
+  record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
+  record.duration_ns = row.duration == written_duration::placeholder
+                           ? lotus::detail::placeholder_ns
+                           : static_cast<std::int64_t>(duration);
+  record.number = 0;
+  record.second = 0;
+  return record.kind == event_kind::operation || read_numbers(record, *last) ||
+         fail("a record that does not end");
+}
+
+bool compact_decoder::read_numbers(compact_record& record, std::uint64_t& last) noexcept {
+  const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
+  if (row.value == record_value::batch || row.value == record_value::name_and_number ||
+      record.kind == event_kind::counter || record.kind == event_kind::stage_number) {
+    if (!take_difference(last)) return false;
+    record.number = last;
+    // Of 32 bits: what a stage's does not hold comes before it.
+    if (row.value == record_value::name_and_number && last > UINT32_MAX) return false;
+    if (row.value == record_value::batch && last >> lotus::detail::record_tag::value_bits != 0) {
+      return false;
+    }
+  }
+  if (record.kind == event_kind::batch_takes) {
+    if (!take_difference(last_item_)) return false;
+    record.second = last_item_;
+  }
+  if (lotus::detail::counts_heap(record.kind)) return take(record.second);
+  if (record.kind == event_kind::off_cpu) return take(record.number) && take(record.second);
+  return true;
+}
+
+}  // namespace lotus::tool

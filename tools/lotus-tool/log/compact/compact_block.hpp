@@ -1,0 +1,117 @@
+// Compact logs: from blocks to records.
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/recovery/line.hpp"
+
+namespace lotus::tool {
+
+/// A record, with what its lines would say.
+struct compact_record {
+  lotus::detail::event_kind kind = lotus::detail::event_kind::none;
+  std::string_view name;  ///< escaped, with its S; empty where the kind has none
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  /// The batch; the number of a stage, a piece or a range; what is counted; the time off the CPU.
+  std::uint64_t number = 0;
+  /// The item; one more than the time in the run queue, 0: unknown; bytes of the heap.
+  std::uint64_t second = 0;
+};
+
+/// A block that lies at the beginning of `bytes`, its checksum right; its header is filled. 0
+/// where there is none; SIZE_MAX where more bytes are needed to know.
+std::size_t find_block(std::string_view bytes,
+                       lotus::detail::compact_block_header& header) noexcept;
+
+/// Reads the blocks of one log, one after the other. Not thread-safe.
+class compact_decoder {
+ public:
+  /// Blocks are missing: names of what follows are not known until one begins anew.
+  void lost_blocks() noexcept { knows_ = false; }
+
+  /// Begins a block that find_block() has found. False where its names are not known.
+  bool begin(const lotus::detail::compact_block_header& header, std::string_view block) noexcept;
+
+  /// The next record of it. False at its end, or where error() tells that the rest makes no sense.
+  bool next(compact_record& record) {
+    if (left_ == 0) return false;
+    // Nearly every record is an operation with a known name, far from the block's end.
+    constexpr std::ptrdiff_t most_bytes = 32;
+    if (end_ - at_ >= most_bytes) {
+      const std::size_t name = static_cast<std::size_t>(*at_) - lotus::detail::first_named_code;
+      if (name < operations_.size() && operations_[name] != nullptr) {
+        return read_operation(*operations_[name], record);
+      }
+    }
+    return next_of_any(record);
+  }
+
+  const char* error() const noexcept { return error_; }
+
+ private:
+  struct named {
+    lotus::detail::event_kind kind;
+    std::string name;
+    std::uint64_t last;
+  };
+
+  /// Without a look at the block's end.
+  static std::uint64_t take_near(const char*& at) noexcept {
+    std::uint64_t value = static_cast<unsigned char>(*at++);
+    if (value < 0x80) return value;
+    value &= 0x7FU;
+    for (unsigned shift = 7; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(*at++);
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80) break;
+    }
+    return value;
+  }
+
+  bool read_operation(const std::string& name, compact_record& record) noexcept {
+    const char* at = at_ + 1;
+    time_ns_ += static_cast<std::uint64_t>(lotus::detail::from_zigzag(take_near(at)));
+    const std::uint64_t duration = take_near(at);
+    at_ = at;
+    --left_;
+    if (time_ns_ > INT64_MAX || duration > time_ns_) return fail("a time that cannot be");
+    record.kind = lotus::detail::event_kind::operation;
+    record.name = name;
+    record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
+    record.duration_ns = static_cast<std::int64_t>(duration);
+    return true;
+  }
+
+  bool next_of_any(compact_record& record);
+  bool take(std::uint64_t& value) noexcept;
+  bool take_difference(std::uint64_t& last) noexcept;
+  bool announce();
+  bool read_record(std::uint64_t code, compact_record& record) noexcept;
+  bool read_numbers(compact_record& record, std::uint64_t& last) noexcept;
+  bool fail(const char* why) noexcept;
+
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  std::uint32_t left_ = 0;  // records
+  std::uint64_t time_ns_ = 0;
+  const char* error_ = nullptr;
+  bool knows_ = false;
+  std::deque<named> names_;  // by code
+  std::vector<const std::string*>
+      operations_;  // likewise, those of one byte; null: of no operation
+  std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
+  std::uint64_t last_item_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP

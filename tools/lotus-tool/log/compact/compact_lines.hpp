@@ -1,0 +1,96 @@
+// Compact logs: the records of one role, as the lines that text would have.
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/compact/compact_block.hpp"
+#include "log/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/side_line.hpp"
+#include "log/stored_bytes.hpp"
+
+namespace lotus::tool {
+
+/// Finds the blocks of a log in its bytes. Not thread-safe.
+class compact_reader {
+ public:
+  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  explicit compact_reader(const log_file& file);
+
+  /// The next whole block; empty at the end. Valid until the next call. Throws input_error when
+  /// reading fails.
+  std::string_view next(lotus::detail::compact_block_header& header);
+  /// Whether bytes before the block, or at the end, were no block.
+  bool skipped() const noexcept { return skipped_; }
+  std::uint64_t blocks() const noexcept { return blocks_; }
+
+ private:
+  bool fill();
+
+  stored_bytes stored_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool skipped_ = false;
+  std::uint64_t blocks_ = 0;
+};
+
+/// What the lines of records say, of one role. Names live until the next call.
+class compact_lines {
+ public:
+  explicit compact_lines(file_role role) noexcept : role_(role) {}
+
+  /// False where the record has no such line in this role.
+  bool line_of(const compact_record& record, log_line& line);
+  static bool line_of(const compact_record& record, side_line& line) noexcept;
+
+ private:
+  file_role role_;
+  std::string batch_name_;
+};
+
+/// As read_lines(). What is damaged is left out, and told with the number of the block behind it.
+template <class Line, class OnRecord>
+void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
+  compact_reader blocks(file);
+  compact_decoder decoder;
+  compact_lines lines(file.role);
+  compact_record record;
+  Line line;
+  lotus::detail::compact_block_header header{};
+  const auto malformed = [&](const char* what) {
+    if (diagnostics != nullptr) diagnostics->malformed(file.path, blocks.blocks(), what);
+  };
+  while (true) {
+    const std::string_view block = blocks.next(header);
+    if (blocks.skipped()) {
+      decoder.lost_blocks();
+      if (block.empty() && diagnostics != nullptr) {
+        diagnostics->note(file.path + ": torn last block left out");
+      } else {
+        malformed("what stands before this block is damaged, left out");
+      }
+    }
+    if (block.empty()) break;
+    if (!decoder.begin(header, block)) {
+      malformed(decoder.error() != nullptr ? decoder.error()
+                                           : "the names of this block were in a damaged one");
+      continue;
+    }
+    while (decoder.next(record)) {
+      if (lines.line_of(record, line)) on_record(line);
+    }
+    if (decoder.error() != nullptr) malformed(decoder.error());
+  }
+  if (diagnostics != nullptr) diagnostics->end_of_file(file.path);
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP

@@ -1,0 +1,71 @@
+#include "log/compact/compact_roles.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/compact/block_index.hpp"
+#include "log/compact/compact_lines.hpp"
+#include "log/log_files.hpp"
+#include "lotus/recovery/compact_layout.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Adds the roles of the blocks that a reader finds, as bits by log_role.
+unsigned roles_read(const log_file& file) {
+  compact_reader blocks(file);
+  lotus::detail::compact_block_header header{};
+  unsigned roles = 0;
+  while (!blocks.next(header).empty()) roles |= header.roles;
+  return roles;
+}
+
+/// The roles that a log has records of. Headers are believed where one follows the other.
+unsigned roles_in(const log_file& file) {
+  if (!file.older.empty()) return roles_read(file);
+  const std::optional<std::vector<indexed_block>> blocks = index_blocks(file);
+  // A single block tells nothing of others, so it has to be whole.
+  if (!blocks || blocks->size() < 2) return roles_read(file);
+  unsigned roles = 0;
+  for (const indexed_block& block : *blocks) roles |= block.roles;
+  return roles;
+}
+
+}  // namespace
+
+void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics) {
+  std::vector<log_file> roles;
+  for (const log_file& file : files) {
+    if (file.role != file_role::compact) continue;
+    const unsigned found = roles_in(file);
+    if (found == 0 && (file.bytes > 0 || !file.older.empty())) {
+      diagnostics.warning(file.path +
+                          ": left out, no block in it is whole: damaged, or of another version");
+    }
+    for (const lotus::detail::log_role role :
+         {lotus::detail::log_role::main, lotus::detail::log_role::worker,
+          lotus::detail::log_role::beside}) {
+      if ((found >> static_cast<unsigned>(role) & 1U) == 0) continue;
+      log_file& one = roles.emplace_back(file);
+      one.role = file_role_of(role);
+      one.compact = true;
+      const auto in_ring = std::find_if(files.begin(), files.end(), [&](const log_file& other) {
+        return other.role == one.role && other.number == one.number && other.bytes == 0 &&
+               other.older.empty();
+      });
+      if (in_ring == files.end()) continue;
+      one.tail = std::move(in_ring->tail);
+      in_ring->role = file_role::compact;  // done with
+    }
+  }
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [](const log_file& file) { return file.role == file_role::compact; }),
+              files.end());
+  std::move(roles.begin(), roles.end(), std::back_inserter(files));
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,26 @@
+// Compact logs: one file, the logs of several roles.
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
+
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/log_files.hpp"
+#include "lotus/recovery/log_appender.hpp"
+
+namespace lotus::tool {
+
+constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
+  return role == lotus::detail::log_role::main     ? file_role::main
+         : role == lotus::detail::log_role::worker ? file_role::worker
+                                                   : file_role::beside;
+}
+
+/// A log of blocks becomes one for each role that it has records of; lines that its process left
+/// in a ring stand in logs of text so far, which have nothing on disk. Throws input_error.
+/// @param files  of one folder.
+void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP

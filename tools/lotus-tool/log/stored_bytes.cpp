@@ -1,0 +1,61 @@
+#include "log/stored_bytes.hpp"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "base/progress.hpp"
+#include "log/log_files.hpp"
+#include "log/older_part.hpp"
+
+namespace lotus::tool {
+namespace {
+
+[[noreturn]] void cannot_read(const std::string& path, int error) {
+  throw input_error(path +
+                    ": cannot be read: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace
+
+stored_bytes::stored_bytes(const log_file& file) : file_(file), from_disk_(file.first) {
+  if (file.bytes > file.first) descriptor_ = open_found(file.path);
+}
+
+stored_bytes::~stored_bytes() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::size_t stored_bytes::read(char* to, std::size_t room) {
+  for (; older_done_ < file_.older.size(); ++older_done_) {
+    if (older_ == nullptr) {
+      older_ = std::make_unique<older_part_reader>(file_.older[older_done_]);
+    }
+    if (const std::size_t n = older_->read(to, room); n > 0) return n;
+    older_.reset();
+  }
+  while (from_disk_ < file_.bytes) {
+    const std::size_t wanted = std::min<std::uint64_t>(room, file_.bytes - from_disk_);
+    const ssize_t got = ::pread(descriptor_, to, wanted, static_cast<off_t>(from_disk_));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      cannot_read(file_.path, errno);
+    }
+    if (got == 0) break;  // the file has shrunk since it was found
+    from_disk_ += static_cast<std::uint64_t>(got);
+    count_bytes(static_cast<std::uint64_t>(got));
+    return static_cast<std::size_t>(got);
+  }
+  return 0;
+}
+
+}  // namespace lotus::tool

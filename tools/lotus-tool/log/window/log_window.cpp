@@ -1,0 +1,154 @@
+#include "log/window/log_window.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/table.hpp"
+#include "log/log_files.hpp"
+#include "log/older_part.hpp"
+#include "log/window/log_times.hpp"
+#include "log/window/time_window.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::int64_t least_margin_ns = 60'000'000'000;
+constexpr std::uint64_t most_margin_bytes = std::uint64_t{4} << 20U;
+
+/// Times since 1970 stay in range.
+std::int64_t plus(std::int64_t time_ns, std::int64_t more_ns) noexcept {
+  std::int64_t sum = 0;
+  const bool over = __builtin_add_overflow(time_ns, more_ns, &sum);
+  return over ? (more_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
+/// The beginning of what was moved away first.
+seen_times look_at_oldest(const log_file& file) {
+  std::array<char, std::size_t{64} << 10U> bytes{};
+  std::size_t used = 0;
+  older_part_reader part(file.older.front());
+  while (const std::size_t n = part.read(bytes.data() + used, bytes.size() - used)) used += n;
+  const std::string_view text(bytes.data(), used);
+  return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::beside);
+}
+
+/// All logs of one run.
+class narrowed_run {
+ public:
+  explicit narrowed_run(run_files& run) {
+    for (std::vector<log_file>* files : {&run.files, &run.beside, &run.elsewhere}) {
+      for (log_file& file : *files) logs_.push_back({&file, times_of(file)});
+    }
+  }
+
+  /// Of the run itself, without its other loaders. False where a log cannot be looked into.
+  bool look(const run_files& run) {
+    for (const log& l : logs_) {
+      if (l.times == nullptr) return false;
+      seen_times seen = l.times->seen();
+      const bool beside = l.file->role == file_role::beside;
+      if (!l.file->tail.empty()) seen.add(look_at_lines(l.file->tail, beside));
+      if (!l.file->older.empty()) {
+        if (l.file->compact) return false;
+        seen.add(look_at_oldest(*l.file));
+      }
+      const bool elsewhere = !run.elsewhere.empty() && l.file >= run.elsewhere.data() &&
+                             l.file < run.elsewhere.data() + run.elsewhere.size();
+      if (!elsewhere) seen_.add(seen);
+    }
+    return seen_.first_ns <= seen_.last_ns;
+  }
+  const seen_times& seen() const noexcept { return seen_; }
+
+  /// How much time before and behind the part can be read.
+  std::int64_t margin(const time_window& part) const {
+    std::int64_t most_ns = std::max({least_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
+                                     plus(seen_.back_ns, seen_.back_ns)});
+    for (const log& l : logs_) {
+      const std::uint64_t begin = l.times->begin_for(part.from_ns);
+      if (begin > most_margin_bytes) {
+        const std::int64_t time_ns = l.times->time_at(begin - most_margin_bytes);
+        most_ns = std::min(most_ns, std::max<std::int64_t>(0, part.from_ns - time_ns));
+      }
+      const std::int64_t behind_ns =
+          l.times->time_at(l.times->end_for(part.to_ns) + most_margin_bytes);
+      if (behind_ns != INT64_MAX) {
+        most_ns = std::min(most_ns, std::max<std::int64_t>(0, behind_ns - part.to_ns));
+      }
+    }
+    return most_ns;
+  }
+
+  void leave(const time_window& read) const {
+    for (const log& l : logs_) {
+      log_file& file = *l.file;
+      file.first = l.times->begin_for(plus(read.from_ns, -seen_.back_ns));
+      file.bytes = std::max(file.first, l.times->end_for(plus(read.to_ns, seen_.back_ns)));
+      // What was moved away stood before what is passed over here.
+      if (file.first > 0) file.older.clear();
+    }
+  }
+
+ private:
+  struct log {
+    log_file* file;
+    std::shared_ptr<log_times> times;
+  };
+
+  /// A compact log is that of several roles.
+  std::shared_ptr<log_times> times_of(const log_file& file) {
+    if (!file.compact) return times_of_text(file);
+    const auto [at, is_new] = blocks_.try_emplace(file.path);
+    if (is_new) at->second = times_of_blocks(file);
+    return at->second;
+  }
+
+  std::map<std::string, std::shared_ptr<log_times>> blocks_;  // by path
+  std::vector<log> logs_;
+  seen_times seen_;
+};
+
+std::uint64_t bytes_of(const run_files& run) {
+  std::uint64_t bytes = 0;
+  for (const std::vector<log_file>* files : {&run.files, &run.beside, &run.elsewhere}) {
+    for (const log_file& file : *files) {
+      bytes += file.bytes - file.first;
+      for (const older_part& part : file.older) bytes += part.bytes;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
+            std::uint64_t from_bytes) {
+  if (bytes_of(run) < from_bytes) return;
+  narrowed_run logs(run);
+  if (!logs.look(run)) return;
+  const seen_times& seen = logs.seen();
+  time_window part;
+  if (wanted.last_ns) part.from_ns = plus(seen.last_ns, -*wanted.last_ns);
+  if (wanted.from_ns) part.from_ns = std::max(part.from_ns, plus(seen.first_ns, *wanted.from_ns));
+  if (wanted.to_ns) part.to_ns = plus(seen.first_ns, *wanted.to_ns);
+  const std::int64_t margin_ns = logs.margin(part);
+  const time_window read{plus(part.from_ns, -margin_ns), plus(part.to_ns, margin_ns)};
+  logs.leave(read);
+  run.window = read_window{read, {seen.first_ns, seen.last_ns}};
+  if (read.to_ns < seen.last_ns) {
+    diagnostics.note(run.dir + ": what ends more than " +
+                     human_time(static_cast<double>(margin_ns)) +
+                     " behind the window is not looked for, also where it reaches into it");
+  }
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,165 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <lotus/recovery/ring_copy.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/files/found_file.hpp"
+#include "log/log_files.hpp"
+#include "log/window/line_times.hpp"
+#include "log/window/log_times.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Calls `on_times(byte in lines, times)` for each record until that returns false.
+template <class OnTimes>
+void for_each_times(std::string_view lines, bool beside, OnTimes&& on_times) {
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    const std::optional<line_times> times = times_of_line(lines.substr(at, end - at), beside);
+    if (times && !on_times(at, *times)) return;
+    at = end + 1;
+  }
+}
+
+/// Lines stand in the order of their ends, so that times are found by halving.
+class text_times final : public log_times {
+ public:
+  explicit text_times(const log_file& file)
+      : bytes_(file.bytes), beside_(file.role == file_role::beside) {
+    if (bytes_ > 0) descriptor_ = open_found(file.path);
+  }
+  ~text_times() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  text_times(const text_times&) = delete;
+  text_times& operator=(const text_times&) = delete;
+
+  seen_times seen() const override {
+    seen_times all;
+    for (std::uint64_t n = 0; n <= samples; ++n) {
+      const std::uint64_t at = bytes_ <= sample_bytes ? 0 : (bytes_ - sample_bytes) / samples * n;
+      const std::uint64_t last = bytes_ <= sample_bytes ? 0 : bytes_ - sample_bytes;
+      all.add(look_at_lines(lines_at(n == samples ? last : at, sample_bytes).text, beside_));
+      if (bytes_ <= sample_bytes) break;
+    }
+    return all;
+  }
+
+  std::uint64_t begin_for(std::int64_t time_ns) const override { return halve(time_ns).low; }
+  std::uint64_t end_for(std::int64_t time_ns) const override {
+    return time_ns == INT64_MAX ? bytes_ : line_at(halve(time_ns + 1).high);
+  }
+
+  std::int64_t time_at(std::uint64_t byte) const override {
+    const std::optional<placed> record = record_at(byte);
+    return record ? record->end_ns : INT64_MAX;
+  }
+
+ private:
+  static constexpr std::uint64_t samples = 16;  // evenly spread, and the end
+  static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
+  static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;
+
+  struct some_lines {
+    std::uint64_t first = 0;  // where they begin in the file
+    std::string text;
+  };
+  struct placed {
+    std::uint64_t byte;
+    std::int64_t end_ns;
+  };
+  struct range {
+    std::uint64_t low;
+    std::uint64_t high;
+  };
+
+  /// Whole lines behind a byte; none where one is longer.
+  some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
+    some_lines some;
+    // The byte before tells whether a line begins here.
+    const std::uint64_t from = byte == 0 ? 0 : byte - 1;
+    some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
+    if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};
+    if (from + some.text.size() < bytes_) some.text.resize(some.text.rfind('\n') + 1);
+    const std::size_t behind = byte == 0 ? 0 : some.text.find('\n') + 1;
+    if (byte != 0 && behind == 0) return {};
+    some.text.erase(0, behind);
+    some.first = from + behind;
+    return some;
+  }
+
+  /// The first record from a byte on whose end is told.
+  std::optional<placed> record_at(std::uint64_t byte) const {
+    std::optional<placed> found;
+    for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {
+      const some_lines some = lines_at(byte, most);
+      for_each_times(some.text, beside_, [&](std::size_t at, const line_times& times) {
+        if (times.in_order) found = placed{some.first + at, times.end_ns};
+        return !found;
+      });
+      if (byte + most >= bytes_) break;
+    }
+    return found;
+  }
+
+  /// Where the first line begins at or behind a byte.
+  std::uint64_t line_at(std::uint64_t byte) const {
+    for (std::uint64_t most = step_bytes; byte + most < bytes_; most *= 8) {
+      const some_lines some = lines_at(byte, most);
+      if (!some.text.empty()) return some.first;
+    }
+    return byte < bytes_ ? lines_at(byte, bytes_ - byte).first : bytes_;
+  }
+
+  /// What stands before `low`, where a line begins, ended before `time_ns`; what stands at `high`
+  /// or behind did not.
+  range halve(std::int64_t time_ns) const {
+    range left{0, bytes_};
+    while (left.high - left.low > step_bytes) {
+      const std::uint64_t middle = left.low + (left.high - left.low) / 2;
+      const std::optional<placed> record = record_at(middle);
+      if (!record || record->byte >= left.high || record->end_ns >= time_ns) {
+        left.high = middle;
+      } else {
+        left.low = record->byte;
+      }
+    }
+    return left;
+  }
+
+  std::uint64_t bytes_;
+  bool beside_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+seen_times look_at_lines(std::string_view lines, bool beside) {
+  seen_times seen;
+  std::int64_t last_ns = INT64_MIN;
+  for_each_times(lines, beside, [&](std::size_t, const line_times& times) {
+    if (times.of_run) {
+      seen.first_ns = std::min(seen.first_ns, times.start_ns);
+      seen.last_ns = std::max(seen.last_ns, times.end_ns);
+    }
+    seen.longest_ns = std::max(seen.longest_ns, times.end_ns - times.start_ns);
+    if (!times.in_order) return true;
+    if (times.end_ns < last_ns) seen.back_ns = std::max(seen.back_ns, last_ns - times.end_ns);
+    last_ns = std::max(last_ns, times.end_ns);
+    return true;
+  });
+  return seen;
+}
+
+std::unique_ptr<log_times> times_of_text(const log_file& file) {
+  return std::make_unique<text_times>(file);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,72 @@
+#include "model/times/kept_durations.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/distribution.hpp"
+
+namespace lotus::tool {
+
+void kept_durations::count_all() {
+  counted_ = std::make_unique<counts>();
+  counted_->near_ns = values_.front();
+  for (const std::int64_t ns : values_) count(ns);
+  std::vector<std::int64_t>().swap(values_);
+}
+
+void kept_durations::add(kept_durations&& others) {
+  if (others.counted_ == nullptr) {
+    if (size() == 0) {
+      *this = std::move(others);
+      return;
+    }
+    for (const std::int64_t ns : others.values_) add(ns);
+    std::vector<std::int64_t>().swap(others.values_);
+    return;
+  }
+  if (counted_ == nullptr) {
+    // Nothing is told of their order any more.
+    const std::vector<std::int64_t> own = std::move(values_);
+    *this = std::move(others);
+    for (const std::int64_t ns : own) count(ns);
+    return;
+  }
+  counts& to = *counted_;
+  const counts& from = *others.counted_;
+  to.buckets.resize(std::max(to.buckets.size(), from.buckets.size()));
+  for (std::size_t i = 0; i < from.buckets.size(); ++i) to.buckets[i] += from.buckets[i];
+  to.count += from.count;
+  to.below_100us += from.below_100us;
+  to.below_10ms += from.below_10ms;
+  to.min_ns = std::min(to.min_ns, from.min_ns);
+  to.max_ns = std::max(to.max_ns, from.max_ns);
+  const auto apart = static_cast<long double>(from.near_ns - to.near_ns);
+  const auto count = static_cast<long double>(from.count);
+  to.squares += from.squares + 2 * apart * from.difference + count * apart * apart;
+  to.difference += from.difference + count * apart;
+  others.counted_.reset();
+}
+
+distribution kept_durations::sums() const {
+  const counts& c = *counted_;
+  distribution d;
+  d.count = c.count;
+  const auto n = static_cast<long double>(c.count);
+  const long double total = static_cast<long double>(c.near_ns) * n + c.difference;
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  d.total_ns = total >= static_cast<long double>(most) ? most : std::llround(total);
+  d.mean_ns = static_cast<double>(total / n);
+  const long double off = c.difference / n;
+  d.std_ns = std::sqrt(static_cast<double>(std::max(0.0L, c.squares / n - off * off)));
+  d.min_ns = c.min_ns;
+  d.max_ns = c.max_ns;
+  return d;
+}
+
+}  // namespace lotus::tool

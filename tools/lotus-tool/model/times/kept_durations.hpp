@@ -1,0 +1,105 @@
+// Durations without all of them in memory.
+#ifndef LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
+#define LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "model/distribution.hpp"
+
+namespace lotus::tool {
+
+/// A range of durations, narrow against their size: what is below 256 ns has its own, above that
+/// there are 128 for each power of two.
+struct narrow_bucket {
+  static constexpr unsigned bits = 7;
+
+  static std::size_t of(std::int64_t ns) noexcept {
+    const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
+    if (value < (std::uint64_t{2} << bits)) return value;
+    const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(value)) - bits;
+    return (std::size_t{power} << bits) + (value >> power);
+  }
+  /// How many bits of a duration do not tell its bucket.
+  static unsigned width_bits(std::size_t bucket) noexcept {
+    return bucket < (std::size_t{2} << bits) ? 0 : static_cast<unsigned>((bucket >> bits) - 1);
+  }
+  static std::int64_t lowest(std::size_t bucket) noexcept {
+    const unsigned power = width_bits(bucket);
+    return static_cast<std::int64_t>((bucket - (std::size_t{power} << bits)) << power);
+  }
+};
+
+/// Durations in the order in which they came while they are few; then how many lie in each bucket,
+/// and exactly what can be summed. Not thread-safe.
+class kept_durations {
+ public:
+  static constexpr std::size_t few = 4096;
+
+  void add(std::int64_t ns) {
+    if (counted_ != nullptr) {
+      count(ns);
+    } else {
+      values_.push_back(ns);
+      if (values_.size() > few) count_all();
+    }
+  }
+  /// What comes behind them.
+  void add(kept_durations&& others);
+
+  std::uint64_t size() const noexcept {
+    return counted_ != nullptr ? counted_->count : values_.size();
+  }
+  /// Whether values() are all of them; else buckets() tells.
+  bool are_all() const noexcept { return counted_ == nullptr; }
+  std::vector<std::int64_t>& values() noexcept { return values_; }
+  const std::vector<std::int64_t>& values() const noexcept { return values_; }
+  const std::vector<std::uint64_t>& buckets() const noexcept { return counted_->buckets; }
+
+  // What follows is told where are_all() is false.
+  std::uint64_t below_100us() const noexcept { return counted_->below_100us; }
+  std::uint64_t below_10ms() const noexcept { return counted_->below_10ms; }
+  /// But percentiles.
+  distribution sums() const;
+
+ private:
+  struct counts {
+    std::vector<std::uint64_t> buckets;
+    std::uint64_t count = 0;
+    std::uint64_t below_100us = 0;
+    std::uint64_t below_10ms = 0;
+    std::int64_t min_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t max_ns = std::numeric_limits<std::int64_t>::min();
+    long double squares = 0;     // of the differences from `near_ns`
+    long double difference = 0;  // sum of these
+    std::int64_t near_ns = 0;    // a value as the others: so little is lost of what is squared
+  };
+
+  void count(std::int64_t ns) {
+    counts& c = *counted_;
+    const std::size_t bucket = narrow_bucket::of(ns);
+    if (bucket >= c.buckets.size()) c.buckets.resize(bucket + 1);
+    ++c.buckets[bucket];
+    ++c.count;
+    c.below_100us += static_cast<std::uint64_t>(ns < 100'000);
+    c.below_10ms += static_cast<std::uint64_t>(ns < 10'000'000);
+    c.min_ns = std::min(c.min_ns, ns);
+    c.max_ns = std::max(c.max_ns, ns);
+    const auto off = static_cast<long double>(ns - c.near_ns);
+    c.difference += off;
+    c.squares += off * off;
+  }
+  void count_all();
+
+  std::vector<std::int64_t> values_;
+  std::unique_ptr<counts> counted_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP

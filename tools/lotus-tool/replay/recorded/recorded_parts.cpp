@@ -1,0 +1,82 @@
+#include "replay/recorded/recorded_parts.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <tuple>
+#include <vector>
+
+#include "model/path/span_pieces.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+void add(recorded_part& to, const recorded_part& part) {
+  to.cpu_ns += part.cpu_ns;
+  to.blocked_ns += part.blocked_ns;
+  to.queued_ns += part.queued_ns;
+}
+
+/// Adds what a span was made of.
+void add_span(const run_data& run, std::uint32_t n, const std::vector<span_piece>& pieces,
+              std::uint32_t work, std::deque<recorded_part>& parts) {
+  const making_span& s = run.batches.making()[n];
+  const off_cpu_time* const off = off_cpu_of(run.side, s.file, s.stage == preprocess_stage);
+  const bool parts_known = off_cpu_of(run.side, s.file, false) != nullptr;
+  bool known = true;
+  const measured_work all = work_in(off, s.start_ns, s.end_ns(), known);
+  const auto wall_ns = static_cast<double>(s.duration_ns);
+  const std::size_t first = parts.size();
+  for (const span_piece& piece : pieces) {
+    if (piece.name == UINT32_MAX) continue;
+    recorded_part part{work, piece.name, 0, 0, 0};
+    if (parts_known || off == nullptr) {
+      const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
+      part.cpu_ns = own.cpu_ns;
+      part.blocked_ns = own.blocked_ns;
+      part.queued_ns = own.queued_ns;
+    } else {
+      const double share = static_cast<double>(piece.duration_ns()) / wall_ns;
+      part.cpu_ns = share * all.cpu_ns;
+      part.blocked_ns = share * all.blocked_ns;
+      part.queued_ns = share * all.queued_ns;
+    }
+    const auto same = std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end(),
+                                   [&part](const recorded_part& p) { return p.name == part.name; });
+    if (same == parts.end()) {
+      parts.push_back(part);
+    } else {
+      add(*same, part);
+    }
+  }
+}
+
+}  // namespace
+
+std::deque<recorded_part> parts_of(const run_data& run, const std::vector<std::uint32_t>& work_of) {
+  std::deque<recorded_part> parts;
+  for_each_span(run, [&](std::uint32_t n, const std::vector<span_piece>& pieces) {
+    if (work_of[n] != no_work) add_span(run, n, pieces, work_of[n], parts);
+  });
+  const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
+  std::sort(parts.begin(), parts.end(),
+            [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
+  // Several spans may be one work.
+  auto last = parts.begin();
+  for (const recorded_part& part : parts) {
+    if (last != parts.begin() && key(*(last - 1)) == key(part)) {
+      add(*(last - 1), part);
+    } else {
+      *last++ = part;
+    }
+  }
+  parts.erase(last, parts.end());
+  return parts;
+}
+
+}  // namespace lotus::tool

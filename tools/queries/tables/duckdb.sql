@@ -1,0 +1,6 @@
+-- The tables of the folder 'tables', with all folders in it, by their names: for duckdb -init.
+CREATE VIEW runs AS FROM 'tables/**/runs.parquet';
+CREATE VIEW spans AS FROM 'tables/**/spans.parquet';
+CREATE VIEW batches AS FROM 'tables/**/batches.parquet';
+CREATE VIEW stages AS FROM 'tables/**/stages.parquet';
+CREATE VIEW counters AS FROM 'tables/**/counters.parquet';

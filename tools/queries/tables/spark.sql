@@ -1,0 +1,11 @@
+-- The tables of a folder, with all folders in it, by their names: for spark-sql --hivevar tables=FOLDER -i.
+CREATE TEMPORARY VIEW runs USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'runs.parquet');
+CREATE TEMPORARY VIEW spans USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'spans.parquet');
+CREATE TEMPORARY VIEW batches USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'batches.parquet');
+CREATE TEMPORARY VIEW stages USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'stages.parquet');
+CREATE TEMPORARY VIEW counters USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'counters.parquet');
