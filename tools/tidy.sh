@@ -9,7 +9,7 @@
 # preprocessed text, its flags, the checks in force or clang-tidy itself. Clean files are remembered
 # in BUILD_FOLDER/tidy. Exit status: 0 when all are clean, else 1.
 #
-# Environment: CLANG_TIDY and CLANG (clang-tidy-14, clang++-14), JOBS (2).
+# Environment: CLANG_TIDY and CLANG (clang-tidy-22, clang++-22), JOBS (2).
 set -euo pipefail
 
 if (($# < 1 || $# > 2)); then
@@ -19,7 +19,7 @@ fi
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 regex=${2:-.}
-export CLANG_TIDY=${CLANG_TIDY:-clang-tidy-14} CLANG=${CLANG:-clang++-14}
+export CLANG_TIDY=${CLANG_TIDY:-clang-tidy-22} CLANG=${CLANG:-clang++-22}
 export work=$build/tidy
 mkdir -p "$work/clean"
 find "$work/clean" -type f -mtime +30 -delete

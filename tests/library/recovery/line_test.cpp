@@ -102,7 +102,7 @@ TEST_CASE("the table has a row for each kind, and numbers that are no kind are l
     const bool named = has_name(row);
     CHECK(text.rfind(named ? "Sx,5," : std::string{row.prefix} + "12,5,", 0) == 0);
   }
-  CHECK(known == 15);
+  CHECK(known == 23);
   CHECK(lotus::detail::row_of(event_kind::batch_wait).task() == "BatchWait");
 }
 
