@@ -20,6 +20,7 @@
 #include "log/aggregate_file.hpp"
 #include "log/compact/compact_block.hpp"
 #include "log/log_files.hpp"
+#include "lotus/record/record_kinds.hpp"
 #include "lotus/recovery/recovery.hpp"
 
 namespace {
@@ -60,10 +61,10 @@ void check_beside(const std::string& text) {
     const std::size_t end = text.find('\n', at);
     const std::string_view line = std::string_view(text).substr(at, end - at);
     require(std::count(line.begin(), line.end(), ',') == 4);
-    const std::string_view kind = line.substr(0, line.find(','));
-    require(kind == "stage" || kind == "number" || kind == "piece" || kind == "counter" ||
-            kind == "takes" || kind == "off_cpu" || kind == "args" || kind == "range" ||
-            kind == "aggregated");
+    const auto& kinds = lotus::detail::record_kinds;
+    require(std::any_of(std::begin(kinds), std::end(kinds), [line](const auto& kind) {
+      return !kind.beside.empty() && line.substr(0, kind.beside.size()) == kind.beside;
+    }));
     at = end + 1;
   }
 }

@@ -10,7 +10,7 @@ function humanBytes(bytes) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-const heapCounters = (run) => run.timeline.counters.filter((counter) => /^heap bytes(, pid |$)/.test(counter.name));
+const heapCounters = (run) => (run.timeline.counters || []).filter((counter) => /^heap bytes(, pid |$)/.test(counter.name));
 
 function showLeaks() {
   const list = document.getElementById("leaks");
