@@ -51,11 +51,11 @@ std::uint64_t memory_kib() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool memory_is_own = false;
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr bool memory_is_own = false;
-#else
+  #else
 constexpr bool memory_is_own = true;
-#endif
+  #endif
 #else
 constexpr bool memory_is_own = true;
 #endif

@@ -52,6 +52,9 @@ result export_as(const temp_dir& dir, const std::string& format, const std::stri
 TEST_CASE("tables of a run, as CSV") {
   const temp_dir dir;
   write_run(dir, "");
+  dir.file(
+      ".lotus_aggregated_lotustrace_log_1",
+      "\nbegin,5.0,4294967296\nSTo%2Cken,1,3,60,50,10:1 25:2\nSOther,0,1,7,7,7:1\nend,5.0,2\n");
   const temp_dir to;
   const result r = export_as(dir, "csv", to.path() + "/tables");
   INFO(r.err);
@@ -76,6 +79,10 @@ TEST_CASE("tables of a run, as CSV") {
   CHECK(read_file(to.path() + "/tables/counters.csv") ==
         "run,host,rank,pid,loader,name,time_ns,value\n0,here,,1,\"\",queue," + at(5) + ",3\n");
   CHECK(contains(read_file(to.path() + "/tables/runs.csv"), ",\"\"," + at(0) + ','));
+  CHECK(read_file(to.path() + "/tables/aggregated.csv") ==
+        "run,host,rank,pid,tid,loader,name,calls,total_ns,self_ns,p50_ns,p90_ns,p99_ns,max_ns\n"
+        "0,here,,1,1,\"\",\"To,ken\",3,60,50,25,25,25,25\n"
+        "0,here,,1,,\"\",Other,1,7,7,7,7,7,7\n");
 }
 
 TEST_CASE("several runs in a database, which sqlite3 opens") {

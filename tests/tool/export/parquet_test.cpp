@@ -89,9 +89,9 @@ TEST_CASE("every table, with any name, NULL apart from an empty text") {
   REQUIRE(r.status == 0);
   const temp_dir plain;
   std::filesystem::copy(folder, plain.path());
-  CHECK(plain.names() == std::vector<std::string>{"batches.parquet", "counters.parquet",
-                                                  "runs.parquet", "spans.parquet",
-                                                  "stages.parquet"});
+  CHECK(plain.names() == std::vector<std::string>{"aggregated.parquet", "batches.parquet",
+                                                  "counters.parquet", "runs.parquet",
+                                                  "spans.parquet", "stages.parquet"});
   const std::string spans = "from '" + plain.path() + "/spans.parquet' ";
   CHECK(
       query(to, "select replace(name, chr(10), '<br>'), host, rank, thread, loader = '', cpu_ns " +

@@ -153,8 +153,9 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
   std::string shown;
   soon([&] {
     shown = terminal.screen();
-    return contains(shown, "slowest batches") && contains(shown, "\n  queue ") &&
-           contains(shown, "q quit");
+    const auto has = [&](const char* text) { return contains(shown, text); };
+    return has("slowest batches") && has("\n  queue ") && has("q quit") && has("\n  Long ") &&
+           has(" batches/s, ") && has("consumer waits ");
   });
   INFO(shown);
   CHECK(contains(shown, "rank 0"));
@@ -189,10 +190,11 @@ TEST_CASE("two ranks in a terminal: what is shown, the keys, and the terminal as
   terminal.press("p");
   shown = terminal.once_it_shows("paused");
   CHECK(contains(shown, "paused"));
-  std::this_thread::sleep_for(300ms);
-  shown = terminal.screen();
-  std::this_thread::sleep_for(1500ms);
-  CHECK(terminal.screen() == shown);
+  CHECK(soon([&] {
+    shown = terminal.screen();
+    std::this_thread::sleep_for(1500ms);
+    return terminal.screen() == shown;
+  }));
   terminal.press("p");
   CHECK(soon([&] { return terminal.screen() != shown; }));
 

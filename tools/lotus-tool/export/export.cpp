@@ -58,7 +58,7 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
   const std::unique_ptr<row_sink> sink = sink_for(options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const run_data run = read_run(runs[i], with_operations, diagnostics);
-    if (run.empty()) {
+    if (run.empty() && run.aggregated.empty()) {
       diagnostics.warning(runs[i].dir + ": nothing usable in its logs, left out");
       continue;
     }

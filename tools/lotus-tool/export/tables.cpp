@@ -1,25 +1,31 @@
 #include "export/tables.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/diagnostics.hpp"
 #include "export/row_sink.hpp"
+#include "log/aggregate_file.hpp"
 #include "log/log_files.hpp"
 #include "log/process_info.hpp"
+#include "model/aggregated.hpp"
 #include "model/calls/call_stack.hpp"
+#include "model/distribution.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {
 
-enum table : std::size_t { runs, spans, batches, stages, counters };
+enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
 
 /// Where a row was recorded. Texts live as long as the run's processes.
 struct recorded_by {
@@ -52,6 +58,7 @@ class table_writer {
     write_batches();
     write_stages();
     write_counters();
+    for (const log_file& file : run_.files->aggregated) write_aggregated(file);
   }
 
  private:
@@ -72,10 +79,10 @@ class table_writer {
   }
 
   /// Without the S of the log.
-  std::string_view name_of(std::uint32_t name) const {
-    const std::string_view text = run_.names.name(name);
-    return text.substr(0, 1) == "S" ? text.substr(1) : text;
+  static std::string_view plain(std::string_view name) {
+    return name.substr(0, 1) == "S" ? name.substr(1) : name;
   }
+  std::string_view name_of(std::uint32_t name) const { return plain(run_.names.name(name)); }
 
   void write_run() {
     const std::optional<usable_cpus> cpus = run_.cpus;
@@ -162,6 +169,24 @@ class table_writer {
     }
   }
 
+  /// The file's number is that of its process.
+  void write_aggregated(const log_file& file) {
+    const recorded_by by = recorded_by_log(file.number);
+    std::ostringstream told_already;  // when the run was read
+    diagnostic_log diagnostics(told_already, true);
+    for (const thread_aggregate& part : read_aggregates(file, diagnostics)) {
+      const distribution d = describe(
+          aggregated_op{part.name, part.count, part.total_ns, part.self_ns, part.durations});
+      cell tid;
+      if (part.tid != 0) tid = static_cast<std::int64_t>(part.tid);
+      const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
+      sink_.row(aggregated, {number_, by.host, by.rank, static_cast<std::int64_t>(file.number), tid,
+                             std::string_view(loader_), plain(part.name),
+                             static_cast<std::int64_t>(part.count), part.total_ns, part.self_ns,
+                             whole(d.p50_ns), whole(d.p90_ns), whole(d.p99_ns), d.max_ns});
+    }
+  }
+
   std::int64_t number_;
   const run_data& run_;
   row_sink& sink_;
@@ -238,6 +263,21 @@ const std::vector<table_definition>& exported_tables() {
         {"name", text},
         {"time_ns", integer},
         {"value", integer}}},
+      {"aggregated",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"tid", integer},
+        {"loader", text},
+        {"name", text},
+        {"calls", integer},
+        {"total_ns", integer},
+        {"self_ns", integer},
+        {"p50_ns", integer},
+        {"p90_ns", integer},
+        {"p99_ns", integer},
+        {"max_ns", integer}}},
   };
   return all;
 }

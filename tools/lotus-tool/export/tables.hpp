@@ -1,4 +1,4 @@
-// A run as tables: runs, spans, batches, stages, counters.
+// A run as tables: runs, spans, batches, stages, counters, aggregated.
 #ifndef LOTUS_TOOL_EXPORT_TABLES_HPP
 #define LOTUS_TOOL_EXPORT_TABLES_HPP
 
