@@ -29,7 +29,8 @@ install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
         DESTINATION "${lotus_package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus.pc" DESTINATION "${lotus_pkgconfig_dir}")
 if(TARGET lotus_memory)
-  install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus")
+  # Not beside shared libraries: what is preloaded by its path is none of ldconfig's.
+  install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus/preload")
 endif()
 if(TARGET lotus-tool)
   install(TARGETS lotus-tool DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -30,7 +30,7 @@ std::string memory_library() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path library =
-      program.parent_path().parent_path() / LOTUS_TOOL_LIBDIR / "lotus" / "liblotus_memory.so";
+      program.parent_path().parent_path() / LOTUS_TOOL_LIBDIR / "lotus/preload/liblotus_memory.so";
   if (!error && fs::exists(library, error)) return library.string();
   throw input_error("--memory needs " + library.string() + ", which is not there");
 }
