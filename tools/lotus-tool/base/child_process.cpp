@@ -94,7 +94,7 @@ void restore_signals() noexcept {
   if (::read(go, &start, 1) != 1) ::_exit(127);
   if (output >= 0) {
     const int nothing = ::open("/dev/null", O_RDONLY);  // NOLINT(*-vararg)
-    ::dup2(nothing, STDIN_FILENO);
+    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }

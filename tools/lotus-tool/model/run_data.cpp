@@ -179,6 +179,7 @@ void describe_many(run_data& data) {
 /// Its names become the run's, behind those of the logs.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
+  number.reserve(side.names.size());
   for (std::uint32_t n = 0; n < side.names.size(); ++n) {
     number.push_back(data.names.id_of_decoded(side.names.name(n)));
   }

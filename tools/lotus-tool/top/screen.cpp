@@ -143,6 +143,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
   part found;
   if (now.operations.empty()) return found;
   std::vector<const live_operation*> ordered;
+  ordered.reserve(now.operations.size());
   for (const live_operation& op : now.operations) ordered.push_back(&op);
   std::stable_sort(ordered.begin(), ordered.end(),
                    [&](const live_operation* a, const live_operation* b) {

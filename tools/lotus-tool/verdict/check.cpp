@@ -95,6 +95,7 @@ class checker {
     const double all_ns = work_.all_ns - work_.copies_ns;
     if (all_ns <= 0 || work_.outside_ns <= 0.2 * all_ns) return;
     std::vector<std::string> names;
+    names.reserve(work_.outside.size());
     for (const work_of_op& op : work_.outside) names.push_back(op.name);
     fail("unrecorded-work", true,
          human_share(work_.outside_ns / all_ns) +

@@ -64,6 +64,7 @@ mapping mapping_builder::build(const hit_rule& rule) const {
 
 std::vector<std::string> by_share(const operation_use& op) {
   std::vector<std::string> functions;
+  functions.reserve(op.functions.size());
   for (const auto& [function, use] : op.functions) functions.push_back(function);
   std::stable_sort(functions.begin(), functions.end(),
                    [&op](const std::string& a, const std::string& b) {
