@@ -152,6 +152,7 @@ void run_threads(unsigned count, double ms) {
     for (std::size_t i = 0; i < own.size(); ++i) seconds[i] += own[i];
   };
   std::vector<std::thread> threads;
+  threads.reserve(count);
   for (unsigned i = 0; i < count; ++i) threads.emplace_back(body, std::size_t{3} * i);
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < seconds.size(); ++i) {

@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
     measurement m{folder / "images"};
     m.make_batch(0);
     std::vector<batch_seconds> batches;
+    batches.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) batches.push_back(m.make_batch(i));
     LOTUS_DETACH();
     lotus::stop();

@@ -66,6 +66,14 @@ void aggregated_scope_cost(benchmark::State& state) {
   });
 }
 
+void scope_with_arguments_cost(benchmark::State& state) {
+  const int width = 224;
+  timed_chunks(state, 1, [&] {
+    LOTUS_SCOPE_ARGS("bench", width, "px");
+    barrier();
+  });
+}
+
 void dynamic_scope_cost(benchmark::State& state) {
   const std::string name = "RandomResizedCrop";
   timed_chunks(state, 1, [&] {
@@ -216,6 +224,7 @@ int main(int argc, char** argv) {
   } const timed[] = {{"floor", floor_cost},
                      {"scope", scope_cost},
                      {"aggregated", aggregated_scope_cost},
+                     {"scope_args", scope_with_arguments_cost},
                      {"scope_dynamic", dynamic_scope_cost},
                      {"batch_scope", batch_scope_cost},
                      {"stage", stage_cost},

@@ -87,10 +87,10 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
   if (file == nullptr) throw image_error{std::strerror(errno)};
   std::vector<std::uint8_t> bytes;
   std::size_t size = 0;
-  for (std::size_t got = 1; got != 0; size += got) {
+  do {
     bytes.resize(size + (std::size_t{256} << 10U));
-    got = std::fread(bytes.data() + size, 1, bytes.size() - size, file.get());
-  }
+    size += std::fread(bytes.data() + size, 1, bytes.size() - size, file.get());
+  } while (std::feof(file.get()) == 0 && std::ferror(file.get()) == 0);
   if (std::ferror(file.get()) != 0) throw image_error{std::strerror(errno)};
   bytes.resize(size);
   return bytes;

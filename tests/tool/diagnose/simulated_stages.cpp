@@ -134,7 +134,7 @@ class simulation {
     }
     ++at_work_[s];
     const std::int64_t end = now_ + chain_.stages[s].service(random_);
-    events_.push({end, found});
+    events_.emplace(end, found);
     spans_[s].push_back({now_, end, w.thread});
     log(s, w.item, spans_[s].back());
     return true;
@@ -165,7 +165,7 @@ class simulation {
     truth_.end_ns = now_ + step;
     ++handed_over_;
     stepping_ = true;
-    events_.push({now_ + step, consumer});
+    events_.emplace(now_ + step, consumer);
   }
 
   void tell() {

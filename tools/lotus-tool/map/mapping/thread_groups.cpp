@@ -51,6 +51,7 @@ void thread_groups::count(std::uint32_t tid, std::string_view name, bool recorde
 
 std::vector<thread_group> thread_groups::sorted() const {
   std::vector<thread_group> all;
+  all.reserve(groups_.size());
   for (const auto& [key, group] : groups_) all.push_back(group);
   std::stable_sort(all.begin(), all.end(), [](const thread_group& a, const thread_group& b) {
     return a.total.value > b.total.value;
