@@ -78,6 +78,7 @@ void add_stats(CLI::App& app, action& chosen) {
       "the table tells what operations allocated and what nobody frees, of a run with "
       "'run --memory'");
   command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
+  add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
   add_reading(*command, *options);
@@ -94,7 +95,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
-      "  lotus-tool diagnose run/ --fail-if preprocessing-bound    exits 3 when it is: for CI\n"
+      "  lotus-tool diagnose run/ --fail-if preprocessing-bound   exits 3 if it is\n"
       "The run is replayed with each of its bounds loosened; the largest gain is the verdict:\n"
       "consumer-bound, preprocessing-bound or stage-bound (work 1.25 times faster), order-bound,\n"
       "prefetch-bound or start-up-bound (left out), balanced where nothing gains 5 %.");
@@ -109,6 +110,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
   command->callback([options, &chosen] {
@@ -124,7 +126,7 @@ void add_compare(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("compare", "Tell what became slower between two runs");
   command->footer(
       "Example:\n"
-      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 when something is slower\n"
+      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
       "Intervals are by bootstrap; a slowing counts when it is above the limit and its interval\n"
       "is above 0, or when there was no time to speak of before. There is no interval, and\n"
       "nothing counts, where a side has fewer than 5 values. The delay does not count, it grows\n"
@@ -135,6 +137,7 @@ void add_compare(CLI::App& app, action& chosen) {
       ->check(not_empty())
       ->option_text("5%");
   command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
   command->callback([options, fail_above, &chosen] {
@@ -168,7 +171,7 @@ void add_snapshot(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("snapshot", "Put aside what a run has recorded by now");
   command->footer(
       "Example:\n"
-      "  lotus-tool snapshot run/        prints run.snapshot-<UTC>-asked, a run folder of its own\n"
+      "  lotus-tool snapshot run/     prints run.snapshot-<UTC>-asked, a run's folder\n"
       "The recording process makes it, with all that is complete, and goes on; where none lives,\n"
       "it is made of what the run has left.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
