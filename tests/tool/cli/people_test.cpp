@@ -1,6 +1,4 @@
 // What the program does for people: progress, colours, completion, the manual page.
-#include <pty.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,45 +13,13 @@
 #include "base/diagnostics.hpp"
 #include "base/progress.hpp"
 #include "catch.hpp"
+#include "tool/cli/on_terminal.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;
 using namespace lotus::tool_test;
 
 namespace {
-
-/// Runs the program on a terminal of its own; what it wrote there.
-std::string on_terminal(const std::vector<std::string>& arguments, const char* no_color) {
-  int master = -1;
-  const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    setenv("TERM", "xterm", 1);
-    if (no_color != nullptr) {
-      setenv("NO_COLOR", no_color, 1);
-    } else {
-      unsetenv("NO_COLOR");
-    }
-    std::vector<char*> argv;
-    std::string program = LOTUS_TOOL_PROGRAM;
-    argv.push_back(program.data());
-    std::vector<std::string> copies = arguments;
-    for (std::string& argument : copies) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    execv(program.c_str(), argv.data());
-    _exit(127);
-  }
-  std::string text;
-  std::array<char, 4096> block{};
-  ssize_t n = 0;
-  while ((n = read(master, block.data(), block.size())) > 0) {
-    text.append(block.data(), static_cast<std::size_t>(n));
-  }
-  close(master);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return text;
-}
 
 std::string shell(const std::string& command) {
   const temp_dir dir;
@@ -76,11 +42,12 @@ bool is_installed(const std::string& program) {
 
 TEST_CASE("colours are for terminals, and NO_COLOR forbids them") {
   const std::string run_dir = traces() + "/c_ooo_w4";
-  CHECK(contains(on_terminal({"diagnose", run_dir}, nullptr), "\x1b[1m"));
-  CHECK(contains(on_terminal({"diagnose", run_dir}, ""), "\x1b[1m"));
-  CHECK_FALSE(contains(on_terminal({"diagnose", run_dir}, "1"), "\x1b["));
+  CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", nullptr}}), "\x1b[1m"));
+  CHECK(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", ""}}), "\x1b[1m"));
+  CHECK_FALSE(contains(on_terminal({"diagnose", run_dir}, {{"NO_COLOR", "1"}}), "\x1b["));
   CHECK_FALSE(contains(run({"diagnose", run_dir}).out, "\x1b["));
-  CHECK(contains(on_terminal({"stats", "/no/such/folder"}, nullptr), "\x1b[31mlotus-tool:"));
+  CHECK(contains(on_terminal({"stats", "/no/such/folder"}, {{"NO_COLOR", nullptr}}),
+                 "\x1b[31mlotus-tool:"));
 }
 
 TEST_CASE("a stream is coloured only when it was allowed") {
@@ -125,7 +92,7 @@ TEST_CASE("the bar is drawn after a while, and removed") {
 }
 
 TEST_CASE("a quick command shows no bar") {
-  CHECK_FALSE(contains(on_terminal({"stats", traces() + "/c_ooo_w4"}, nullptr), "MB"));
+  CHECK_FALSE(contains(on_terminal({"stats", traces() + "/c_ooo_w4"}, {}), "MB"));
 }
 
 TEST_CASE("the manual page names every command and option, and is sound") {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
+#include "base/line_width.hpp"
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
 
@@ -47,6 +49,11 @@ TEST_CASE("what is wrong about an argument is named in one line") {
       {"stats x --skip-batches -3", "--skip-batches: '-3' is no whole number of at least 0"},
       {"map run --runs 0 -- x", "--runs: '0' is no whole number of at least 1"},
       {"viz", "DIR is required"},
+      {"help stat", "'stat' is no command; did you mean 'stats'?"},
+      {"stats x --skp-batches 3",
+       "'--skp-batches' is no option of 'stats'; did you mean '--skip-batches'?"},
+      {"map join x --quite", "'--quite' is no option of 'join'; did you mean '--quiet'?"},
+      {"stats x --zzzzzzzz=1", "'--zzzzzzzz' is no option of 'stats'"},
   };
   for (const auto& c : cases) {
     const result r = call(dir, c.arguments);
@@ -86,6 +93,40 @@ TEST_CASE("help and version go to stdout") {
     CHECK(r.err.empty());
     CHECK(contains(r.out, "Example"));
     CHECK(contains(r.out, "lotus-tool " + command));
+  }
+}
+
+TEST_CASE("without a command the commands are listed, as wrong use") {
+  const temp_dir dir;
+  const result r = call(dir, "");
+  CHECK(r.status == 2);
+  CHECK(r.out.empty());
+  CHECK(r.err.find("Usage: lotus-tool ") == 0);
+  for (const auto* command : {"viz ", "stats ", "compare ", "help "}) {
+    CHECK(contains(r.err, std::string("\n  ") + command));
+  }
+  CHECK(call(dir, "help").out == call(dir, "--help").out);
+  CHECK(call(dir, "help").out == r.err);
+}
+
+TEST_CASE("help tells of a command what its --help tells, in 80 columns, the usage first") {
+  const temp_dir dir;
+  for (const std::string command :
+       {"",           "run",           "viz",        "stats",    "map",      "map run",
+        "map build",  "map attribute", "map record", "map join", "diagnose", "whatif",
+        "top",        "compare",       "export",     "unpack",   "snapshot", "recover",
+        "completion", "man",           "help"}) {
+    INFO(command);
+    const result r = call(dir, "help " + command);
+    CHECK(r.status == 0);
+    CHECK(r.err.empty());
+    CHECK(r.out.find("Usage: lotus-tool" + (command.empty() ? "" : ' ' + command)) == 0);
+    if (command != "help") CHECK(r.out == call(dir, command + " --help").out);
+    std::istringstream lines(r.out);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(lotus::tool::columns_of(line) <= 80);
+    }
   }
 }
 

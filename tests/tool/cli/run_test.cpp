@@ -35,7 +35,7 @@ TEST_CASE("a program runs and is told of; its output and status are its own") {
   INFO(r.err);
   CHECK(r.status == 7);
   CHECK(r.out == "trained on 7\n");
-  CHECK(contains(r.err, "SRead"));
+  CHECK(contains(r.err, "  Read "));
   CHECK(contains(r.err, "achieved"));
   CHECK(contains(r.err, "logs: run;"));
   CHECK(std::filesystem::exists(dir.path() + "/run"));
@@ -84,7 +84,7 @@ TEST_CASE("a program that is killed is told of, and its signal is in the status"
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
-  CHECK(contains(read_file(dir.path() + "/err"), "SRead"));
+  CHECK(contains(read_file(dir.path() + "/err"), "  Read "));
 }
 
 TEST_CASE("what does not record, or does not run, is said in a line") {

@@ -66,7 +66,7 @@ TEST_CASE("CPU time is compared beside wall time where both runs know it") {
   CHECK(read["cpu_change"].number() == 0);
   const result table = compare(dir, {"--fail-above", "5%"});
   CHECK(table.status == 3);
-  CHECK(contains(table.out, "CPU before"));
+  CHECK(contains(table.out, "CPU a"));
   CHECK(contains(table.out, "-25.00 %"));
   CHECK(contains(table.out, "SLOWER"));
   // Only one run knows it, or only of whole batches.
@@ -121,7 +121,7 @@ TEST_CASE("stages are compared by service time and by what they could make") {
   CHECK(decode["capacity_change"].number() == Approx(-0.2));
   CHECK(row(document, "stages", "Read")["capacity_change"].number() == Approx(0));
   const result table = compare(dir);
-  CHECK(contains(table.out, "could make before"));
+  CHECK(contains(table.out, "could make a"));
   CHECK(contains(table.out, "40 batches/s"));
   const std::string plain = traces() + "/c_ooo_w4";
   CHECK_FALSE(contains(run({"compare", plain, plain}).out, "could make"));

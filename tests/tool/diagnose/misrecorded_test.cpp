@@ -59,8 +59,8 @@ TEST_CASE("a pin thread that is only an operation: no verdict, and it is named")
   const answer a = diagnose(logs);
   CHECK(a.verdict() == "none");
   CHECK(a.checks == std::set<std::string>{"unrecorded-work"});
-  CHECK(contains(text_of(a, "unrecorded-work"), "SPin"));
-  CHECK(contains(a.whole["why"].text(), "SPin"));
+  CHECK(contains(text_of(a, "unrecorded-work"), "Pin"));
+  CHECK(contains(a.whole["why"].text(), "Pin"));
   CHECK(contains(a.text, "no verdict"));
   CHECK(contains(a.text, "LOTUS_STAGE"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("stages with a batch around collation only: no verdict, the work is na
   };
   const answer a = diagnose(loader);
   CHECK(a.verdict() == "none");
-  CHECK(contains(a.whole["why"].text(), "SDecode"));
+  CHECK(contains(a.whole["why"].text(), "Decode"));
 }
 
 TEST_CASE("stages with a batch around every one: pieces of as many batches as there are") {

@@ -94,12 +94,12 @@ TEST_CASE("what is made here and freed there is held by nobody, and what is leak
   CHECK(leak["low"].number() > 0);
   CHECK(leak["low"].number() <= leak["bytes_each"].number());
   CHECK(leak["high"].number() >= leak["bytes_each"].number());
-  CHECK(contains(run.err(), "grows: SDecode leaves "));
+  CHECK(contains(run.err(), "grows: Decode leaves "));
 #ifdef LOTUS_TOOL_REPORT
   const std::string page = run.dir() + "/page.html";
   REQUIRE(lotus::tool_test::run({"report", run.dir(), "-o", page}).status == 0);
   const std::string text = read_file(page);
-  for (const char* part : {"SDecode leaves ", "\"allocated_bytes\":", "\"name\":\"heap bytes\""}) {
+  for (const char* part : {"Decode leaves ", "\"allocated_bytes\":", "\"name\":\"heap bytes\""}) {
     CHECK(contains(text, part));
   }
 #endif

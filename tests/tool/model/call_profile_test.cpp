@@ -36,14 +36,14 @@ TEST_CASE("calls and times as cProfile prints them") {
   INFO(all.out << all.err);
   REQUIRE(all.status == 0);
   CHECK(contains(all.out, "7 calls (6 primitive), 63.00 ms on 2 threads"));
-  CHECK(contains(all.out, "SWalk         3/2  34.00 ms  11.33 ms  38.00 ms  19.00 ms"));
-  CHECK(contains(all.out, "SRead           3  19.00 ms  6.333 ms  19.00 ms  6.333 ms"));
-  CHECK(contains(all.out, "SOther          1  10.00 ms"));
-  CHECK(all.out.find("SWalk") < all.out.find("SRead"));
+  CHECK(contains(all.out, "Walk          3/2  34.00 ms  11.33 ms  38.00 ms  19.00 ms"));
+  CHECK(contains(all.out, "Read            3  19.00 ms  6.333 ms  19.00 ms  6.333 ms"));
+  CHECK(contains(all.out, "Other           1  10.00 ms"));
+  CHECK(all.out.find("Walk") < all.out.find("Read"));
   const result sorted =
       run({"stats", dir.path(), "--style", "profile", "--sort", "name", "--row-limit", "1"});
-  CHECK(contains(sorted.out, "SOther"));
-  CHECK(!contains(sorted.out, "SWalk"));
+  CHECK(contains(sorted.out, "Other"));
+  CHECK(!contains(sorted.out, "Walk"));
   CHECK(run({"stats", dir.path(), "--style", "profile", "--json"}).status == 2);
 }
 

@@ -174,5 +174,5 @@ TEST_CASE("--group-by-args: an operation for each text that it was given") {
   CHECK(grouped["SCrop"]["count"].integer() == 2);
   const result profile = run({"stats", dir.path(), "--style", "profile", "--group-by-args"});
   CHECK(profile.status == 0);
-  CHECK(contains(profile.out, "SResize([3, 512])"));
+  CHECK(contains(profile.out, "  Resize([3, 512])"));
 }

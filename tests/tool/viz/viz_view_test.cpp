@@ -1,6 +1,7 @@
 // Windows, filters and counters of viz.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -126,8 +127,18 @@ TEST_CASE("only some operations, by their names with or without S") {
     CHECK(std::count(shown.begin(), shown.end(), "SLoader") == 0);
     CHECK(std::count(shown.begin(), shown.end(), "SBatchPreprocessed_0") == 1);
   }
-  CHECK(contains(run({"viz", dir.path(), "-o", "-", "--op", "Nonsense"}).err,
-                 "no operation of that name"));
+  const std::string out = dir.path() + "/out.json";
+  const result mistyped = run({"viz", dir.path(), "-o", out, "--op", "Crop", "--op", "lode"});
+  CHECK(mistyped.status == 1);
+  CHECK(contains(mistyped.err, "--op: no operation 'lode' lies there; did you mean 'Loader'?"));
+  CHECK_FALSE(std::filesystem::exists(out));
+  const result nonsense = run({"viz", dir.path(), "-o", out, "--op", "Nonsense"});
+  CHECK(nonsense.status == 1);
+  CHECK(contains(nonsense.err, "there are Loader, Crop"));
+  // It is there, but not in the window.
+  const result elsewhere = run({"viz", dir.path(), "-o", out, "--op", "Crop", "--last", "1ms"});
+  CHECK(elsewhere.status == 0);
+  CHECK(contains(elsewhere.err, "no operation of that name lies in this window"));
 }
 
 TEST_CASE("only the slowest batches, with their operations") {

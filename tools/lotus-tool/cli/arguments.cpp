@@ -1,51 +1,30 @@
 #include "cli/arguments.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <limits>
-#include <numeric>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/errors.hpp"
+#include "base/nearest.hpp"
+#include "cli/help.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// How many letters must be put in, left out or changed to make one word of the other
-/// (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 [[noreturn]] void unknown_command(const CLI::App& app, const std::string& word) {
-  std::string names;
-  std::string nearest;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
+  std::vector<std::string> names;
+  std::string all;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-    const std::size_t apart = distance(word, command->get_name());
-    if (apart < least) nearest = command->get_name();
-    least = std::min(least, apart);
+    names.push_back(command->get_name());
+    all += (all.empty() ? "" : ", ") + command->get_name();
   }
+  const std::string meant = did_you_mean(word, names);
   throw usage_error("'" + word + "' is no command; " +
-                    (least <= 2 ? "did you mean '" + nearest + "'?" : "there are " + names));
+                    (meant.empty() ? "there are " + all : meant));
 }
 
 }  // namespace
@@ -80,17 +59,32 @@ CLI::Validator one_of_words(word_choices words) {
   return {choose, ""};
 }
 
+const CLI::App& command_named(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == word) return *command;
+  }
+  unknown_command(app, word);
+}
+
+void check_options(const CLI::App& app) {
+  const CLI::App* at = &app;
+  for (; !at->get_subcommands().empty(); at = at->get_subcommands().back()) {
+  }
+  for (const std::string& word : at->remaining()) {
+    if (word.size() < 2 || word.front() != '-') continue;
+    const std::string name = word.substr(0, word.find('='));
+    const std::string meant = did_you_mean(name, option_words(*at));
+    throw usage_error("'" + name + "' is no option of '" + at->get_name() + "'" +
+                      (meant.empty() ? "" : "; " + meant));
+  }
+}
+
 void check_command(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc && !at->get_subcommands(nullptr).empty(); ++i) {
     const std::string word = argv[i];
     if (word.empty() || word.front() == '-') continue;
-    const std::vector<const CLI::App*> commands = at->get_subcommands(nullptr);
-    const auto found = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* command) {
-      return command->get_name() == word;
-    });
-    if (found == commands.end()) unknown_command(*at, word);
-    at = *found;
+    at = &command_named(*at, word);
   }
 }
 

@@ -29,6 +29,13 @@ CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words)
   return one_of_words(std::move(choices));
 }
 
+/// The command of `app` that is called so. Throws usage_error, with what may have been meant.
+const CLI::App& command_named(const CLI::App& app, const std::string& word);
+
+/// Throws usage_error when the command that was called has no such option as was given, with what
+/// may have been meant. To be called when the arguments were read, and not all of them were taken.
+void check_options(const CLI::App& app);
+
 /// Throws usage_error when the first word among the arguments is no command of `app`, or of the
 /// command before it.
 void check_command(const CLI::App& app, int argc, const char* const* argv);

@@ -5,16 +5,21 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "base/colours.hpp"
 #include "base/errors.hpp"
+#include "base/labels.hpp"
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/progress.hpp"
 #include "cli/action.hpp"
 #include "cli/arguments.hpp"
+#include "cli/glossary.hpp"
+#include "cli/help.hpp"
 #include "cli/log_commands.hpp"
 #include "cli/self_description.hpp"
 
@@ -51,11 +56,12 @@ int report(std::ostream& err, const char* what, int status) {
   return status;
 }
 
-bool is_quiet(const CLI::App& app) {
-  const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
-  return std::any_of(commands.begin(), commands.end(), [](const CLI::App* command) {
-    const CLI::Option* const quiet = command->get_option_no_throw("--quiet");
-    return quiet != nullptr && quiet->count() > 0;
+/// Whether the command that is called, "map join" too, was given the flag.
+bool is_given(const CLI::App& app, const std::string& flag) {
+  const std::vector<CLI::App*> called = app.get_subcommands();
+  return std::any_of(called.begin(), called.end(), [&](const CLI::App* command) {
+    const CLI::Option* const option = command->get_option_no_throw(flag);
+    return (option != nullptr && option->count() > 0) || is_given(*command, flag);
   });
 }
 
@@ -78,17 +84,34 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
     app.require_subcommand(1);
     app.failure_message(one_line);
+    app.formatter_fn([](const CLI::App* of, const std::string& words, CLI::AppFormatMode) {
+      return help_text(*of, words);
+    });
     app.footer(
         "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
+    add_help(app, chosen);
+    if (argc < 2) {
+      err << app.help();
+      return exit_wrong_use;
+    }
     check_command(app, argc, argv);
     int status = exit_fine;
     try {
       app.parse(argc, argv);
-      const bool wanted = terminal >= 0 && !is_quiet(app);
+      const bool wanted = terminal >= 0 && !is_given(app, "--quiet");
       const progress_bar bar(wanted ? terminal : -1);
+      if (is_given(app, "--wide")) {
+        for (std::ostream* const to : {&out, &err}) set_line_width(*to, 0);
+      }
+      std::optional<noted_labels> labels;
+      if (is_given(app, "--explain")) labels.emplace(out);
       status = chosen(out, err);
+      if (labels) print_glossary(labels->all(), out);
+    } catch (const CLI::ExtrasError& stop) {
+      check_options(app);
+      status = app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
     } catch (const CLI::ParseError& stop) {
       status = app.exit(stop, out, err) == 0 ? exit_fine : exit_wrong_use;
     }

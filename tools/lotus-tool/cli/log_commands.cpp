@@ -78,6 +78,7 @@ void add_stats(CLI::App& app, action& chosen) {
       "the table tells what operations allocated and what nobody frees, of a run with "
       "'run --memory'");
   command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
+  add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
   add_reading(*command, *options);
@@ -94,7 +95,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
-      "  lotus-tool diagnose run/ --fail-if preprocessing-bound    exits 3 when it is: for CI\n"
+      "  lotus-tool diagnose run/ --fail-if preprocessing-bound   exits 3 if it is\n"
       "The run is replayed with each of its bounds loosened; the largest gain is the verdict:\n"
       "consumer-bound, preprocessing-bound or stage-bound (work 1.25 times faster), order-bound,\n"
       "prefetch-bound or start-up-bound (left out), balanced where nothing gains 5 %.");
@@ -109,6 +110,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
   command->callback([options, &chosen] {
@@ -120,26 +122,51 @@ void add_diagnose(CLI::App& app, action& chosen) {
 
 void add_compare(CLI::App& app, action& chosen) {
   auto options = std::make_shared<compare_options>();
-  auto fail_above = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("compare", "Tell what became slower between two runs");
+  struct texts {
+    std::string before, after, fail_above;
+  };
+  auto given = std::make_shared<texts>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Tell what became slower from one run, or several, to another");
   command->footer(
-      "Example:\n"
-      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 when something is slower\n"
-      "Intervals are by bootstrap; a slowing counts when it is above the limit and its interval\n"
+      "Examples:\n"
+      "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
+      "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
+      "Runs of the same program differ, so give several a side: intervals are then of how their\n"
+      "means differ (Welch), and from five a side on there is a permutation test. Of one run a\n"
+      "side they are by bootstrap. A slowing counts when it is above the limit and its interval\n"
       "is above 0, or when there was no time to speak of before. There is no interval, and\n"
       "nothing counts, where a side has fewer than 5 values. The delay does not count, it grows\n"
       "when preprocessing gets quicker, nor do CPU time and stages. Loaders are matched by name.");
-  command->add_option("BEFORE", options->before, "folder of the logs")->required();
-  command->add_option("AFTER", options->after, "folder of the logs")->required();
-  command->add_option("--fail-above", *fail_above, "exit 3 when a mean grew by more than this")
+  CLI::Option* const before =
+      command->add_option("BEFORE", given->before, "folder of the logs; may hold several runs");
+  CLI::Option* const after = command->add_option("AFTER", given->after, "likewise");
+  command->add_option("--a", options->before, "folders of the runs before")
+      ->option_text("DIR...")
+      ->excludes(before)
+      ->excludes(after);
+  command->add_option("--b", options->after, "folders of the runs after")
+      ->option_text("DIR...")
+      ->excludes(before)
+      ->excludes(after);
+  command
+      ->add_option("--fail-above", given->fail_above, "exit 3 when a mean grew by more than this")
       ->check(not_empty())
       ->option_text("5%");
   command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, fail_above, &chosen] {
-    chosen = [options, fail_above](std::ostream& out, std::ostream& err) {
-      if (!fail_above->empty()) options->fail_above = parse_share(*fail_above, "--fail-above");
+  command->callback([options, given, &chosen] {
+    chosen = [options, given](std::ostream& out, std::ostream& err) {
+      if (!given->fail_above.empty()) {
+        options->fail_above = parse_share(given->fail_above, "--fail-above");
+      }
+      if (!given->before.empty()) options->before = {given->before};
+      if (!given->after.empty()) options->after = {given->after};
+      if (options->before.empty() || options->after.empty()) {
+        throw usage_error("two folders are required: BEFORE AFTER, or --a DIR... --b DIR...");
+      }
       return run_compare(*options, out, err);
     };
   });
@@ -168,7 +195,7 @@ void add_snapshot(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("snapshot", "Put aside what a run has recorded by now");
   command->footer(
       "Example:\n"
-      "  lotus-tool snapshot run/        prints run.snapshot-<UTC>-asked, a run folder of its own\n"
+      "  lotus-tool snapshot run/     prints run.snapshot-<UTC>-asked, a run's folder\n"
       "The recording process makes it, with all that is complete, and goes on; where none lives,\n"
       "it is made of what the run has left.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();

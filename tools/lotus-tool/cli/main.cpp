@@ -1,10 +1,15 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
+#include <system_error>
 
 #include "base/colours.hpp"
+#include "base/line_width.hpp"
 #include "cli/cli.hpp"
 
 namespace {
@@ -17,10 +22,26 @@ bool colours_wanted() {
          std::string_view(terminal) != "dumb";
 }
 
+/// $COLUMNS, else what the terminal says. What is no terminal gets the lines of one that does not
+/// say: a pager, a file and a mail are read by people too, and programs have --csv and --json.
+std::size_t columns_of_output(int descriptor) {
+  constexpr std::size_t usual = 80;
+  const char* const told = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view text = told == nullptr ? "" : told;
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  if (error == std::errc{} && end == text.data() + text.size() && columns > 0) return columns;
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : usual;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  lotus::tool::set_line_width(std::cout, columns_of_output(STDOUT_FILENO));
+  lotus::tool::set_line_width(std::cerr, columns_of_output(STDERR_FILENO));
   const bool tells_person = isatty(STDERR_FILENO) != 0;
   if (colours_wanted()) {
     if (isatty(STDOUT_FILENO) != 0) lotus::tool::allow_colours(std::cout);

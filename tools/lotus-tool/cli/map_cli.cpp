@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
 #include "map/collect/probe_runner.hpp"
 #include "map/map_attribute.hpp"
 #include "map/map_build.hpp"
@@ -32,6 +33,7 @@ void add_printing(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--csv", [&options] { options.print = print_as::csv; }, "print CSV")
       ->excludes(json);
+  add_table_options(command);
 }
 
 /// --rate; what it sets keeps its value without it.
@@ -95,7 +97,8 @@ void add_attribute(CLI::App& map, action& chosen) {
       map.add_subcommand("attribute", "Tell hardware numbers of functions per operation");
   command->footer(
       "Example:\n"
-      "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv --trace run/\n"
+      "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
+      "      --trace run/\n"
       "Counters: VTune's TAB-separated microarchitecture table, perf report -t '|', perf stat -x,\n"
       "callgrind's profile. A function of several operations is split among them by their elapsed\n"
       "time, or with --weights mix by that times the function's share inside each.");
@@ -122,7 +125,7 @@ void add_run(CLI::App& map, action& chosen) {
   CLI::App* command = map.add_subcommand("run", "Run a probe under a collector, map what it ran");
   command->footer(
       "Example:\n"
-      "  lotus-tool map run --rate 1000 --confidence 0.99 --span 0.3ms -- ./probe images/\n"
+      "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
       "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs nothing but\n"
       "the kernel's leave (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
       "must\n"

@@ -30,9 +30,11 @@ void add_viz(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
   command->footer(
       "Examples:\n"
-      "  lotus-tool viz run/ -o trace.json      then open trace.json at https://ui.perfetto.dev\n"
+      "  lotus-tool viz run/ -o trace.json      for https://ui.perfetto.dev\n"
       "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
-      "  lotus-tool viz run/ -o part.pftrace --format perfetto --from batch:10 --to batch:20\n"
+      "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
+      "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
+      "                                         for https://www.speedscope.app\n"
       "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
       "profiler trace (.json, .json.gz) that lies beside the logs is merged; without -o the "
       "result\n"
@@ -111,7 +113,7 @@ void add_report(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
   command->footer(
       "Example:\n"
-      "  lotus-tool report runs/ -o report.html      then open report.html in a browser\n"
+      "  lotus-tool report runs/ -o report.html    then open it in a browser\n"
       "The page needs no network. Each run in a subfolder is a configuration of its own. "
       "Functions\n"
       "behind operations come from samples of 'lotus-tool map record' beside the logs, or from a\n"
@@ -143,14 +145,11 @@ void add_export(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
   command->footer(
       "Examples:\n"
-      "  lotus-tool export run/ --format csv -o tables/        runs, spans, batches, stages and\n"
-      "                                                        counters, a file each\n"
-      "  lotus-tool export run/ --format sqlite -o run.db      the same; then: sqlite3 run.db\n"
-      "  lotus-tool export run/ --format parquet -o tables/    the same, for DuckDB, Spark and "
-      "their\n"
-      "                                                        like; needs the program duckdb\n"
-      "  lotus-tool export run/ --format pstats -o run.prof    then: python3 -m pstats run.prof,\n"
-      "                                                        or snakeviz run.prof");
+      "  lotus-tool export run/ --format csv -o tables/        a file for each table\n"
+      "  lotus-tool export run/ --format sqlite -o run.db      then: sqlite3 run.db\n"
+      "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
+      "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
+      "Tables: runs, spans, batches, stages, counters. Parquet needs the program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,

@@ -18,6 +18,15 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
 }
 
+/// Of commands that print tables; what they do is done where the command is called.
+inline void add_wide(CLI::App& command) {
+  command.add_flag("--wide", "all columns, and no line broken, however wide the terminal is");
+}
+inline void add_table_options(CLI::App& command) {
+  add_wide(command);
+  command.add_flag("--explain", "behind the tables, what their labels mean");
+}
+
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,

@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
 #include "diagnose/diagnose.hpp"
 #include "launch/launch.hpp"
 #include "stats/stats.hpp"
@@ -99,6 +100,7 @@ void add_run(CLI::App& app, action& chosen) {
       ->check(not_empty())
       ->option_text("FILE");
 #endif
+  add_wide(*command);
   command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "cli/help.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -71,16 +72,6 @@ void describe_options(const CLI::App& app, std::string& page) {
     if (!option->get_positional() && !value.empty()) page += " \\fI" + troff(value) + "\\fR";
     page += '\n' + troff(option->get_description()) + '\n';
   }
-}
-
-/// All ways to write the options of a command, "--from" and "-o".
-std::vector<std::string> option_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : options_of(app)) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
-  }
-  return words;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -238,7 +229,9 @@ std::string man_page(const CLI::App& app) {
   page +=
       ".SH EXIT STATUS\n.TP\n0\nFine.\n.TP\n1\nBad input.\n.TP\n2\nWrong use.\n.TP\n3\n"
       "compare \\-\\-fail\\-above found something slower.\n"
-      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set and not empty, nothing is coloured.\n";
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set and not empty, nothing is coloured.\n"
+      ".TP\n.B COLUMNS\nHow wide lines may be; without it as wide as the terminal, and 80 in a "
+      "pipe or file.\n";
   return page;
 }
 

@@ -25,7 +25,7 @@ void add_top(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool top run/\n"
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
-      "  lotus-tool top run/ --once                            as plain text, as into a pipe\n"
+      "  lotus-tool top run/ --once                       as plain text, as into a pipe\n"
       "Reads what is appended to the logs, and the rings of the processes; they do nothing for\n"
       "it and do not notice. Keys: s, c, t, m sort by self time, calls, total or longest; r and\n"
       "the arrows choose a run; p or space pauses; q quits. Where looking takes long there is\n"

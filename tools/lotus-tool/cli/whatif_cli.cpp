@@ -13,6 +13,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
 #include "whatif/whatif.hpp"
 
 namespace lotus::tool {
@@ -125,9 +126,9 @@ void add_whatif(CLI::App& app, action& chosen) {
       app.add_subcommand("whatif", "Tell what more workers, a faster operation, ... would bring");
   command->footer(
       "Examples:\n"
-      "  lotus-tool whatif run/                                single changes, the best first\n"
+      "  lotus-tool whatif run/                                single changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  both together\n"
-      "  lotus-tool whatif run/ --target 30/s                  the fewest workers that bring it\n"
+      "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
       "The run is replayed, event by event, with the changes; what its replay as it was gets\n"
       "wrong is taken out of every answer. Intervals are of 90 %.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
@@ -155,6 +156,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       ->check(not_empty())
       ->option_text("N");
   command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
   command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
       ->capture_default_str();
   command->add_flag("--strict", options->strict, "fail on any malformed line (status 1)");

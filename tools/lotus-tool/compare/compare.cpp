@@ -1,6 +1,7 @@
 #include "compare/compare.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -11,8 +12,10 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "compare/causes.hpp"
 #include "compare/comparison.hpp"
 #include "compare/pooled_runs.hpp"
+#include "model/between_runs.hpp"
 #include "model/bootstrap.hpp"
 #include "model/quantities.hpp"
 
@@ -30,6 +33,15 @@ std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
   return names;
 }
 
+/// The geometric mean, whose change is that of change_between_runs(); of a single run its figure.
+std::optional<double> mean_of_runs(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  if (values.size() == 1) return values.front();
+  double logs = 0;
+  for (const double v : values) logs += std::log(v) / static_cast<double>(values.size());
+  return std::exp(logs);
+}
+
 compared_times compare_values(const char* kind, std::string name, const pooled_times& before,
                               const pooled_times& after) {
   compared_times r;
@@ -41,8 +53,15 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   r.mean_cpu_ns = {before.mean_cpu_ns(), after.mean_cpu_ns()};
   if (!r.mean_cpu_ns.common()) r.mean_cpu_ns = {};
   if (r.mean_ns.grown_by() && r.enough()) {
-    r.likely = bootstrap_change(before.durations(), after.durations());
+    const std::vector<double>& a = before.run_means_ns();
+    const std::vector<double>& b = after.run_means_ns();
+    r.likely = a.size() + b.size() > 2 ? change_between_runs(a, b)
+                                       : bootstrap_change(before.durations(), after.durations());
+    r.p = permutation_p(a, b);
   }
+  r.typical_ns = r.likely ? compared_value{mean_of_runs(before.run_means_ns()),
+                                           mean_of_runs(after.run_means_ns())}
+                          : r.mean_ns;
   return r;
 }
 
@@ -50,6 +69,11 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
                                pooled_loader& after) {
   compared_loader of;
   of.loader = name;
+  of.runs_before = before.runs;
+  of.runs_after = after.runs;
+  of.batches_per_s = {mean_of_runs(before.batches_per_s), mean_of_runs(after.batches_per_s)};
+  of.rate_change = change_between_runs(before.batches_per_s, after.batches_per_s);
+  of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
   for (const std::string& op : names_of(before.ops, after.ops)) {
     of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
   }
@@ -58,6 +82,9 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
                                      before.quantities[wanted], after.quantities[wanted]));
     of.rows.back().counts = wanted != quantity::delay;
   }
+  of.causes = causes_of(before, after, of.rows);
+  of.other_size = other_size(before, after);
+  of.other_workers = other_workers(before, after);
   for (const std::string& stage : names_of(before.stages, after.stages)) {
     const pooled_stage& was = before.stages[stage];
     const pooled_stage& is = after.stages[stage];
@@ -68,7 +95,7 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
 }
 
 comparison compare_all(pooled_runs& before, pooled_runs& after) {
-  comparison found{{}, before.records, after.records};
+  comparison found{{}, before.records, after.records, unlike_machines(before, after)};
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {
     found.loaders.push_back(compare_loader(name, loader, after.loaders[name]));
@@ -80,7 +107,7 @@ comparison compare_all(pooled_runs& before, pooled_runs& after) {
 
 bool compared_times::is_slower(double allowed) const noexcept {
   if (counts && enough() && *mean_ns.before == 0 && *mean_ns.after > 0) return true;
-  return counts && likely && *mean_ns.grown_by() > allowed && likely->low > 0;
+  return counts && likely && likely->value > allowed && likely->low > 0;
 }
 
 double parse_share(const std::string& text, const std::string& option) {
@@ -118,7 +145,8 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
     }
   }
   if (!compared) {
-    throw input_error(options.before + " and " + options.after + " have nothing in common");
+    throw input_error(options.before.front() + " and " + options.after.front() +
+                      " have nothing in common");
   }
   if (options.json) {
     print_comparison_json(options, found, out);

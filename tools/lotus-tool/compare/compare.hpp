@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "log/log_files.hpp"
 
@@ -15,8 +16,8 @@ namespace lotus::tool {
 inline constexpr int exit_slower = 3;
 
 struct compare_options {
-  std::string before;  ///< folder of one run or several, which are taken together
-  std::string after;
+  std::vector<std::string> before;  ///< folders of one run or several, which are taken together
+  std::vector<std::string> after;
   std::string prefix{default_prefix};
   std::optional<double> fail_above;  ///< the slowing that is still allowed, 0.05 for 5 %
   std::size_t skip_batches = 0;      ///< at the beginning of every epoch
@@ -28,8 +29,10 @@ struct compare_options {
 /// "5%", "5 %" or "0.05" as 0.05. Throws usage_error that names `option`.
 double parse_share(const std::string& text, const std::string& option);
 
-/// Prints the change of every operation's and batch quantity's mean, with a bootstrap interval, of
-/// their CPU time where both sides know it, and of every stage; loaders are matched by name.
+/// Prints what became of preprocessing a batch and why, of the throughput, and the change of every
+/// operation's and batch quantity's mean, of their CPU time where both sides know it, and of every
+/// stage; loaders are matched by name. Intervals are of one run a side by bootstrap, of several by
+/// how their means differ.
 /// With fail_above: returns exit_slower when an operation, preprocess, wait or step has become
 /// slower by more than that and its interval lies above 0. The delay does not count: it grows
 /// when preprocessing gets quicker. Throws input_error.

@@ -6,60 +6,106 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/colours.hpp"
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "compare/comparison.hpp"
+#include "log/shown_name.hpp"
 #include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {
 
-std::string signed_share(double share) {
-  return (share > 0 ? "+" : "") + human_share(share);
+/// What heads the columns of the two sides.
+struct side_names {
+  std::string before;
+  std::string after;
+};
+
+/// The last parts of a path, so many of them.
+std::string last_parts(std::string path, std::size_t parts) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::size_t at = path.size();
+  for (; parts > 0 && at != std::string::npos && at > 0; --parts) at = path.rfind('/', at - 1);
+  return at == std::string::npos || at == 0 ? path : path.substr(at + 1);
+}
+
+/// Their folders' names, with as many folders above as tell them apart.
+side_names names_of_sides(const compare_options& options) {
+  constexpr std::size_t widest = 12;
+  constexpr std::size_t most_parts = 4;
+  const std::string& a = options.before.front();
+  const std::string& b = options.after.front();
+  for (std::size_t parts = 1; parts <= most_parts; ++parts) {
+    const std::string of_a = last_parts(a, parts);
+    const std::string of_b = last_parts(b, parts);
+    if (of_a == of_b) continue;
+    const auto shown = [](const std::string& name, std::size_t folders) {
+      const std::string others = folders > 1 ? " +" + std::to_string(folders - 1) : "";
+      return without_middle(printable_line(name), widest - others.size()) + others;
+    };
+    const side_names names{shown(of_a, options.before.size()), shown(of_b, options.after.size())};
+    if (names.before != names.after) return names;
+  }
+  return {"before", "after"};
 }
 
 std::string growth(const compared_value& value) {
   const std::optional<double> by = value.grown_by();
-  return by ? signed_share(*by) : "";
+  return by ? change_text(*by) : "";
 }
 
 std::string time(const std::optional<double>& ns) {
   return ns ? human_time(*ns) : "-";
 }
 
-void print_rows(const std::vector<compared_times>& rows, std::optional<double> allowed,
-                std::ostream& out) {
-  const bool cpu = std::any_of(rows.begin(), rows.end(),
-                               [](const compared_times& r) { return r.mean_cpu_ns.common(); });
+template <class Has>
+bool any_row(const std::vector<compared_times>& rows, Has&& has) {
+  return std::any_of(rows.begin(), rows.end(), has);
+}
+
+void print_rows(const std::vector<compared_times>& rows, const side_names& sides,
+                std::optional<double> allowed, std::ostream& out) {
+  const bool cpu = any_row(rows, [](const compared_times& r) { return r.mean_cpu_ns.common(); });
+  const bool p = any_row(rows, [](const compared_times& r) { return r.p.has_value(); });
+  const bool slower =
+      any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
   table text;
-  std::vector<std::string> head{"mean of", "count",  "count",        "before",
-                                "after",   "change", "95 % interval"};
-  if (cpu) head.insert(head.end(), {"CPU before", "CPU after", "change"});
-  head.emplace_back();
+  std::vector<std::string> head{"mean of", sides.before, sides.after, "change", "95 % interval"};
+  if (p) head.emplace_back("p");
+  if (slower) head.emplace_back();
+  if (cpu) {
+    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "CPU change"});
+  }
+  head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
   text.row(std::move(head));
   for (const compared_times& r : rows) {
-    std::vector<std::string> cells{r.name, std::to_string(r.count_before),
-                                   std::to_string(r.count_after), time(r.mean_ns.before),
-                                   time(r.mean_ns.after)};
-    if (r.mean_ns.common()) {
-      cells.push_back(growth(r.mean_ns));
-      cells.push_back(r.likely ? signed_share(r.likely->low) + " .. " + signed_share(r.likely->high)
-                               : "");
-      if (cpu) {
-        cells.insert(cells.end(), {time(r.mean_cpu_ns.before), time(r.mean_cpu_ns.after),
-                                   growth(r.mean_cpu_ns)});
-      }
-      cells.emplace_back(allowed && r.is_slower(*allowed) ? "SLOWER" : "");
+    const bool common = r.mean_ns.common();
+    const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
+    std::vector<std::string> cells{std::string(r.kind) == "op" ? shown_name(r.name) : r.name,
+                                   time(r.typical_ns.before), time(r.typical_ns.after),
+                                   grown ? change_text(*grown) : "",
+                                   r.likely ? interval_text(*r.likely) : ""};
+    if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
+    if (slower) cells.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
+    if (cpu) {
+      cells.insert(cells.end(),
+                   {time(r.mean_cpu_ns.before), time(r.mean_cpu_ns.after), growth(r.mean_cpu_ns)});
     }
+    cells.push_back(std::to_string(r.count_before));
+    cells.push_back(std::to_string(r.count_after));
     text.row(std::move(cells));
   }
   text.print(out);
 }
 
-void print_stages(const std::vector<compared_stage>& stages, std::ostream& out) {
+void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
+                  std::ostream& out) {
   table text;
-  text.row({"stage", "service before", "after", "change", "could make before", "after", "change"});
+  text.spare({"service " + sides.before, "service " + sides.after});
+  text.row({"stage", "service " + sides.before, "service " + sides.after, "service change",
+            "could make " + sides.before, "could make " + sides.after, "could make change"});
   for (const compared_stage& s : stages) {
     text.row({s.name, time(s.service_ns.before), time(s.service_ns.after), growth(s.service_ns),
               rate(s.capacity_per_s.before), rate(s.capacity_per_s.after),
@@ -68,90 +114,40 @@ void print_stages(const std::vector<compared_stage>& stages, std::ostream& out) 
   text.print(out);
 }
 
+/// The sentence, the throughput, and what is to be borne in mind with both.
+void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, printable_line(text), "", "  ") << '\n';
+  };
+  out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
+  const std::string throughput = throughput_of(l);
+  if (!throughput.empty()) tell(throughput);
+  for (const std::string& text : unlike_of(l, found)) {
+    out << styled(out, style::yellow, fitted(out, "unlike: " + printable_line(text), "", "  "))
+        << '\n';
+  }
+  if (l.runs_before < 2 && l.runs_after < 2) {
+    tell("one run a side: by how much runs of the same program differ is in no interval");
+  }
+  out << '\n';
+}
+
 }  // namespace
 
 void print_comparison_table(const compare_options& options, const comparison& found,
                             std::ostream& out) {
+  const side_names sides = names_of_sides(options);
   const char* between = "";
   for (const compared_loader& l : found.loaders) {
     out << between;
     if (!l.loader.empty()) out << "loader " << printable_line(l.loader) << '\n';
-    print_rows(l.rows, options.fail_above, out);
+    print_conclusion(l, found, out);
+    print_rows(l.rows, sides, options.fail_above, out);
     between = "\n";
     if (l.stages.empty()) continue;
     out << '\n';
-    print_stages(l.stages, out);
+    print_stages(l.stages, sides, out);
   }
-}
-
-void print_comparison_json(const compare_options& options, const comparison& found,
-                           std::ostream& out) {
-  std::string text;
-  json_writer to(text);
-  const auto of_loader = [&to](const compared_loader& l) {
-    if (!l.loader.empty()) to.member("loader", l.loader);
-  };
-  to.begin_object().member("before", options.before).member("after", options.after);
-  to.key("rows").begin_array();
-  for (const compared_loader& l : found.loaders) {
-    for (const compared_times& r : l.rows) {
-      const auto side = [&to](std::size_t count, std::optional<double> mean_ns,
-                              std::optional<double> mean_cpu_ns) {
-        to.begin_object().member("count", count).member("mean_ns", mean_ns);
-        if (mean_cpu_ns) to.member("mean_cpu_ns", *mean_cpu_ns);
-        to.end_object();
-      };
-      to.newline().begin_object().member("kind", r.kind).member("name", r.name);
-      of_loader(l);
-      to.key("before");
-      side(r.count_before, r.mean_ns.before, r.mean_cpu_ns.before);
-      to.key("after");
-      side(r.count_after, r.mean_ns.after, r.mean_cpu_ns.after);
-      to.member("change", r.mean_ns.grown_by());
-      to.member("low", r.likely ? std::optional<double>(r.likely->low) : std::nullopt);
-      to.member("high", r.likely ? std::optional<double>(r.likely->high) : std::nullopt);
-      if (r.mean_cpu_ns.common()) to.member("cpu_change", r.mean_cpu_ns.grown_by());
-      to.end_object();
-    }
-  }
-  to.newline().end_array();
-  const auto staged = [](const compared_loader& l) { return !l.stages.empty(); };
-  if (std::any_of(found.loaders.begin(), found.loaders.end(), staged)) {
-    to.key("stages").begin_array();
-    for (const compared_loader& l : found.loaders) {
-      for (const compared_stage& s : l.stages) {
-        const auto side = [&to](std::optional<double> service_ns, std::optional<double> capacity) {
-          to.begin_object().member("mean_service_ns", service_ns);
-          to.member("capacity_per_s", capacity).end_object();
-        };
-        to.newline().begin_object().member("name", s.name);
-        of_loader(l);
-        to.key("before");
-        side(s.service_ns.before, s.capacity_per_s.before);
-        to.key("after");
-        side(s.service_ns.after, s.capacity_per_s.after);
-        to.member("service_change", s.service_ns.grown_by());
-        to.member("capacity_change", s.capacity_per_s.grown_by()).end_object();
-      }
-    }
-    to.newline().end_array();
-  }
-  to.key("slower").begin_array();
-  for (const compared_loader& l : found.loaders) {
-    for (const compared_times& r : l.rows) {
-      if (!options.fail_above || !r.is_slower(*options.fail_above)) continue;
-      to.value(l.loader.empty() ? r.name : r.name + " (loader " + l.loader + ')');
-    }
-  }
-  to.end_array();
-  const record_counts& before = found.records_before;
-  const record_counts& after = found.records_after;
-  if (before.dropped + after.dropped > 0) {
-    to.member("dropped_before", before.dropped).member("recorded_before", before.all());
-    to.member("dropped_after", after.dropped).member("recorded_after", after.all());
-  }
-  to.end_object();
-  out << text << '\n';
 }
 
 }  // namespace lotus::tool

@@ -28,12 +28,14 @@ struct compared_value {
 /// An operation or a quantity of batches.
 struct compared_times {
   const char* kind = "";  ///< "op" or "batch"
-  std::string name;
+  std::string name;       ///< as logged
   std::size_t count_before = 0;
   std::size_t count_after = 0;
-  compared_value mean_ns;
+  compared_value mean_ns;        ///< of all values
+  compared_value typical_ns;     ///< what people are told: of several runs each counts alike
   compared_value mean_cpu_ns;    ///< of both or of none
   std::optional<change> likely;  ///< the 95 % interval; missing also where a side is small
+  std::optional<double> p;       ///< permutation_p() of the runs
   bool counts = true;            ///< may make the comparison fail
 
   /// Drawing from fewer values says little about how much a mean varies.
@@ -41,6 +43,11 @@ struct compared_times {
   bool enough() const noexcept {
     return count_before >= least_values && count_after >= least_values;
   }
+  /// That of the interval, where there is one: of several runs it counts each alike.
+  std::optional<double> grown_by() const noexcept {
+    return likely ? std::optional(likely->value) : mean_ns.grown_by();
+  }
+  bool is_sure() const noexcept { return likely && (likely->low > 0 || likely->high < 0); }
   /// Whether that is beyond chance.
   bool is_slower(double allowed) const noexcept;
 };
@@ -51,17 +58,47 @@ struct compared_stage {
   compared_value capacity_per_s;  ///< batches
 };
 
+/// An operation that makes batches take longer, or less long: what it takes of one.
+struct cause {
+  std::string name;       ///< as logged
+  double ns_a_batch = 0;  ///< more, or less
+  double share = 0;       ///< of what preprocessing a batch takes more, or less
+  bool more_calls =
+      false;  ///< it is called more, or less, often; else a call takes longer, or less
+};
+
 struct compared_loader {
   std::string loader;  ///< "" of the default one
   std::vector<compared_times> rows;
   std::vector<compared_stage> stages;
+  compared_value batches_per_s;       ///< the runs' mean
+  std::optional<change> rate_change;  ///< between runs
+  std::optional<double> rate_p;
+  std::vector<cause> causes;  ///< the largest first
+  std::string other_size;     ///< that batches are of different sizes; "" where they are not
+  std::string other_workers;  ///< likewise
+  std::size_t runs_before = 0;
+  std::size_t runs_after = 0;
 };
 
 struct comparison {
   std::vector<compared_loader> loaders;
   record_counts records_before;
   record_counts records_after;
+  std::vector<std::string> unlike;  ///< machines
 };
+
+/// What besides the program differs, for this loader.
+std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
+
+/// "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
+std::string conclusion_of(const compared_loader& loader);
+/// "throughput: 12.1 -> 9.8 batches/s"; "" where a side has none.
+std::string throughput_of(const compared_loader& loader);
+
+/// Changes as people read them: "+12.30 %", and from twice as much on "837x".
+std::string change_text(double grown_by);
+std::string interval_text(const change& likely);
 
 void print_comparison_table(const compare_options& options, const comparison& found,
                             std::ostream& out);

@@ -1,5 +1,6 @@
 #include "compare/pooled_runs.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "log/batch_kinds.hpp"
 #include "log/log_files.hpp"
+#include "log/process_info.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 
@@ -16,6 +19,7 @@ namespace lotus::tool {
 void pooled_times::add(const value_blocks& durations, const std::optional<cpu_split>& cpu) {
   if (durations.count() == 0) return;
   durations_.add(durations);
+  run_means_ns_.push_back(durations.mean());
   cpu_known_ = cpu_known_ && cpu;
   if (cpu) cpu_ns_ += static_cast<double>(cpu->cpu_ns);
 }
@@ -46,28 +50,72 @@ std::optional<double> pooled_stage::capacity_per_s() const {
   return runs_ > 0 && capacity_known_ ? std::optional(capacity_ / runs_) : std::nullopt;
 }
 
-pooled_runs pool(const std::string& dir, const compare_options& options,
+namespace {
+
+void add_work(pooled_loader& to, const run_data& run) {
+  std::vector<bool> makes(run.files->files.size());  // by log: preprocesses batches
+  for (const batch_record& r : run.batches.records()) {
+    if (r.kind != record_kind::preprocessed) continue;
+    makes[r.file] = true;
+    ++to.batches;
+  }
+  const auto makers = static_cast<std::size_t>(std::count(makes.begin(), makes.end(), true));
+  if (makers > 0) to.workers.insert(makers);
+  for (const op_samples& op : run.ops) {
+    pooled_work& of = to.work[op.name];
+    of.self_ns += static_cast<double>(op.self_ns);
+    for (std::size_t f = 0; f < op.by_file.size(); ++f) {
+      of.calls += static_cast<double>(op.by_file[f].count);
+      of.elsewhere = of.elsewhere || (op.by_file[f].count > 0 && !makes[f]);
+    }
+  }
+}
+
+void add_machines(pooled_runs& to, const run_files& run, const run_data& data) {
+  const run_processes processes = run_processes::read(run.info_dir);
+  for (const log_file& file : run.files) {
+    const process_info* const process = processes.process_of(file.number);
+    if (process != nullptr && !process->host.empty()) to.machines.insert(process->host);
+  }
+  if (data.cpus) to.cpus.insert(data.cpus->count());
+}
+
+}  // namespace
+
+pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& options,
                  diagnostic_log& diagnostics) {
   pooled_runs all;
   run_parts timed;
   timed.blocks = true;
   std::set<std::string> counted;  // loaders of one run have the same processes
-  for (const run_files& run : find_runs(dir, options.prefix, diagnostics)) {
+  std::set<std::string> added;    // a folder that is named twice is one run
+  const auto add = [&](const run_files& run) {
+    if (!added.insert(run.dir).second) return;
     const run_data data = read_run(run, timed, diagnostics);
     if (counted.insert(run.info_dir).second) {
       all.records.written += data.records.written;
       all.records.dropped += data.records.dropped;
+      add_machines(all, run, data);
+      ++all.runs;
     }
     pooled_loader& loader = all.loaders[run.loader];
+    ++loader.runs;
     for (const op_samples& op : data.ops) loader.ops[op.name].add(op.blocks, op.cpu);
     for (const quantity wanted : all_quantities) {
       loader.quantities[wanted].add(values_of(data.batches, wanted, options.skip_batches),
                                     cpu_of(data, wanted, options.skip_batches));
     }
-    if (data.side.stages.empty()) continue;
+    add_work(loader, data);
+    if (const std::optional<double> rate = data.batches.achieved_per_s()) {
+      loader.batches_per_s.push_back(*rate);
+    }
+    if (data.side.stages.empty()) return;
     for (const stage_figures& stage : measure_stages(data)) {
       loader.stages[stage.name].add(stage.mean_service_ns, stage.numbers, stage.batches_per_s);
     }
+  };
+  for (const std::string& dir : dirs) {
+    for (const run_files& run : find_runs(dir, options.prefix, diagnostics)) add(run);
   }
   return all;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,16 +22,19 @@ namespace lotus::tool {
 /// Durations of one operation or quantity.
 class pooled_times {
  public:
-  /// @param cpu  of all of them.
+  /// Those of one run. @param cpu  of all of them.
   void add(const value_blocks& durations, const std::optional<cpu_split>& cpu);
 
   const value_blocks& durations() const noexcept { return durations_; }
+  /// Of every run that has any.
+  const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
   std::optional<double> mean_ns() const;  ///< missing of none
   /// Missing also where one run does not know its CPU time.
   std::optional<double> mean_cpu_ns() const;
 
  private:
   value_blocks durations_;  // in ns
+  std::vector<double> run_means_ns_;
   double cpu_ns_ = 0;
   bool cpu_known_ = true;
 };
@@ -53,6 +57,13 @@ class pooled_stage {
   bool capacity_known_ = true;
 };
 
+/// What of an operation is part of making batches.
+struct pooled_work {
+  double self_ns = 0;
+  double calls = 0;
+  bool elsewhere = false;  ///< also threads call it that preprocess no batch: its share is unknown
+};
+
 /// A name's times or stage, by order of first appearance.
 template <class Pooled>
 struct pooled_by_name {
@@ -70,15 +81,23 @@ struct pooled_loader {
   pooled_by_name<pooled_times> ops;
   std::map<quantity, pooled_times> quantities;
   pooled_by_name<pooled_stage> stages;
+  std::map<std::string, pooled_work> work;  ///< by operation
+  double batches = 0;                       ///< that were preprocessed
+  std::size_t runs = 0;
+  std::vector<double> batches_per_s;  ///< achieved, of every run that has a rate
+  std::set<std::size_t> workers;      ///< how many threads preprocessed batches
 };
 
 struct pooled_runs {
   std::map<std::string, pooled_loader> loaders;  ///< by name; "" is the default one
   record_counts records;                         ///< of each process once
+  std::size_t runs = 0;
+  std::set<std::string> machines;  ///< "node17", of processes that tell
+  std::set<double> cpus;           ///< how many could be used, of runs that tell
 };
 
-/// Every run in `dir` and below it. Throws input_error.
-pooled_runs pool(const std::string& dir, const compare_options& options,
+/// Every run in these folders and below them. Throws input_error.
+pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& options,
                  diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -17,10 +17,12 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/json_writer.hpp"
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "log/log_files.hpp"
+#include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
@@ -33,8 +35,9 @@ namespace {
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
     const std::string line = std::string(c.id) + ": " + printable_line(c.text);
-    out << "  " << (c.unsafe ? styled(out, style::red, line) : styled(out, style::yellow, line))
-        << "\n    to do: " << c.to_do << '\n';
+    out << styled(out, c.unsafe ? style::red : style::yellow, fitted(out, line, "  ", "    "))
+        << '\n'
+        << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
   if (!d.checks.empty()) out << '\n';
 }
@@ -45,8 +48,8 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
     return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
   };
   table ops;
-  ops.row({"attack first", "of the run's time", "running", "no CPU", "blocked",
-           "gain if 1.25x faster", "if free"});
+  ops.row({"attack first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
+           "if free"});
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
     ops.row({printable_line(a.path.name), share(a.path.ns),
@@ -55,13 +58,14 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
              share(cpu ? cpu->blocked_ns : std::nullopt), three_digits(a.gain) + "x",
              three_digits(a.gain_free) + "x"});
   }
+  ops.spare({"no CPU", "running", "blocked"});
   out << '\n';
   ops.print(out);
 }
 
 void print_moves(const diagnosis& d, std::ostream& out) {
   for (std::size_t i = 1; i < d.moves.size(); ++i) {
-    out << "  or: " << printable_line(d.moves[i].text) << '\n';
+    out << fitted(out, "or: " + printable_line(d.moves[i].text), "  ", "    ") << '\n';
   }
   if (d.moves.size() > 1) out << '\n';
 }
@@ -69,7 +73,7 @@ void print_moves(const diagnosis& d, std::ostream& out) {
 /// What the run's time is made of, besides operations and stages.
 void print_path(const diagnosis& d, std::ostream& out) {
   out << '\n';
-  table path;
+  table path(table_form::facts);
   for (const path_share& share : d.path.shares) {
     if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
     path.row({"of the run's time, " + std::string(path_kind_name(share.kind)),
@@ -85,38 +89,43 @@ void print_aggregated(const diagnosis& d, std::ostream& out) {
   table ops;
   ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
   for (const figures& of : d.aggregated) {
-    ops.row({printable_line(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
-             human_time(of.time.p99_ns), human_time(static_cast<double>(of.time.total_ns)),
+    ops.row({printable_line(shown_name(of.name)), std::to_string(of.time.count),
+             human_time(of.time.mean_ns), human_time(of.time.p99_ns),
+             human_time(static_cast<double>(of.time.total_ns)),
              human_time(static_cast<double>(of.self_ns.value_or(0)))});
   }
   ops.print(out);
 }
 
 void print_slow(const diagnosis& d, std::ostream& out) {
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  };
   for (const slow_worker& w : d.slow_workers) {
-    out << "  slow worker " << w.worker << ": " << human_time(w.mean_ns) << " a batch, "
-        << three_digits(w.slower_than) << " times the median worker's\n";
+    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " a batch, " +
+         three_digits(w.slower_than) + " times the median worker's");
   }
   for (const slow_sample& s : d.slow_samples) {
-    out << "  slow sample: " << printable_line(s.name) << " took "
-        << human_time(static_cast<double>(s.duration_ns)) << " (median " << human_time(s.median_ns)
-        << ") in batch " << s.batch << " of epoch " << s.epoch << ", worker " << s.worker << '\n';
+    tell("slow sample: " + printable_line(shown_name(s.name)) + " took " +
+         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+         ") in batch " + std::to_string(s.batch) + " of epoch " + std::to_string(s.epoch) +
+         ", worker " + std::to_string(s.worker));
   }
 }
 
 void print_diagnosis(const diagnosis& d, std::ostream& out) {
   out << printable_line(d.dir) << '\n'
-      << styled(out, style::bold, printable_line(verdict_sentence(d))) << "\n\n";
+      << styled(out, style::bold, fitted(out, printable_line(verdict_sentence(d)))) << "\n\n";
   print_moves(d, out);
   print_checks(d, out);
-  table facts;
+  table facts(table_form::facts);
   facts.row({"batches", std::to_string(d.batches)});
   facts.row({"workers at once", std::to_string(d.workers)});
-  facts.row({"waiting, all in all", human_time(d.wait_ns)});
-  facts.row({"of it while a later batch lay ready", human_share(d.head_of_line_share)});
-  facts.row({"consumer's steps, all in all", human_time(d.step_ns)});
+  facts.row({"waiting, in all", human_time(d.wait_ns)});
+  facts.row({"waiting while a later batch lay ready", human_share(d.head_of_line_share)});
+  facts.row({"consumer's steps, in all", human_time(d.step_ns)});
   facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
-  facts.row({"its standard deviation", human_time(d.std_preprocess_ns)});
+  facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
   facts.row({"achieved", rate(d.achieved)});
   facts.row({d.slowest_stage.empty() ? "the workers alone could make"
                                      : "stage " + d.slowest_stage + " could make",

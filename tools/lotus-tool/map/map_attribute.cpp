@@ -76,7 +76,7 @@ void print_csv(const std::vector<attribution>& all, std::ostream& out) {
 /// A row per metric and a column per operation, for there are more metrics than operations.
 void print_table(const attribution& a, std::ostream& out) {
   out << printable_line(a.name) << '\n';
-  table numbers;
+  table numbers(table_form::blocks);
   std::vector<std::string> head{"per operation"};
   for (const auto& [op, values] : a.ops) head.push_back(op);
   head.emplace_back("outside");

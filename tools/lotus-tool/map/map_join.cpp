@@ -16,6 +16,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/json_writer.hpp"
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "log/loaders.hpp"
@@ -135,16 +136,16 @@ void inlined_rows(const joined_function& function, table& to) {
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
                   std::ostream& out) {
   if (!may_wait_for_others(op, run)) return;
-  out << '\n'
-      << printable_line(name) << ": " << human_time(static_cast<double>(op.wall_ns)) << " wall, "
-      << human_time(static_cast<double>(op.total.value)) << " CPU; meanwhile ran";
+  std::string text = printable_line(name) + ": " + human_time(static_cast<double>(op.wall_ns)) +
+                     " wall, " + human_time(static_cast<double>(op.total.value)) +
+                     " CPU; meanwhile ran";
   std::string_view before = " ";
   for (const thread_group& group : op.meanwhile.sorted()) {
-    out << before << printable_line(group.description()) << ", for "
-        << human_time(static_cast<double>(group.total.value));
+    text.append(before).append(printable_line(group.description())).append(", for ");
+    text += human_time(static_cast<double>(group.total.value));
     before = "; ";
   }
-  out << ". It may wait for what they do.\n";
+  out << '\n' << fitted(out, text + ". It may wait for what they do.") << '\n';
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {

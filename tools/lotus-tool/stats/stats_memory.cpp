@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "base/line_width.hpp"
 #include "base/table.hpp"
 #include "log/log_line.hpp"
+#include "log/shown_name.hpp"
 #include "model/heap/heap_data.hpp"
 #include "model/heap/leaks.hpp"
 #include "stats/stats.hpp"
@@ -94,25 +96,26 @@ void print_memory_table(const run_stats_result& run, std::ostream& out) {
   rows.row({"memory", "calls", "allocated/call", "most", "allocations/call", "freed/call",
             "retained/call", "peak", "held"});
   for (const memory_row& row : rows_of(run)) {
-    rows.row(
-        {row.name, std::to_string(row.calls), human_bytes(row.per_call(row.use.allocated_bytes)),
-         bytes_text(row.use.most_allocated_bytes), three_digits(row.per_call(row.use.allocations)),
-         human_bytes(row.per_call(row.use.freed_bytes)),
-         human_bytes(row.per_call(row.use.retained_bytes)), bytes_text(row.use.peak_bytes),
-         bytes_text(row.held)});
+    rows.row({shown_name(row.name), std::to_string(row.calls),
+              human_bytes(row.per_call(row.use.allocated_bytes)),
+              bytes_text(row.use.most_allocated_bytes),
+              three_digits(row.per_call(row.use.allocations)),
+              human_bytes(row.per_call(row.use.freed_bytes)),
+              human_bytes(row.per_call(row.use.retained_bytes)), bytes_text(row.use.peak_bytes),
+              bytes_text(row.held)});
   }
+  rows.spare({"most", "freed/call", "allocations/call", "peak", "calls"});
   out << '\n';
   rows.print(out);
   const memory_totals sum = totals_of(heap);
-  out << "  in all " << bytes_text(sum.allocated_bytes) << " in " << sum.allocations
-      << " allocations; held " << bytes_text(sum.held) << " at the end, "
-      << bytes_text(sum.most_held)
-      << " at most\n"
-         "  a call's own thread; held: allocated in it, not in what it calls, and freed by "
-         "nobody\n";
-  for (const leak& l : find_leaks(heap)) {
-    out << "  grows: " << leak_text(l, run.run.names) << '\n';
-  }
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  };
+  tell("in all " + bytes_text(sum.allocated_bytes) + " in " + std::to_string(sum.allocations) +
+       " allocations; held " + bytes_text(sum.held) + " at the end, " + bytes_text(sum.most_held) +
+       " at most");
+  tell("a call's own thread; held: allocated in it, not in what it calls, and freed by nobody");
+  for (const leak& l : find_leaks(heap)) tell("grows: " + leak_text(l, run.run.names));
 }
 
 void write_memory_json(json_writer& json, const run_stats_result& run) {

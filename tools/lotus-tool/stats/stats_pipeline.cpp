@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
+#include "log/shown_name.hpp"
 #include "model/stage_stats.hpp"
 #include "stats/stats.hpp"
 #include "verdict/diagnosis_text.hpp"
@@ -50,10 +52,14 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
     }
     rows.row(row);
   }
+  rows.spare({"p50", "total", "max", "run queue", "blocked for", "cpu", "p99", "count"});
   out << '\n';
   rows.print(out);
-  out << "  achieved: " << rate(run.run.batches.achieved_per_s())
-      << "; what a stage could make holds for this contention\n";
+  out << fitted(out,
+                "achieved: " + rate(run.run.batches.achieved_per_s()) +
+                    "; what a stage could make holds for this contention",
+                "  ", "    ")
+      << '\n';
 }
 
 void print_items(const item_stats& of, std::ostream& out) {
@@ -67,9 +73,10 @@ void print_items(const item_stats& of, std::ostream& out) {
     if (it.pass > 0) out << " of epoch " << it.pass;
     out << ": " << human_time(static_cast<double>(it.life.duration_ns())) << ", "
         << human_time(static_cast<double>(it.queueing_ns)) << " of it in queues\n";
-    table tree;
+    table tree(table_form::rows);
     for (const item_node& node : of.trees[i]) {
-      tree.row({std::string(2 + 2 * node.depth, ' ') + node.name,
+      const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
+      tree.row({std::string(2 + 2 * node.depth, ' ') + name,
                 human_time(static_cast<double>(node.duration_ns)),
                 "at " + human_time(static_cast<double>(node.start_ns - it.life.start_ns)),
                 "thread " + std::to_string(node.thread)});
@@ -81,6 +88,7 @@ void print_items(const item_stats& of, std::ostream& out) {
 void print_async(const run_stats_result& run, std::ostream& out) {
   if (run.async.empty()) return;
   table rows;
+  rows.spare({"p50", "max", "count"});
   rows.row({"asynchronous", "count", "mean", "p50", "p99", "max", "total", "running"});
   for (const async_stats& of : run.async) {
     rows.row({of.name, std::to_string(of.time.count), human_time(of.time.mean_ns),

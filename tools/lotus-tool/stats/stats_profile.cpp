@@ -12,6 +12,7 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "log/log_files.hpp"
+#include "log/shown_name.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #include "stats/stats.hpp"
@@ -69,7 +70,7 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
     if (t.calls == 0) continue;
     if (left-- == 0) break;
     const std::string calls = std::to_string(t.calls);
-    rows.row({run.names.name(static_cast<std::uint32_t>(op)),
+    rows.row({shown_name(run.names.name(static_cast<std::uint32_t>(op))),
               t.primitive == t.calls ? calls : calls + '/' + std::to_string(t.primitive),
               human_time(static_cast<double>(t.self_ns)), percall(t.self_ns, t.calls),
               human_time(static_cast<double>(t.total_ns)), percall(t.total_ns, t.primitive)});

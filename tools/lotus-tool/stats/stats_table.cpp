@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
+#include "log/shown_name.hpp"
 #include "model/distribution.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
@@ -24,11 +26,13 @@ void print_figures(const std::string& head, const Rows& rows, unsigned figure_fi
       std::any_of(rows.begin(), rows.end(), [](const figures& of) { return of.cpu.has_value(); });
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
+  lines.spare({"< 100 us", "iqr", "p25", "min", "< 10 ms", "std/mean", "p75", "p90", "std",
+               "run queue", "> 500 ms", "p50", "max", "p99"});
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
   for (const figures& of : rows) {
-    line = {of.name};
+    line = {column == &figure_field::op_column ? shown_name(of.name) : of.name};
     for (const figure_field* field : columns) {
       line.push_back(human_text(*field, of));
       if (of.time.count == 0) break;
@@ -63,8 +67,8 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
     for (const op_stats& op : run.ops) {
       if (f >= op.by_file.size() || op.by_file[f].count == 0) continue;
       const worker_share& share = op.by_file[f];
-      workers.row({number, op.name, std::to_string(share.count), mean(share.total_ns, share.count),
-                   human_time(static_cast<double>(share.max_ns)),
+      workers.row({number, shown_name(op.name), std::to_string(share.count),
+                   mean(share.total_ns, share.count), human_time(static_cast<double>(share.max_ns)),
                    human_time(static_cast<double>(share.total_ns))});
     }
   }
@@ -76,7 +80,9 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    out << "  " << (c.unsafe ? "unsafe, " : "") << c.id << ": " << printable_line(c.text) << '\n';
+    const std::string text =
+        std::string(c.unsafe ? "unsafe, " : "") + std::string(c.id) + ": " + printable_line(c.text);
+    out << fitted(out, text, "  ", "    ") << '\n';
   }
 }
 
@@ -96,6 +102,7 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
          mean(quantity::wait), mean(quantity::delay), mean(quantity::step),
          std::to_string(run.out_of_order)});
   }
+  rows.spare({"out of order", "std/mean"});
   out << "\nmeans of all runs\n";
   rows.print(out);
 }

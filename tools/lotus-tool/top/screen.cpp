@@ -25,7 +25,7 @@ std::string human(std::int64_t ns) {
 }
 
 std::string share(double of) {
-  return std::to_string(std::lround(of * 100)) + " %";
+  return std::to_string(std::min(std::lround(of * 100), of < 1 ? 99L : 100L)) + " %";
 }
 
 std::string share(const std::optional<double>& of) {

@@ -13,6 +13,7 @@
 
 #include "log/log_files.hpp"
 #include "log/log_line.hpp"
+#include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -196,7 +197,7 @@ void find_overlaps(const run_data& run, std::size_t file, const thread_records& 
   std::size_t next = 0;
   span_overlaps spans;
   const auto name_of = [&](std::uint32_t name) {
-    return name == batch_name ? std::string("a batch's making") : run.names.name(name);
+    return name == batch_name ? std::string("a batch's making") : shown_name(run.names.name(name));
   };
   const auto push = [&](const span_overlaps::span& s) {
     const std::optional<span_overlaps::span> crossed = spans.push(s);
@@ -278,12 +279,12 @@ recorded_work look_at_work(const run_data& run) {
       copies.close();
       copied.insert(copies.names().begin(), copies.names().end());
     }
-    for (const std::uint32_t name : copied) work.copied.push_back(run.names.name(name));
+    for (const std::uint32_t name : copied) work.copied.push_back(shown_name(run.names.name(name)));
   }
   for (std::uint32_t n = 0; n < outside_ns.size(); ++n) {
     if (outside_ns[n] <= 0) continue;
     work.outside_ns += outside_ns[n];
-    work.outside.push_back({run.names.name(n), outside_ns[n]});
+    work.outside.push_back({shown_name(run.names.name(n)), outside_ns[n]});
   }
   std::stable_sort(work.outside.begin(), work.outside.end(),
                    [](const work_of_op& a, const work_of_op& b) { return a.ns > b.ns; });

@@ -17,6 +17,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "base/nearest.hpp"
 #include "base/table.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
@@ -137,6 +138,25 @@ std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& f
   return std::make_unique<chrome_sink>(file, names, torch);
 }
 
+/// The names that were asked for and that no run has, not even outside the window, are mistyped.
+/// Throws input_error.
+void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
+  std::vector<std::string> known;
+  for (std::uint32_t n = 0; n < names.size(); ++n) known.push_back(names.name(n).substr(1));
+  for (const std::string& op : ops) {
+    const std::string without_s = op.substr(0, 1) == "S" ? op.substr(1) : op;
+    const auto is_known = [&](const std::string& name) { return name == op || name == without_s; };
+    if (std::any_of(known.begin(), known.end(), is_known)) continue;
+    const std::string meant = did_you_mean(op, known);
+    std::string all;
+    for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+    throw input_error("--op: no operation '" + op + "' lies there" +
+                      (!meant.empty() ? "; " + meant
+                       : all.empty()  ? ""
+                                      : "; there are " + all));
+  }
+}
+
 /// Throws usage_error when nothing lies in the window that the user wants to see.
 void draw_all(const viz_options& options, const picture& preprocessed,
               const std::vector<run_data>& scanned, std::int64_t base_ns, name_table& names,
@@ -181,7 +201,8 @@ void draw_all(const viz_options& options, const picture& preprocessed,
     throw usage_error("nothing lies in this window; the run takes " +
                       human_time(static_cast<double>(longest_ns)));
   }
-  if (!found_names) diagnostics.warning("no operation of that name lies there");
+  if (!options.coarse) refuse_unknown_ops(options.view.ops, names);
+  if (!found_names) diagnostics.warning("no operation of that name lies in this window");
   sink.finish();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/colours.hpp"
 #include "base/json_writer.hpp"
+#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "replay/change.hpp"
@@ -95,17 +96,21 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
 void print_answers(const whatif_answers& answers, std::ostream& out) {
   out << printable_line(answers.dir) << '\n';
   if (answers.run == nullptr) {
-    out << "no answers: " << answers.why_not << '\n';
+    out << fitted(out, "no answers: " + answers.why_not) << '\n';
     return;
   }
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
-  out << styled(out, style::bold, "achieved " + three_digits(run.achieved()) + " batches/s")
-      << "; its replay is " << human_share(std::abs(off)) << (off < 0 ? " below" : " above")
-      << ", which is taken out of what follows\n\n";
+  out << styled(
+             out, style::bold,
+             fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s; its replay is " +
+                             human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
+                             ", which is taken out of what follows"))
+      << "\n\n";
   if (answers.way) {
-    out << styled(out, style::bold, printable_line(way_text(*answers.way, run))) << "\n\n";
+    out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
+        << "\n\n";
   }
   table changes;
   std::vector<std::string> head{"change", "batches/s", "90 % interval", "gain", "batches out"};
@@ -122,7 +127,9 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   changes.print(out);
   out << "\nassumed:\n";
-  for (const std::string& text : assumptions_of(answers)) out << "  " << text << '\n';
+  for (const std::string& text : assumptions_of(answers)) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  }
 }
 
 void write_answers(json_writer& json, const whatif_answers& answers) {

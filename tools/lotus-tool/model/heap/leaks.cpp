@@ -11,6 +11,7 @@
 
 #include "base/table.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 #include "model/heap/heap_data.hpp"
 
 namespace lotus::tool {
@@ -144,8 +145,8 @@ std::vector<leak> find_leaks(const heap_data& heap) {
 std::string leak_text(const leak& told, const name_table& names) {
   const std::string& of = names.name(told.unit_name);
   const bool batch = of == "SBatchPreprocessed";
-  return names.name(told.name) + " leaves " + human_bytes(told.bytes_per_unit) +
-         " behind with every " + (batch ? "batch" : "call of " + of) +
+  return shown_name(names.name(told.name)) + " leaves " + human_bytes(told.bytes_per_unit) +
+         " behind with every " + (batch ? "batch" : "call of " + shown_name(of)) +
          " (99 %: " + human_bytes(told.low) + " to " + human_bytes(told.high) + ", from " +
          std::to_string(told.units) + (batch ? " batches)" : " calls)");
 }

@@ -1,0 +1,107 @@
+// Every label has a line in --explain.
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/labels.hpp"
+#include "base/table.hpp"
+#include "catch.hpp"
+#include "cli/cli.hpp"
+#include "cli/glossary.hpp"
+#include "model/figures.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool;
+using namespace lotus::tool_test;
+
+namespace {
+
+std::vector<std::string> labels_of(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"lotus-tool"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  const noted_labels labels(out);
+  INFO(err.str());
+  REQUIRE(run_cli(static_cast<int>(argv.size()), argv.data(), out, err) == 0);
+  REQUIRE_FALSE(labels.all().empty());
+  return labels.all();
+}
+
+/// Two stages, a counter, an asynchronous operation where a log can have one.
+void write_stages(const temp_dir& dir, const std::string& folder) {
+  dir.file(folder + ".lotus_info_1_a", info_of_threads("cpu switches\n"));
+  thread_logs read;
+  thread_logs decode;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    read.stage("Read", 10 * i, 10, i);
+    decode.stage("Decode", 10 + 20 * i, 20, i);
+    decode.off_cpu(10 + 20 * (i + 1), 4, "0");
+  }
+  read.write(dir, folder, 2);
+  decode.write(dir, folder, 3);
+}
+
+}  // namespace
+
+TEST_CASE("every label that a table has is explained") {
+  const std::string a = traces() + "/c_ooo_w4";
+  const temp_dir dir;
+  write_stages(dir, "old/");
+  write_stages(dir, "new/");
+  const std::string staged = dir.path() + "/old";
+  const std::vector<std::vector<std::string>> commands{{"stats", a, "--per-worker"},
+                                                       {"stats", a, a},
+                                                       {"stats", a, "--style", "profile"},
+                                                       {"stats", staged},
+                                                       {"diagnose", a},
+                                                       {"whatif", a},
+                                                       {"whatif", a, "--bytes-per-batch", "1000"},
+                                                       {"compare", a, a},
+                                                       {"compare", staged, dir.path() + "/new"}};
+  for (const std::vector<std::string>& command : commands) {
+    for (const std::string& label : labels_of(command)) {
+      INFO(command.front() << ": " << label);
+      const bool is_run = label == "old" || label == "new" || label == "before" || label == "after";
+      CHECK((is_run || !meaning_of(label).empty()));
+    }
+  }
+  for (const figure_field& field : figure_fields()) {
+    if (field.op_column == 0 && field.quantity_column == 0) continue;
+    INFO(field.title);
+    CHECK_FALSE(meaning_of(field.title).empty());
+  }
+}
+
+TEST_CASE("--explain tells what was printed and no more, and spoils no JSON") {
+  const std::string a = traces() + "/c_ooo_w4";
+  const std::string stats = run({"stats", a, "--explain"}).out;
+  CHECK(stats.find(run({"stats", a}).out) == 0);
+  CHECK(contains(stats, "\nwhat the labels mean\n"));
+  CHECK(contains(stats, "\n  p99: 99 of 100 took at most this\n"));
+  CHECK_FALSE(contains(stats, "attack first"));
+  CHECK(contains(run({"diagnose", a, "--explain"}).out, "\n  attack first: "));
+  CHECK(run({"stats", a, "--json", "--explain"}).out == run({"stats", a, "--json"}).out);
+  CHECK(meaning_of("nonsense").empty());
+  CHECK(meaning_of("count").size() > 5);
+  CHECK(meaning_of("CPU c_ooo_w4").size() > 5);
+}
+
+TEST_CASE("people read the same names everywhere, without the S of the logs") {
+  const std::string a = traces() + "/c_ooo_w4";
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"stats", a, "--per-worker"},
+                                             {"stats", a, "--style", "profile"},
+                                             {"diagnose", a},
+                                             {"whatif", a},
+                                             {"compare", a, a}}) {
+    const std::string out = run(command).out;
+    INFO(command.front());
+    CHECK(contains(out, "Loader"));
+    CHECK_FALSE(contains(out, "SLoader"));
+  }
+  CHECK(contains(run({"stats", a, "--json"}).out, "\"SLoader\""));
+}

@@ -1,0 +1,97 @@
+#include "model/between_runs.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace lotus::tool;
+
+namespace {
+
+/// Runs whose means differ by `spread` of themselves, standard deviation of the logarithms.
+std::vector<double> runs(std::size_t count, double mean, double spread, std::mt19937_64& random) {
+  std::normal_distribution<double> draw(0, spread);
+  std::vector<double> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(mean * std::exp(draw(random)));
+  return all;
+}
+
+struct sides {
+  std::size_t a, b;
+  double spread_a, spread_b;
+};
+
+/// Of 400 experiments the share whose interval held the truth, a slowing by 23 %.
+double coverage(const sides& of) {
+  std::mt19937_64 random(7);
+  int covered = 0;
+  for (int i = 0; i < 400; ++i) {
+    const auto found = change_between_runs(runs(of.a, 100, of.spread_a, random),
+                                           runs(of.b, 123, of.spread_b, random));
+    REQUIRE(found);
+    if (found->low <= 0.23 && 0.23 <= found->high) ++covered;
+  }
+  return covered / 400.0;
+}
+
+}  // namespace
+
+TEST_CASE("Student's distribution is as its tables have it") {
+  // Abramowitz and Stegun, table 26.10.
+  CHECK(student_reach(1) == Approx(12.706).epsilon(1e-4));
+  CHECK(student_reach(2) == Approx(4.303).epsilon(1e-3));
+  CHECK(student_reach(4) == Approx(2.776).epsilon(1e-3));
+  CHECK(student_reach(10) == Approx(2.228).epsilon(1e-3));
+  CHECK(student_reach(60) == Approx(2.000).epsilon(1e-3));
+  CHECK(student_reach(2.5) < student_reach(2));
+  CHECK(student_reach(2.5) > student_reach(3));
+}
+
+TEST_CASE("intervals between runs cover the truth about 95 times of 100") {
+  for (const sides& of : {sides{2, 2, 0.05, 0.05}, sides{3, 3, 0.05, 0.05}, sides{5, 5, 0.1, 0.01},
+                          sides{8, 8, 0.05, 0.05}, sides{1, 5, 0.05, 0.05}}) {
+    INFO(of.a << " against " << of.b);
+    CHECK(coverage(of) >= 0.92);
+    CHECK(coverage(of) <= 0.99);
+  }
+  // Two runs that differ much against many that do not: Welch's weakest place.
+  CHECK(coverage({2, 8, 0.1, 0.02}) >= 0.85);
+}
+
+TEST_CASE("runs that are alike have no doubt, and one run a side no interval") {
+  const auto same = change_between_runs({2, 2}, {3, 3, 3});
+  REQUIRE(same);
+  CHECK(same->value == Approx(0.5));
+  CHECK(same->low == Approx(0.5));
+  CHECK_FALSE(change_between_runs({2}, {3}));
+  CHECK_FALSE(change_between_runs({0, 1}, {3, 3}));
+  CHECK_FALSE(change_between_runs({}, {3, 3}));
+}
+
+TEST_CASE("dealing runs out anew finds 5 of 100 differences where there is none") {
+  std::mt19937_64 random(3);
+  int found = 0;
+  int found_true = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto a = runs(5, 100, 0.05, random);
+    if (*permutation_p(a, runs(5, 100, 0.05, random)) <= 0.05) ++found;
+    if (*permutation_p(a, runs(5, 112, 0.05, random)) <= 0.05) ++found_true;
+  }
+  CHECK(found >= 25);
+  CHECK(found <= 60);
+  CHECK(found_true >= 800);
+}
+
+TEST_CASE("all ways to deal out are tried, or many drawn ones") {
+  CHECK_FALSE(permutation_p({1, 2, 3, 4}, {1, 2, 3, 4, 5}));
+  // 2 of the 252 ways are as extreme.
+  CHECK(*permutation_p({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}) == Approx(2.0 / 252));
+  CHECK(*permutation_p({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}) == 1);
+  std::mt19937_64 random(5);
+  const auto a = runs(12, 100, 0.05, random);
+  CHECK(*permutation_p(a, runs(12, 200, 0.05, random)) == Approx(1.0 / 20001));
+  CHECK(*permutation_p(a, a) > 0.99);
+}

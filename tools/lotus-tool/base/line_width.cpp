@@ -1,0 +1,86 @@
+#include "base/line_width.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <ios>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace lotus::tool {
+namespace {
+
+int width_index() {
+  static const int index = std::ios_base::xalloc();
+  return index;
+}
+
+bool starts_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Where the piece ends that begins at `at` and must stay together: "12.4 batches/s".
+std::size_t end_of_piece(std::string_view text, std::size_t at) {
+  for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
+    if (end == std::string_view::npos) return text.size();
+    if (end == at || !is_digit(text[end - 1])) return end;
+  }
+}
+
+}  // namespace
+
+void set_line_width(std::ostream& stream, std::size_t columns) {
+  stream.iword(width_index()) = static_cast<long>(columns);
+}
+
+std::size_t line_width(std::ostream& stream) {
+  return static_cast<std::size_t>(stream.iword(width_index()));
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
+}
+
+std::string without_middle(std::string_view text, std::size_t columns) {
+  const std::size_t wide = columns_of(text);
+  if (wide <= columns || columns == 0) return std::string(text);
+  const std::size_t before = (columns - 1) / 2;
+  const std::size_t behind = wide - (columns - 1 - before);
+  std::string left;
+  std::size_t character = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && starts_character(text[i])) ++character;
+    if (character == before && starts_character(text[i])) left += "…";
+    if (character < before || character >= behind) left += text[i];
+  }
+  return left;
+}
+
+std::string in_lines(std::string_view text, std::size_t columns, std::string_view first,
+                     std::string_view others) {
+  std::string lines(first);
+  std::size_t used = columns_of(first);
+  bool any = false;  // in this line
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = end_of_piece(text, at);
+    const std::string_view piece = text.substr(at, end - at);
+    const std::size_t wide = columns_of(piece);
+    if (any && columns > 0 && used + 1 + wide > columns) {
+      lines.append("\n").append(others);
+      used = columns_of(others);
+      any = false;
+    }
+    if (any) lines += ' ';
+    lines += piece;
+    used += wide + (any ? 1 : 0);
+    any = true;
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,67 @@
+#include "base/nearest.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+/// std::tolower asks the locale.
+char small(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// How many letters must be put in, left out or changed to make one word of the other
+/// (Levenshtein).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (small(a[i]) == small(b[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t most = 3;
+  // A third of a long word may be wrong, but two letters of a short one are another word.
+  const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const std::string& other : known) {
+    const std::size_t shorter = std::min(word.size(), other.size());
+    if (std::max(word.size(), other.size()) - shorter > allowed) continue;
+    const std::size_t apart = distance(word, other);
+    if (apart <= allowed && apart < shorter) near.emplace_back(apart, other);
+  }
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> words;
+  for (auto& [apart, other] : near) {
+    if (words.size() < most) words.push_back(std::move(other));
+  }
+  return words;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::vector<std::string> words = nearest(word, known);
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    text.append("'").append(words[i]).append("'");
+  }
+  return text.empty() ? text : "did you mean " + text + '?';
+}
+
+}  // namespace lotus::tool

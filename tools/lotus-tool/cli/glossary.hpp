@@ -1,0 +1,20 @@
+// What the labels of tables mean.
+#ifndef LOTUS_TOOL_CLI_GLOSSARY_HPP
+#define LOTUS_TOOL_CLI_GLOSSARY_HPP
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lotus::tool {
+
+/// In a few words; "" of what is no label but a name of the user's.
+std::string_view meaning_of(std::string_view label);
+
+/// A line for each label that has a meaning.
+void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_GLOSSARY_HPP

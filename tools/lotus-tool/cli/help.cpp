@@ -1,0 +1,161 @@
+#include "cli/help.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/line_width.hpp"
+#include "cli/arguments.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t help_columns = 80;
+constexpr std::size_t name_columns = 24;
+/// Words to choose from that take more room are told behind the description.
+constexpr std::size_t most_choices = 30;
+
+bool is_repeated(const CLI::Option& option) {
+  return option.get_items_expected_max() > 1;
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& app, bool positional) {
+  return app.get_options(
+      [positional](const CLI::Option* option) { return option->get_positional() == positional; });
+}
+
+std::string positional_name(const CLI::Option& option) {
+  return option.get_name(true) + (is_repeated(option) ? "..." : "");
+}
+
+std::string usage(const CLI::App& app, const std::string& words) {
+  std::string line = words;
+  if (!options_of(app, false).empty()) line += " [OPTIONS]";
+  if (!app.get_subcommands(nullptr).empty()) line += " COMMAND";
+  for (const CLI::Option* option : options_of(app, true)) {
+    // What follows belongs to the program, so it must be kept apart.
+    if (option->get_name(true) == "PROGRAM") line += " --";
+    const std::string name = positional_name(*option);
+    line += option->get_required() ? ' ' + name : " [" + name + ']';
+  }
+  return line;
+}
+
+/// A name with what it means beside it, or below where it is long.
+std::string entry(const std::string& name, const std::string& text) {
+  const std::string margin(2 + name_columns + 1, ' ');
+  if (columns_of(name) <= name_columns) {
+    const std::string padded = "  " + name + std::string(name_columns + 1 - columns_of(name), ' ');
+    return in_lines(text, help_columns, padded, margin) + '\n';
+  }
+  return "  " + name + '\n' + in_lines(text, help_columns, margin, margin) + '\n';
+}
+
+/// "words|of|one" as "words, of, one".
+std::string listed(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.replace(at, 1, ", ");
+  }
+  return text;
+}
+
+std::string option_entry(const CLI::Option& option) {
+  std::string name;
+  for (const std::string& word : option.get_snames()) name += "-" + word + ", ";
+  for (const std::string& word : option.get_lnames()) name += "--" + word + ", ";
+  name.resize(name.size() - 2);
+  std::string text = option.get_description();
+  if (option.get_items_expected_max() > 0) {
+    std::string value = option.get_option_text();
+    if (value.size() > most_choices) {
+      text += ": " + listed(value);
+      value = "WORD";
+    }
+    name += ' ' + (value.empty() ? "VALUE" : value);
+  }
+  if (!option.get_default_str().empty()) text += " (" + option.get_default_str() + ')';
+  if (option.get_required()) text += "; required";
+  return entry(name, text);
+}
+
+/// Examples stand in lines of their own, which begin with blanks; other lines are one text.
+std::string footer(const std::string& text) {
+  std::string all;
+  std::string words;
+  const auto pour = [&] {
+    if (!words.empty()) all += in_lines(words, help_columns) + '\n';
+    words.clear();
+  };
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool apart = line.empty() || line.front() == ' ' || line.rfind("Example", 0) == 0;
+    if (apart) {
+      pour();
+      all += line + '\n';
+    } else {
+      words += (words.empty() ? "" : " ") + line;
+    }
+  }
+  pour();
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> option_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : options_of(app, false)) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
+  }
+  return words;
+}
+
+std::string help_text(const CLI::App& app, const std::string& words) {
+  std::string text = in_lines(usage(app, words), help_columns, "Usage: ", "         ") + "\n\n" +
+                     in_lines(app.get_description() + '.', help_columns) + '\n';
+  const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
+  if (!commands.empty()) text += "\nCommands:\n";
+  for (const CLI::App* command : commands) {
+    text += entry(command->get_name(), command->get_description());
+  }
+  const std::vector<const CLI::Option*> arguments = options_of(app, true);
+  if (!arguments.empty()) text += "\nArguments:\n";
+  for (const CLI::Option* argument : arguments) {
+    const std::string& choices = argument->get_option_text();
+    text += entry(positional_name(*argument),
+                  argument->get_description() + (choices.empty() ? "" : ": " + listed(choices)));
+  }
+  text += "\nOptions:\n";
+  for (const CLI::Option* option : options_of(app, false)) text += option_entry(*option);
+  if (!app.get_footer().empty()) text += '\n' + footer(app.get_footer());
+  return text;
+}
+
+void add_help(CLI::App& app, action& chosen) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* help = app.add_subcommand("help", "Tell how a command is used");
+  help->footer("Example:\n  lotus-tool help map join");
+  help->add_option("COMMAND", *words, "the command, as it would be called");
+  help->callback([words, &app, &chosen] {
+    chosen = [words, &app](std::ostream& out, std::ostream&) {
+      const CLI::App* at = &app;
+      std::string called = app.get_name();
+      for (const std::string& word : *words) {
+        at = &command_named(*at, word);
+        called += ' ' + word;
+      }
+      out << help_text(*at, called);
+      return exit_fine;
+    };
+  });
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,25 @@
+// The texts of --help.
+#ifndef LOTUS_TOOL_CLI_HELP_HPP
+#define LOTUS_TOOL_CLI_HELP_HPP
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/action.hpp"
+
+namespace lotus::tool {
+
+/// How a command is called, what it does, its options and examples, in 80 columns.
+/// @param words  the command as it is called, "lotus-tool map join".
+std::string help_text(const CLI::App& app, const std::string& words);
+
+/// The words by which the options of a command can be given, "--from" and "-o".
+std::vector<std::string> option_words(const CLI::App& app);
+
+/// The command `help`, which tells of another one. `app` outlives it.
+void add_help(CLI::App& app, action& chosen);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_HELP_HPP

@@ -1,0 +1,113 @@
+#include "compare/causes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/shown_name.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+const pooled_work* work_of(const pooled_loader& loader, const std::string& name) {
+  const auto at = loader.work.find(name);
+  return at == loader.work.end() ? nullptr : &at->second;
+}
+
+/// Whether two numbers of calls a batch tell more than the edges of a recording would.
+bool differ(double a, double b) {
+  return std::abs(a - b) > 0.05 * std::max(a, b);
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+template <class Number>
+std::string numbers(const std::set<Number>& all) {
+  std::set<std::string> words;
+  for (const Number n : all) words.insert(three_digits(static_cast<double>(n)));
+  return joined(words);
+}
+
+}  // namespace
+
+std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
+                             const std::vector<compared_times>& rows) {
+  std::vector<cause> causes;
+  const auto preprocess = std::find_if(rows.begin(), rows.end(), [](const compared_times& r) {
+    return r.name == quantity_name(quantity::preprocess) && std::string(r.kind) == "batch";
+  });
+  if (preprocess == rows.end() || !preprocess->is_sure() || !preprocess->mean_ns.common()) {
+    return causes;
+  }
+  if (before.batches == 0 || after.batches == 0) return causes;
+  const double grown_ns = *preprocess->mean_ns.after - *preprocess->mean_ns.before;
+  for (const compared_times& r : rows) {
+    const pooled_work* const was = work_of(before, r.name);
+    const pooled_work* const is = work_of(after, r.name);
+    if (std::string(r.kind) != "op" || was == nullptr || is == nullptr) continue;
+    if (was->elsewhere || is->elsewhere) continue;
+    cause of;
+    of.name = r.name;
+    of.ns_a_batch = is->self_ns / after.batches - was->self_ns / before.batches;
+    of.share = of.ns_a_batch / grown_ns;
+    const double calls_before = was->calls / before.batches;
+    const double calls_after = is->calls / after.batches;
+    const bool longer = r.is_sure() && (r.likely->value > 0) == (of.ns_a_batch > 0);
+    of.more_calls = differ(calls_before, calls_after) &&
+                    (calls_after > calls_before) == (of.ns_a_batch > 0) && !longer;
+    // More than all of it would be something else that grew the other way: not told in a word.
+    if (of.share >= 0.25 && of.share <= 1.5 && (longer || of.more_calls)) causes.push_back(of);
+  }
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const cause& a, const cause& b) { return a.share > b.share; });
+  return causes;
+}
+
+std::string other_size(const pooled_loader& before, const pooled_loader& after) {
+  // Operations on samples are called as often as a batch has samples; all of them change together.
+  std::string told;
+  double most_ns = 0;
+  bool all_differ = true;
+  for (const auto& [name, was] : before.work) {
+    const pooled_work* const is = work_of(after, name);
+    if (is == nullptr || was.elsewhere || is->elsewhere) continue;
+    if (before.batches == 0 || after.batches == 0) break;
+    const double a = was.calls / before.batches;
+    const double b = is->calls / after.batches;
+    if (std::max(a, b) < 1.5) continue;  // once a batch
+    all_differ = all_differ && differ(a, b);
+    if (was.self_ns < most_ns) continue;
+    most_ns = was.self_ns;
+    told = shown_name(name) + " is called " + three_digits(a) + " times a batch before, " +
+           three_digits(b) + " times after";
+  }
+  return told.empty() || !all_differ ? "" : "batches are of different sizes: " + told;
+}
+
+std::string other_workers(const pooled_loader& before, const pooled_loader& after) {
+  if (before.workers.empty() || after.workers.empty() || before.workers == after.workers) return {};
+  return "workers: " + numbers(before.workers) + " before, " + numbers(after.workers) + " after";
+}
+
+std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after) {
+  std::vector<std::string> unlike;
+  if (!before.machines.empty() && !after.machines.empty() && before.machines != after.machines) {
+    unlike.push_back("machines: " + joined(before.machines) + " before, " + joined(after.machines) +
+                     " after");
+  }
+  if (!before.cpus.empty() && !after.cpus.empty() && before.cpus != after.cpus) {
+    unlike.push_back("CPUs that could be used: " + numbers(before.cpus) + " before, " +
+                     numbers(after.cpus) + " after");
+  }
+  return unlike;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/table.hpp"
+#include "compare/comparison.hpp"
+#include "log/shown_name.hpp"
+#include "model/quantities.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> text{};
+  const int n = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return {text.data(), static_cast<std::size_t>(n)};
+}
+
+std::string signed_share(double share) {
+  return (share > 0 ? "+" : "") + human_share(share);
+}
+
+/// From there on a factor says more than per cent.
+bool is_factor(double grown_by) {
+  return grown_by >= 1;
+}
+
+std::string factor(double grown_by) {
+  return three_digits(1 + grown_by) + "x";
+}
+
+/// "1.23 ± 0.04", or "1.23 (1.02 to 1.64)" where the one side is much longer than the other.
+std::string times_text(double value, double low, double high) {
+  const double half = (high - low) / 2;
+  const bool even = std::abs((high - value) - (value - low)) <= 0.5 * half;
+  // As many decimals as tell the doubt with one digit, two at least.
+  const int decimals =
+      half > 0 && value < 10 ? std::clamp(static_cast<int>(std::ceil(-std::log10(half))), 2, 4) : 2;
+  const auto text = [&](double v) { return v < 10 ? fixed(v, decimals) : three_digits(v); };
+  if (even && low > 0) return text(value) + " ± " + text(half) + " times";
+  return text(value) + " times (" + text(low) + " to " + text(high) + ")";
+}
+
+/// Two runs that have little to do with each other make an interval of no use.
+bool tells_nothing(const change& likely) {
+  return likely.high > 999 || likely.low < -0.999;
+}
+
+std::string runs_text(const compared_loader& l) {
+  if (l.runs_before < 2 && l.runs_after < 2) return {};
+  return " (" + std::to_string(l.runs_before) + " against " + std::to_string(l.runs_after) +
+         (l.runs_before + l.runs_after > 3 ? " runs" : " run") + ")";
+}
+
+/// What a row became: "became 1.23 ± 0.04 times slower".
+std::string became(const compared_times& r) {
+  const change& c = *r.likely;
+  if (c.value >= 0) {
+    const std::string text = times_text(1 + c.value, 1 + c.low, 1 + c.high);
+    return "became " + text + " slower";
+  }
+  return "became " + times_text(1 / (1 + c.value), 1 / (1 + c.high), 1 / (1 + c.low)) + " faster";
+}
+
+std::string because(const compared_loader& l) {
+  std::string text;
+  double told = 0;
+  if (!l.other_size.empty()) return ", but batches are of different sizes";
+  for (const cause& c : l.causes) {
+    if (told >= 0.75) break;
+    told += c.share;
+    text += text.empty() ? ", because " : ", and ";
+    text += shown_name(c.name);
+    if (c.more_calls) {
+      text += c.ns_a_batch > 0 ? " is called more often: " : " is called less often: ";
+    } else {
+      text += " takes ";
+    }
+    text += human_time(std::abs(c.ns_a_batch)) + (c.ns_a_batch > 0 ? " more" : " less") +
+            " a batch (" + human_share(std::min(c.share, 1.0)) + " of it)";
+  }
+  return text;
+}
+
+/// What is told of: preprocessing, else the operation that takes most time.
+const compared_times* main_row(const compared_loader& l) {
+  const compared_times* found = nullptr;
+  double most_ns = -1;
+  for (const compared_times& r : l.rows) {
+    if (!r.mean_ns.common()) continue;
+    if (std::string(r.kind) == "batch") {
+      if (r.name == quantity_name(quantity::preprocess)) return &r;
+      continue;
+    }
+    const double total_ns = *r.mean_ns.after * static_cast<double>(r.count_after);
+    if (total_ns > most_ns) found = &r;
+    most_ns = std::max(most_ns, total_ns);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string change_text(double grown_by) {
+  return is_factor(grown_by) ? factor(grown_by) : signed_share(grown_by);
+}
+
+std::string interval_text(const change& likely) {
+  if (tells_nothing(likely)) return "unknown";
+  if (is_factor(likely.high)) return factor(likely.low) + " .. " + factor(likely.high);
+  std::string low = signed_share(likely.low);
+  low.resize(low.size() - 2);  // both have one unit
+  return low + " .. " + signed_share(likely.high);
+}
+
+std::string conclusion_of(const compared_loader& l) {
+  const compared_times* const r = main_row(l);
+  if (r == nullptr) return "nothing that both sides have tells how long a batch takes";
+  const std::string what =
+      std::string(r->kind) == "batch" ? "preprocessing of a batch" : shown_name(r->name);
+  if (!r->likely) {
+    const std::string but = r->enough() ? "; there is no interval for that"
+                                        : "; too few values to tell that from chance";
+    return what + " took " + human_time(*r->typical_ns.before) + " before, " +
+           human_time(*r->typical_ns.after) + " after" + but;
+  }
+  if (!r->is_sure() && tells_nothing(*r->likely)) {
+    return what + " did not change beyond chance: the runs of a side differ too much among " +
+           "themselves to tell" + runs_text(l);
+  }
+  if (!r->is_sure()) {
+    return what + " did not change beyond chance: " +
+           times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long" +
+           runs_text(l);
+  }
+  return what + ' ' + became(*r) + because(l) + runs_text(l);
+}
+
+std::vector<std::string> unlike_of(const compared_loader& l, const comparison& found) {
+  std::vector<std::string> all = found.unlike;
+  for (const std::string& text : {l.other_size, l.other_workers}) {
+    if (!text.empty()) all.push_back(text);
+  }
+  return all;
+}
+
+std::string throughput_of(const compared_loader& l) {
+  if (!l.batches_per_s.common()) return {};
+  std::string text =
+      "throughput: " + three_digits(*l.batches_per_s.before) + " -> " + rate(l.batches_per_s.after);
+  if (l.rate_change && !tells_nothing(*l.rate_change)) {
+    text += ", " +
+            times_text(1 + l.rate_change->value, 1 + l.rate_change->low, 1 + l.rate_change->high) +
+            " as much";
+  } else if (const std::optional<double> grown = l.batches_per_s.grown_by()) {
+    text += ", " + change_text(*grown);
+  }
+  if (l.rate_p) text += ", p = " + three_digits(*l.rate_p);
+  return text;
+}
+
+}  // namespace lotus::tool
