@@ -18,9 +18,11 @@ namespace lotus::tool_test {
 /// @param script  stands behind everything on the page; must leave an element "probed" with lines
 ///                "key=value".
 /// @param hash    of the address, with its #.
+/// @param flags   more of the browser's.
 inline std::map<std::string, std::string> browse(const temp_dir& dir, const std::string& page,
                                                  int width, const std::string& script,
-                                                 const std::string& hash = "") {
+                                                 const std::string& hash = "",
+                                                 const std::string& flags = "") {
   const std::string chromium = LOTUS_CHROMIUM;
   if (chromium.empty()) {
     lotus_test::skip("no chromium to load the page");
@@ -35,8 +37,8 @@ inline std::map<std::string, std::string> browse(const temp_dir& dir, const std:
       "' --headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
       "--disable-background-networking --disable-component-update --disable-sync "
       "--disable-dev-shm-usage --user-data-dir='" +
-      dir.path() + "/profile' --window-size=" + std::to_string(width) +
-      ",900 --virtual-time-budget=20000 --dump-dom 'file://" + copy + hash + "' 2>'" + dir.path() +
+      dir.path() + "/profile' --window-size=" + std::to_string(width) + ",900 " + flags +
+      " --virtual-time-budget=20000 --dump-dom 'file://" + copy + hash + "' 2>'" + dir.path() +
       "/chromium.err' >'" + dir.path() + "/dom'";
   const int status = std::system(command.c_str());
   INFO(read_file(dir.path() + "/chromium.err"));

@@ -18,7 +18,7 @@ window.addEventListener("securitypolicyviolation", function (e) { seen.push("csp
 
 // Stands behind everything; leaves "key=value" lines in the page.
 inline constexpr const char* probe = R"(<script>
-window.addEventListener("load", function () {
+pageReady.then(function () {
   var lines = [];
   var put = function (key, value) { lines.push(key + "=" + value); };
   ["timeline", "times", "preprocess", "waits", "delays", "cpu", "functions", "counters"].forEach(function (id) {

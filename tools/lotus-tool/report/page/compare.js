@@ -37,16 +37,24 @@ function mainCause(a, b) {
 
 function comparisonSentence(a, b) {
   const change = ratioOf(a.preprocess, b.preprocess);
-  const cause = mainCause(a, b);
-  const because = cause && cause.by ? " " + shownName(cause.name) + " takes " + humanTime(Math.abs(cause.by)) +
-    (cause.by > 0 ? " more" : " less") + " a batch." : "";
+  const told = [];
+  if (!change) told.push("Preprocessing of a batch is not known of both.");
+  else if (!beyondChance(change)) told.push("Preprocessing of a batch did not change beyond chance from " + a.name + " to " + b.name + ".");
+  else {
+    const slower = change.ratio >= 1;
+    const times = slower ? change : { ratio: 1 / change.ratio, half: change.half / change.ratio ** 2 };
+    const cause = mainCause(a, b);
+    told.push("Preprocessing of a batch became " + ratioText(times).replace("×", "") + " times " + (slower ? "slower" : "faster") +
+      " from " + a.name + " to " + b.name + (cause && cause.by ? ": " + shownName(cause.name) + " takes " +
+      humanTime(Math.abs(cause.by)) + (cause.by > 0 ? " more" : " less") + " a batch." : "."));
+  }
+  const [size, other] = [a, b].map((run) => run.verdict && run.verdict.samples_per_batch);
+  if (size && other && Math.abs(size / other - 1) > 0.02) {
+    told.push("Batches have " + threeDigits(size) + " and " + threeDigits(other) + " samples: compare operations rather than batches.");
+  }
   const rates = [a, b].map((run) => run.verdict && run.verdict.achieved_batches_per_s);
-  const throughput = rates[0] && rates[1] ? " Achieved: " + batchesPerSecond(rates[0]) + " before, " + batchesPerSecond(rates[1]) + " after." : "";
-  if (!change) return "Preprocessing of a batch is not known of both." + because + throughput;
-  const slower = change.ratio >= 1;
-  const times = slower ? change : { ratio: 1 / change.ratio, half: change.half && change.half / change.ratio ** 2 };
-  return (beyondChance(change) ? "Preprocessing of a batch became " + ratioText(times).replace("×", "") + " times " + (slower ? "slower" : "faster") + " from " :
-    "Preprocessing of a batch did not change beyond chance from ") + a.name + " to " + b.name + ":" + (because || " no operation changed.") + throughput;
+  if (rates[0] && rates[1]) told.push("Achieved: " + batchesPerSecond(rates[0]) + " before, " + batchesPerSecond(rates[1]) + " after.");
+  return told.join(" ");
 }
 
 /** The facts in which they differ: [what, before, after]. */
@@ -97,13 +105,13 @@ function showComparison() {
   for (const row of rows) row.change = ratioOf(row.before, row.after);
   rows.sort((x, y) => Math.abs(Math.log(y.change ? y.change.ratio : 1)) - Math.abs(Math.log(x.change ? x.change.ratio : 1)));
   const mean = (of) => of && of.count ? humanTime(of.mean_ns) : "–";
-  const table = simpleTable("Means of both runs", ["", a.name, b.name, "change", ""], rows.map((row) =>
+  const table = simpleTable("Means of both runs", ["what", a.name, b.name, "change", "is it?"], rows.map((row) =>
     [row.name, mean(row.before), mean(row.after), ratioText(row.change),
       !row.change || row.change.half === undefined ? "" : beyondChance(row.change) ? (row.change.ratio > 1 ? "slower" : "faster") : "chance"]));
   byId("compare-table").replaceChildren(...table.childNodes);
   const changed = differences(a, b);
   byId("compare-facts").replaceChildren(element("h3", "What was different"), changed.length ?
-    simpleTable("What was different", ["", a.name, b.name], changed) : element("p", "Nothing that the logs tell of."));
+    simpleTable("What was different", ["what", a.name, b.name], changed) : element("p", "Nothing that the logs tell of."));
   const names = rows.slice(1).filter((row) => row.before && row.after).map((row) => row.name);
   fillChoice("compare-choice", names, drawComparison);
   if (names.length) drawComparison();

@@ -1,6 +1,9 @@
 // What one sees first: the verdict, what it rests on, what to do, and how far to trust it.
 "use strict";
 
+/** Below the name of a run, where there are several; else below the page's. */
+function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", text, "part"); }
+
 /** What was achieved beside what each side could do, on one scale. */
 function rateTable(run) {
   const v = run.verdict;
@@ -52,7 +55,7 @@ function pathBar(run) {
     }
   }
   bar.setAttribute("aria-label", "The run's " + humanTime(all) + ": " + told.join("; "));
-  return [element("h3", "What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
+  return [partHead("What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
 }
 
 function movesList(run) {
@@ -63,7 +66,7 @@ function movesList(run) {
     entry.append(element("b", threeDigits(move.gain) + "×"));
     list.append(entry);
   }
-  return [element("h3", "What to do, and what it would bring"), list];
+  return [partHead("What to do, and what it would bring"), list];
 }
 
 /** How much of what happened is in the figures. */
@@ -115,7 +118,7 @@ function verdictBox(run) {
     const sides = element("div", undefined, "sides");
     const left = element("div");
     const rates = rateTable(run);
-    if (rates) left.append(element("h3", "Batches per second"), rates);
+    if (rates) left.append(partHead("Batches per second"), rates);
     const right = element("div");
     right.append(...movesList(run));
     sides.append(...[left, right].filter((side) => side.childNodes.length));

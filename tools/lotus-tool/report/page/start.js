@@ -66,19 +66,35 @@ function showRest() {
 }
 
 function redraw() {
-  workbench.timeline.draw();
+  if (pageState) timeline.draw();
 }
 
 function recolour() {
   cssColours = new Map();
   timeline.painter.forget();
-  byId("verdicts").replaceChildren();
   showVerdicts();
   redraw();
-  drawCharts();
+  if (pageState) drawCharts();
+}
+
+/** After a picture of what stands there by now; a page that nobody looks at gets none. */
+function afterPicture(act) {
+  let done = false;
+  const once = () => { if (!done) { done = true; act(); } };
+  requestAnimationFrame(() => setTimeout(once));
+  setTimeout(once, 500);
+}
+
+/** Paper is light, whatever the screen is; what is drawn must be drawn anew for it. */
+function onPaper(is) {
+  document.documentElement.classList.toggle("printed", is);
+  recolour();
 }
 
 showVerdicts();
+window.addEventListener("beforeprint", () => onPaper(true));
+window.addEventListener("afterprint", () => onPaper(false));
 window.addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-showRest();
+/** When all of the page is there. */
+const pageReady = new Promise((resolve) => afterPicture(() => { showRest(); resolve(); }));

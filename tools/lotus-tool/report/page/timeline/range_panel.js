@@ -40,7 +40,7 @@ function rangePanel(timeline, range, actions) {
   const bar = element("p", undefined, "bar");
   bar.append(linkTo("zoom to it", () => timeline.look(range.from, range.to)), linkTo("clear (Esc)", () => actions.clear()));
   const box = element("div", undefined, "scroll");
-  box.append(simpleTable("What this stretch was spent on", ["", "count", "time", "threads in it, mean", "mean"],
+  box.append(simpleTable("What this stretch was spent on", ["what", "count", "time", "threads in it, mean", "mean"],
     sumsBetween(timeline, range.from, range.to).map(([key, sum]) => [
       sum.name ? linkTo(sum.name, () => actions.selectName(sum.name)) : key, grouped(sum.count), humanTime(sum.ns),
       threeDigits(sum.ns / length), humanTime(sum.ns / sum.count)])));
