@@ -61,6 +61,8 @@ function showRest() {
     ...workbench.state(),
     sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
   });
+  // A link to a moment shows the moment.
+  if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
   pageState.read();
   workbench.onState = operations.onSort = () => pageState.changed();
 }

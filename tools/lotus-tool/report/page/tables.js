@@ -32,18 +32,31 @@ const belowColumns = [shareColumn("< 10 ms", "below_10ms"), shareColumn("< 100 �
 
 function histogramColumn(fillOf) { return column("distribution", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
-/** What an operation has of the critical path, and what it would bring to make it faster. */
-function attackOn(op, run) { return (run.attacks || []).find((of) => of.name === shownName(op.name)); }
+/** What an operation, or the stage of its name, has of the critical path, in ns; undefined where nothing is known. */
+function pathOf(op, run) {
+  if (!run.verdict || !run.verdict.run_ns) return undefined;
+  const name = shownName(op.name);
+  return run.verdict.critical_path.reduce((sum, share) => sum + (share.name === name ? share.ns : 0), 0);
+}
+
+/** What it would bring to the whole run to make it faster; undefined below 1 %. */
+function gainOf(op, run) {
+  const attack = run.attacks.find((of) => of.name === shownName(op.name));
+  return attack ? attack.gain : undefined;
+}
 
 function operationColumns(all) {
-  const of = new Map();  // by operation
-  for (const run of report.runs) for (const op of run.ops) of.set(op, [attackOn(op, run), run]);
-  const share = (op) => { const [attack, run] = of.get(op); return attack ? attack.ns / run.verdict.run_ns : undefined; };
-  const gain = (op) => { const [attack] = of.get(op); return attack ? attack.gain : undefined; };
-  const path = !report.runs.some((run) => run.attacks.length) ? [] : [
-    column("of the critical path", (op) => share(op) === undefined ? "–" : percent(share(op)), share),
+  const runOf = new Map(report.runs.flatMap((run) => run.ops.map((op) => [op, run])));
+  const share = (op) => {
+    const ns = pathOf(op, runOf.get(op));
+    return ns === undefined ? undefined : ns / runOf.get(op).verdict.run_ns;
+  };
+  const gain = (op) => gainOf(op, runOf.get(op));
+  const path = !all.some((op) => share(op) > 0) ? [] : [
+    column("of the critical path", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
+  const gains = !all.some((op) => gain(op)) ? [] : [
     column("gain if 1.25× faster", (op) => gain(op) === undefined ? "–" : threeDigits(gain(op)) + "×", gain)];
-  return [countColumn("count", "count"), ...path, timeColumn("total", "total_ns"), timeColumn("self", "self_ns"),
+  return [countColumn("count", "count"), ...path, ...gains, timeColumn("total", "total_ns"), timeColumn("self", "self_ns"),
     ...withCpu(all), ...spreadColumns, ...belowColumns,
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : []),
     histogramColumn((op) => operationColour(shownName(op.name)))];
@@ -51,8 +64,7 @@ function operationColumns(all) {
 
 /** Worst first: what the run's time is made of, then what took most by itself. */
 function worstFirst(run) {
-  const path = (op) => { const attack = attackOn(op, run); return attack ? attack.ns : 0; };
-  return [...run.ops].sort((a, b) => path(b) - path(a) || b.self_ns - a.self_ns);
+  return [...run.ops].sort((a, b) => (pathOf(b, run) || 0) - (pathOf(a, run) || 0) || b.self_ns - a.self_ns);
 }
 
 /** @param {(name: string, run: any) => void} select shows an operation in the timeline */

@@ -102,7 +102,7 @@ class Painter {
         const width = Math.min(right, view.width) - from;
         const joined = row.joined.has(i);
         c.globalAlpha = ground * (joined ? Math.min(1, 0.25 + row.busy(i) / (row.end[i] - row.start[i])) : 1);
-        c.fillRect(from, row.y, Math.max(width - 0.5, 0.5), rowHeight - 2);
+        c.fillRect(from, row.y, Math.max(width - (width > 3 ? 1 : 0.5), 0.5), rowHeight - 2);
         c.globalAlpha = 1;
         if (width > 14 && !joined && ground === 1) this.label(row, i, fill, from, width);
         ++i;

@@ -70,7 +70,7 @@ class Timeline {
   draw() {
     this.width = this.canvas.clientWidth || 600;
     this.hasGutter = this.width >= widthWithGutter;
-    this.left = this.hasGutter ? 150 : 0;
+    this.left = this.hasGutter ? (this.width > 1000 ? 170 : 130) : 0;
     this.plot = this.width - this.left;
     const height = placeLanes(this.lanes, this.hasGutter);
     const scale = Math.min(window.devicePixelRatio || 1, 16000 / height);  // canvases have a largest size
