@@ -66,7 +66,11 @@ inline constexpr const char* select_and_tell = R"(
   put("operation", text("selection"));
   put("histogram_bars", document.querySelectorAll("#selection svg [role=button]").length);
   document.querySelector("#selection svg [role=button]").dispatchEvent(new MouseEvent("click"));
-  put("brushed", text("selection").indexOf("Shown above: those that took 100 µs to") >= 0);
+  put("brushed", text("selection").indexOf("Shown above: those that took 100 µs to 316.2 µs") >= 0);
+  document.querySelectorAll("#selection svg [role=button]")[2].dispatchEvent(new MouseEvent("click", { shiftKey: true }));
+  put("brushed_wider", text("selection").indexOf("Shown above: those that took 100 µs to 3.162 ms") >= 0);
+  put("brushed_slowest", timeline.selection.slowest.every(function (of) { return of.row.duration(of.i) < 3.17e6; }) &&
+    timeline.emphasis.placesIn(ops).length < ops.length);
   drag(timeline.x(1e9), timeline.x(2e9), batches.y + 4);
   put("range", text("selection"));
   workbench.selection.range(0, timeline.span);
@@ -146,6 +150,30 @@ inline constexpr const char* touch = R"(
   click(middleOf(row, 0), row.y + 4, finger(4));
   put("tapped", text("selection").slice(0, 8));
   put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
+)";
+
+/// Selects all that there is, by clicks and by name; nothing of it may become markup.
+inline constexpr const char* touch_everything = R"(
+  timeline.lanes.forEach(function (lane) { lane.rows.forEach(function (row) {
+    for (var i = 0; i < row.length; ++i) {
+      pointer("pointermove", middleOf(row, i), row.y + 4);
+      click(middleOf(row, i), row.y + 4);
+    } }); });
+  report.op_names.forEach(function (name) {
+    workbench.search.text = shownName(name);
+    workbench.search.next(1);
+    workbench.selection.range(0, timeline.span);
+    workbench.selection.operation(shownName(name));
+    put("told", text("selection").slice(0, 34));
+  });
+  put("images", document.images.length);
+  put("scripts", document.scripts.length);
+  put("title", document.title);
+)";
+
+inline constexpr const char* look_at_lanes = R"(
+  put("collapsed", timeline.lanes.filter(function (lane) { return lane.collapsed; }).length);
+  put("height", canvas.clientHeight);
 )";
 
 inline constexpr const char* look_at_state = R"(

@@ -37,7 +37,10 @@ TEST_CASE("what is pointed at is told, what is clicked is selected") {
   CHECK(contains(operation, "600 in all: mean 13.87 ms, p50 3.242 ms"));
   CHECK(contains(operation, "slowest start thread batch 249.9 ms 2.415 s worker 22637 46"));
   CHECK(std::stol(found["histogram_bars"]) == 7);
-  CHECK(found["brushed"] == "true");
+  for (const auto* what : {"brushed", "brushed_wider", "brushed_slowest"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
   INFO(found["range"]);
   CHECK(contains(found["range"], "batches were consumed"));
   CHECK(contains(found["range"], "Transform"));
@@ -48,6 +51,37 @@ TEST_CASE("what is pointed at is told, what is clicked is selected") {
   CHECK(found["all_collapsed"] == "true");
   CHECK(found["all_open"] == "true");
   CHECK(found["hash"] == "#at=1000000000-3000000000&amp;batch=40.0");
+}
+
+TEST_CASE("hostile names stay text whatever one does") {
+  const temp_dir dir;
+  const std::string folder = "</title><img src=x onerror=alert(1)>/";
+  dir.file(folder + "lotustrace_log_worker_pid_1",
+           "S<img src=x onerror=alert(2)>,10,5000\nS__proto__,6000,500\n"
+           "SBatchPreprocessed_0,10,7000\n");
+  dir.file(folder + "lotustrace_log_main_pid_1",
+           "SBatchWait_0,5,7400\nSBatchConsumed_0,7500,1000\nSBatchWait_1,9000,2000\n");
+  const std::string page = report(dir, dir.path());
+  auto found = browse(dir, page, 1280, acting(touch_everything),
+                      "#q=<img%20src=x>&op=.<img%20src=x>&sort=<img>");
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["images"] == "0");
+  CHECK(found["scripts"] == "5");
+  CHECK(contains(found["told"], "__proto__"));
+  CHECK(contains(found["title"], "&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+TEST_CASE("many threads begin with a row each") {
+  const temp_dir dir;
+  for (int worker = 10; worker < 42; ++worker) {
+    dir.file("run/lotustrace_log_worker_pid_" + std::to_string(worker),
+             "SBatchPreprocessed_" + std::to_string(worker) + ",1000,9000\nSDecode,2000,5000\n");
+  }
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_lanes));
+  if (found.empty()) return;
+  CHECK(found["collapsed"] == "32");
+  CHECK(std::stol(found["height"]) < 32 * 20);
 }
 
 TEST_CASE("a link leads to a moment") {

@@ -47,8 +47,10 @@ void write(life_writer& to, const run_batches& batches, const batch& b,
   const batch_record* const queued = batches.record(b.queued);
   const batch_record* const wait = batches.record(b.wait);
   const bool waited = wait != nullptr && !wait->is_marker();
-  std::uint32_t file = no_file;
-  if (b.spans > 0) file = batches.making()[b.first_span + b.spans - 1].file;
+  std::uint32_t file = b.spans > 0 ? batches.making()[b.first_span].file : no_file;
+  for (std::uint32_t n = b.first_span; n < b.first_span + b.spans; ++n) {
+    if (batches.making()[n].file != file) file = no_file;
+  }
   to.number(zigzag(b.index));
   to.number(b.epoch);
   to.number(file == no_file ? 0 : std::uint64_t{file} + 1);

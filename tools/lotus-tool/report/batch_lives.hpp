@@ -12,11 +12,11 @@
 namespace lotus::tool {
 
 /// Writes {"all":count,"lives":base64}. lives: LEB128 numbers, for every batch in order of epoch
-/// and index its index (zigzag), epoch, place of the log that made it plus 1 (0: unknown),
-/// nanoseconds of its making on the critical path plus 1 (0: unknown), whether it came out of
-/// order; then its moments: given out, begun, ready, wait's begin and end, handed over, step's end:
-/// each 0 where it is unknown, else 1 and its distance (zigzag) from the known one before it; the
-/// first one's from the run's beginning.
+/// and index its index (zigzag), epoch, place of the log that made all of it plus 1 (0: unknown, or
+/// several), nanoseconds of its making on the critical path plus 1 (0: unknown), whether it came
+/// out of order; then its moments: given out, begun, ready, wait's begin and end, handed over,
+/// step's end: each 0 where it is unknown, else 1 and its distance (zigzag) from the known one
+/// before it; the first one's from the run's beginning.
 /// @param text  that `json` appends to.
 /// @param path  null where it is not known.
 /// @param most  of more, evenly many are left out.

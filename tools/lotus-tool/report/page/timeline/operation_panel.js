@@ -8,8 +8,9 @@ function binEdge(bin) { return firstBin * 10 ** (bin / 2); }
 
 function binOf(ns) { return Math.min(Math.max(Math.floor(2 * Math.log10(Math.max(ns, 1) / firstBin)), 0), 19); }
 
-/** Counts by duration, with an axis; a bar shows its durations in the timeline when it is pressed. */
-function histogramWithAxis(counts, fill, marked, onBar) {
+/** Counts by duration, with an axis; pressed bars show their durations in the timeline, with Shift all from the
+ * one pressed before. @param {number[]|undefined} chosen first and last bar */
+function histogramWithAxis(counts, fill, marked, chosen, onBar) {
   let low = counts.findIndex((n) => n > 0);
   let high = counts.length - 1;
   while (high > low && !counts[high]) --high;
@@ -25,6 +26,7 @@ function histogramWithAxis(counts, fill, marked, onBar) {
     const height = counts[bin] ? Math.max(2, tall * Math.sqrt(counts[bin] / most)) : 0;
     const text = grouped(counts[bin]) + " took " + humanTime(binEdge(bin)) + " to " + humanTime(binEdge(bin + 1));
     const bar = svgElement("rect", { x: x + 1, y: 14 + tall - height, width: wide - 2, height, fill,
+      opacity: !chosen || bin >= chosen[0] && bin <= chosen[1] ? 1 : 0.35,
       stroke: bin === marked ? "currentColor" : "none", "stroke-width": 2 });
     const label = svgElement("title", {});
     label.textContent = text;
@@ -39,14 +41,14 @@ function histogramWithAxis(counts, fill, marked, onBar) {
     if (!counts[bin]) continue;
     const press = svgElement("rect", { x, y: 0, width: wide, height: tall + 14, fill: "transparent", tabindex: 0, role: "button",
       "aria-label": text + ": show these" });
-    press.addEventListener("click", () => onBar(bin));
-    press.addEventListener("keydown", (event) => { if (event.key === "Enter") onBar(bin); });
+    press.addEventListener("click", (event) => onBar(bin, event.shiftKey));
+    press.addEventListener("keydown", (event) => { if (event.key === "Enter") onBar(bin, event.shiftKey); });
     svg.append(press);
   }
   return svg;
 }
 
-/** @param {any} selection {name, hit, slowest, bin} */
+/** @param {any} selection {name, hit, slowest, bins} */
 function operationPanel(timeline, selection, actions) {
   const { name, hit, slowest } = selection;
   const op = timeline.run.ops.find((of) => shownName(of.name) === name);
@@ -69,11 +71,9 @@ function operationPanel(timeline, selection, actions) {
     parts.push(element("p", grouped(op.count) + " in all: mean " + humanTime(op.mean_ns) + ", p50 " + humanTime(op.p50_ns) +
       ", p99 " + humanTime(op.p99_ns) + ", longest " + humanTime(op.max_ns) + ", total " + humanTime(op.total_ns)));
     parts.push(histogramWithAxis(op.histogram, operationColour(name), hit ? binOf(hit.row.duration(hit.i)) : -1,
-      (bin) => actions.selectDurations(name, bin)));
-    if (selection.bin !== undefined) {
-      parts.push(element("p", "Shown above: those that took " + humanTime(binEdge(selection.bin)) + " to " +
-        humanTime(binEdge(selection.bin + 1)) + "."));
-    }
+      selection.bins, (bin, on) => actions.selectDurations(name, bin, on ? selection.bins : undefined)));
+    parts.push(element("p", selection.bins ? "Shown above: those that took " + humanTime(binEdge(selection.bins[0])) + " to " +
+      humanTime(binEdge(selection.bins[1] + 1)) + "." : "Press a bar to see these alone, with Shift another to see all between.", "note"));
   }
   const box = element("div", undefined, "scroll");
   box.append(simpleTable("The slowest", ["slowest", "start", "thread", "batch"], slowest.slice(0, slowestListed).map((of, n) => {

@@ -37,15 +37,15 @@ class TimelineSelection {
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the one that was pointed at @param {number} [bin] of the histogram */
-  operation(name, hit, bin) {
+  /** @param {any} [hit] the one that was pointed at @param {number[]} [bins] first and last of the histogram */
+  operation(name, hit, bins) {
     const { timeline } = this;
     const number = report.op_names.findIndex((of) => shownName(of) === name);
     if (number < 0) return;
-    const emphasis = bin === undefined ? new Emphasis(new Set([number])) :
-      new Emphasis(new Set([number]), bin ? binEdge(bin) : 0, bin < 19 ? binEdge(bin + 1) : Infinity);
+    const [first, last] = bins || [0, 19];  // the outer ones have what is shorter and longer too
+    const emphasis = new Emphasis(new Set([number]), first ? binEdge(first) : 0, last < 19 ? binEdge(last + 1) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
-    this.set({ kind: "operation", name, hit, bin, slowest, turn: -1 }, emphasis);
+    this.set({ kind: "operation", name, hit, bins, slowest, turn: -1 }, emphasis);
   }
 
   /** The n-th slowest of the selected operation. */
@@ -85,7 +85,8 @@ class TimelineSelection {
     if (!selection) { panel.replaceChildren(); return; }
     const actions = {
       selectBatch: (place) => this.batch(place), selectName: (name) => this.operation(name),
-      selectDurations: (name, bin) => this.operation(name, undefined, bin),
+      selectDurations: (name, bin, others) => this.operation(name, undefined,
+        [Math.min(bin, ...(others || [])), Math.max(bin, ...(others || []))]),
       selectSlowest: (n) => this.slowest(n), next: () => this.next(1), clear: () => this.clear(),
     };
     panel.replaceChildren(...(selection.kind === "batch" ? batchPanel(timeline, selection.place, actions) :
