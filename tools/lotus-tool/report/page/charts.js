@@ -117,7 +117,7 @@ function timesOverRun() {
 /** A chart of one bar says nothing: of one run its batches are shown, of several how they differ. */
 function drawCharts() {
   const several = report.runs.length > 1;
-  const batches = report.runs.some((run) => run.preprocess.count || run.waits_ns.length);
+  const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);
   for (const part of document.querySelectorAll(".of-batches")) /** @type {any} */ (part).hidden = !batches;
   byId("preprocess-part").hidden = !several || !report.runs.some((run) => run.preprocess.count);
   byId("seconds-part").hidden = !several;

@@ -97,7 +97,6 @@ function showComparison() {
   if (!comparable()) return;
   const [a, b] = report.runs;
   byId("compare-part").hidden = false;
-  byId("compare-sentence").textContent = comparisonSentence(a, b);
   const rows = [{ name: "preprocessing of a batch", before: a.preprocess, after: b.preprocess }];
   for (const name of [...new Set([...a.ops, ...b.ops].map((op) => op.name))]) {
     rows.push({ name: shownName(name), before: a.ops.find((op) => op.name === name), after: b.ops.find((op) => op.name === name) });

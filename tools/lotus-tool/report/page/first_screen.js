@@ -12,8 +12,8 @@ function rateTable(run) {
     ["consumer could take", v.consumer_capacity]].filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
-  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate], i) => {
-    const bar = element("div", undefined, i ? "rate-bar" : "rate-bar achieved");
+  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate]) => {
+    const bar = element("div", undefined, name === "achieved" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
     return [name, batchesPerSecond(rate), bar];
   }));
@@ -132,6 +132,8 @@ function verdictBox(run) {
 function showVerdicts() {
   const place = byId("verdicts");
   place.replaceChildren(...report.runs.map(verdictBox));
+  byId("compare-sentence").hidden = !comparable();
+  if (comparable()) byId("compare-sentence").textContent = comparisonSentence(report.runs[0], report.runs[1]);
   const names = report.runs.map((run) => run.name);
   const title = names.length > 3 ? names.length + " runs" : names.join(" and ");
   byId("title").textContent = title;

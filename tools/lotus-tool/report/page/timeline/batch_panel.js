@@ -42,7 +42,7 @@ function lifeOf(timeline, place) {
   const onPath = lives.onPath[place];
   if (onPath >= 0) {
     const making = lives.between(place, "begun", "ready");
-    told.push(["critical path", onPath === 0 ? "its making is not on it: the run would be no shorter without" :
+    told.push(["critical path", onPath === 0 ? "its making is not on it" :
       humanTime(onPath) + " of its making lie on it" + (making > 0 ? " (" + percent(Math.min(onPath / making, 1)) + ")" : "")]);
   }
   return told;
