@@ -171,6 +171,11 @@ inline constexpr const char* touch_everything = R"(
   put("title", document.title);
 )";
 
+inline constexpr const char* look_at_stages = R"(
+  workbench.selection.batch(3);
+  put("life", text("selection"));
+)";
+
 inline constexpr const char* look_at_lanes = R"(
   put("collapsed", timeline.lanes.filter(function (lane) { return lane.collapsed; }).length);
   put("height", canvas.clientHeight);

@@ -171,7 +171,7 @@ TEST_CASE("CPU time, stages, loaders and counters are shown") {
     CHECK(found["preprocess_shown"] == "false");  // no worker made a whole batch
     CHECK(found["legend"] ==
           "preprocessing wait step out-of-order arrival blocked → from ready to where it went "
-          "Fetch Read Decode");
+          "Read Decode Fetch");
     CHECK(found["run_choice"] == "run; run, loader val&lt;img&gt;");
     CHECK(contains(found["operations_table"],
                    "total self on CPU waiting for a CPU blocked for mean p50 p90 p99 max"));

@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "operating_scripts.hpp"
 #include "report_test.hpp"
+#include "tool/thread_logs.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -70,6 +71,30 @@ TEST_CASE("hostile names stay text whatever one does") {
   CHECK(found["scripts"] == "5");
   CHECK(contains(found["told"], "__proto__"));
   CHECK(contains(found["title"], "&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+TEST_CASE("a batch of stages tells which of them made it, and where it lay") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", info_of_threads(""));
+  thread_logs read;
+  thread_logs decode;
+  thread_logs consumer;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    read.stage("Read", 20 * i, 10, i);
+    decode.stage("Decode", 14 + 20 * i, 15, i);
+    consumer.wait(i, 20 * i, 30);
+    consumer.consumed(i, 20 * i + 30);
+  }
+  consumer.write(dir, "run/", 1);
+  read.write(dir, "run/", 2);
+  decode.write(dir, "run/", 3);
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_stages));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  INFO(found["life"]);
+  CHECK(contains(found["life"], "made in 29 ms from 60 ms lay ready 1 ms"));
+  CHECK(contains(found["life"], "Read 60 ms 10 ms – worker 2"));
+  CHECK(contains(found["life"], "Decode 74 ms 15 ms 4 ms in a queue worker 3"));
 }
 
 TEST_CASE("many threads begin with a row each") {

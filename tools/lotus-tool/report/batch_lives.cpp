@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "log/operation_names.hpp"
 #include "model/leb128.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/side_data.hpp"
@@ -41,8 +42,28 @@ class life_writer {
   std::int64_t before_ns_ = 0;
 };
 
-void write(life_writer& to, const run_batches& batches, const batch& b,
-           std::optional<std::int64_t> on_path_ns) {
+/// Work of stages on a batch, with its name's number on the page; what is worked on in more pieces
+/// than anybody would read is told without them.
+void write_stages(life_writer& to, const run_data& run, const batch& b, name_table& names) {
+  constexpr std::uint32_t most_told = 16;
+  const std::vector<making_span>& all = run.batches.making();
+  const bool told =
+      b.spans > 0 && b.spans <= most_told && all[b.first_span].stage != preprocess_stage;
+  to.number(told ? b.spans : 0);
+  for (std::uint32_t n = b.first_span; told && n < b.first_span + b.spans; ++n) {
+    const making_span& s = all[n];
+    to.number(s.stage == preprocess_stage
+                  ? 0
+                  : std::uint64_t{names.id_of_decoded(run.names.name(s.stage))} + 1);
+    to.number(s.file == no_file ? 0 : std::uint64_t{s.file} + 1);
+    to.moment(s.start_ns);
+    to.number(static_cast<std::uint64_t>(s.duration_ns));
+  }
+}
+
+void write(life_writer& to, const run_data& run, const batch& b,
+           std::optional<std::int64_t> on_path_ns, name_table& names) {
+  const run_batches& batches = run.batches;
   const std::optional<time_span> made = batches.made(b);
   const batch_record* const queued = batches.record(b.queued);
   const batch_record* const wait = batches.record(b.wait);
@@ -69,12 +90,13 @@ void write(life_writer& to, const run_batches& batches, const batch& b,
   const std::optional<time_span> step =
       b.consumed == no_record ? std::nullopt : batches.step(b.consumed);
   to.moment(if_known(step.has_value(), step ? step->end_ns : 0));
+  write_stages(to, run, b, names);
 }
 
 }  // namespace
 
 void write_batch_lives(json_writer& json, std::string& text, const run_data& run,
-                       const critical_path* path, std::size_t most) {
+                       const critical_path* path, std::size_t most, name_table& names) {
   const std::vector<batch>& all = run.batches.all();
   std::vector<std::int64_t> on_path_ns(path == nullptr ? 0 : all.size(), 0);
   if (path != nullptr) {
@@ -87,7 +109,7 @@ void write_batch_lives(json_writer& json, std::string& text, const run_data& run
   const std::size_t n = std::min(all.size(), most);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t at = i * all.size() / n;
-    write(to, run.batches, all[at], path == nullptr ? std::nullopt : std::optional(on_path_ns[at]));
+    write(to, run, all[at], path == nullptr ? std::nullopt : std::optional(on_path_ns[at]), names);
   }
   to.finish();
   text += '"';

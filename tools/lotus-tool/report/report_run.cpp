@@ -186,7 +186,8 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
     json.newline().member("deleted", deleted_text(run.records));
   }
   json.newline().key("batches");
-  write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches);
+  write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches,
+                    names);
   json.newline().key("timeline");
   write_timeline(json, text, run, names, limits);
   json.end_object();

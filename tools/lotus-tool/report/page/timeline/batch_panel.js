@@ -60,6 +60,17 @@ function batchPanel(timeline, place, actions) {
   if (turn >= 0 && turn + 1 < order.length) bar.append(linkTo("batch behind", () => actions.selectBatch(order[turn + 1])));
   bar.append(linkTo("zoom to it", () => timeline.lookAt(...lives.span(place))));
   parts.push(list, bar);
+  const stages = lives.stages.get(place) || [];
+  if (stages.length) {
+    const thread = (track) => { const lane = timeline.lanes.find((of) => of.number === track); return lane ? lane.title : "–"; };
+    const box = element("div", undefined, "scroll");
+    box.append(simpleTable("Stages that made it", ["stage", "from", "took", "before it", "thread"], stages.map((of, n) => {
+      const before = stages.slice(0, n).reduce((end, other) => Math.max(end, other.start + other.duration), -1);
+      return [linkTo(of.name, () => actions.selectName(of.name)), humanTime(of.start), humanTime(of.duration),
+        before < 0 || before >= of.start ? "–" : humanTime(of.start - before) + " in a queue", thread(of.track)];
+    })));
+    parts.push(box);
+  }
   const ops = operationsOfBatch(timeline, place);
   if (ops.length) {
     const box = element("div", undefined, "scroll");

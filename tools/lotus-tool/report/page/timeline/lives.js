@@ -15,6 +15,7 @@ class BatchLives {
     this.onPath = [];  // ns of its making; -1: not known
     this.outOfOrder = [];
     this.moments = momentNames.map(() => []);
+    this.stages = new Map();  // by batch: [{name, track, start, duration}], where stages made it
     while (!reader.done) {
       this.index.push(reader.signed());
       this.epoch.push(reader.unsigned());
@@ -23,12 +24,24 @@ class BatchLives {
       this.outOfOrder.push(reader.unsigned() === 1);
       let before = 0;
       for (const moment of this.moments) moment.push(reader.unsigned() ? before += reader.signed() : NaN);
+      this.readStages(reader, before);
     }
     this.byIndex = new Map();
     this.index.forEach((index, i) => {
       if (!this.byIndex.has(index)) this.byIndex.set(index, []);
       this.byIndex.get(index).push(i);
     });
+  }
+  readStages(reader, before) {
+    const stages = [];
+    for (let n = reader.unsigned(); n > 0; --n) {
+      const name = reader.unsigned() - 1;
+      const track = reader.unsigned() - 1;
+      before += reader.unsigned() ? reader.signed() : 0;
+      stages.push({ name: name < 0 ? "preprocessing" : shownName(report.op_names[name]), track, start: before,
+        duration: reader.unsigned() });
+    }
+    if (stages.length) this.stages.set(this.index.length - 1, stages);
   }
   get length() { return this.index.length; }
   get complete() { return this.length === this.all; }

@@ -56,6 +56,7 @@ class Workbench {
       box.style.height = tall + 4 + "px";
       return box;
     }));
+    byId("fold").hidden = !timeline.lanes.some((lane) => lane.rows.length > 1);
     byId("fold").textContent = timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1) ? "Collapse" : "Expand";
     this.tooltip.hide();
     this.onState();
