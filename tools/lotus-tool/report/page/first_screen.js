@@ -7,15 +7,16 @@ function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", t
 /** What was achieved beside what each side could do, on one scale. */
 function rateTable(run) {
   const v = run.verdict;
-  const rows = [["achieved", v.achieved_batches_per_s],
-    [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity],
-    ["consumer could take", v.consumer_capacity]].filter(([, rate]) => rate !== null && rate !== undefined);
+  const rows = [["achieved", v.achieved_batches_per_s, undefined],
+    [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity, v.preprocessing_capacity_interval],
+    ["consumer could take", v.consumer_capacity, v.consumer_capacity_interval]]
+    .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
-  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate]) => {
+  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate, interval]) => {
     const bar = element("div", undefined, name === "achieved" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
-    return [name, batchesPerSecond(rate), bar];
+    return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
   }));
   table.className = "rates";
   return table;

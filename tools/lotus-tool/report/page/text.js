@@ -30,7 +30,11 @@ function humanBytes(bytes) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-function threeDigits(value) { return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3))); }
+/** Null is infinite, which JSON cannot tell. */
+function threeDigits(value) {
+  if (value === null) return "any number of";
+  return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
 
 function batchesPerSecond(rate) { return threeDigits(rate) + " batches/s"; }
 
