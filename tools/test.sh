@@ -14,7 +14,7 @@ packages=(
   libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
   libsqlite3-dev                                                                          # lotus-tool
   protobuf-compiler chromium linux-perf valgrind                                          # its tests
-  groff-base zsh fish sqlite3 python3 dpkg-dev tmux                                       # its tests
+  groff-base zsh fish sqlite3 python3 dpkg-dev tmux node-typescript                       # its tests
   heaptrack zstd libjemalloc-dev libgoogle-perftools-dev                                  # its tests
   catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # tests
   g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests

@@ -18,10 +18,10 @@ window.addEventListener("securitypolicyviolation", function (e) { seen.push("csp
 
 // Stands behind everything; leaves "key=value" lines in the page.
 inline constexpr const char* probe = R"(<script>
-window.addEventListener("load", function () {
+pageReady.then(function () {
   var lines = [];
   var put = function (key, value) { lines.push(key + "=" + value); };
-  ["timeline", "preprocess", "waits", "delays", "cpu", "functions", "counters"].forEach(function (id) {
+  ["timeline", "times", "preprocess", "waits", "delays", "cpu", "functions", "counters"].forEach(function (id) {
     var canvas = document.getElementById(id);
     if (canvas.width * canvas.height === 0) return;
     var data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -36,8 +36,12 @@ window.addEventListener("load", function () {
   put("drawn", timeline.drawn);
   var canvas = document.getElementById("timeline");
   var before = canvas.toDataURL();
-  canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -100, clientX: canvas.getBoundingClientRect().left + 200, cancelable: true }));
-  put("wheel_zooms", range() !== all && canvas.toDataURL() !== before);
+  var wheel = function (ctrl) {
+    return canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: -100, ctrlKey: ctrl,
+      clientX: canvas.getBoundingClientRect().left + 200, cancelable: true }));
+  };
+  put("plain_wheel_scrolls", wheel(false) && range() === all);
+  put("wheel_zooms", !wheel(true) && range() !== all && canvas.toDataURL() !== before);
   var near = timeline.to - timeline.from;
   document.getElementById("zoom-in").click();
   put("button_zooms", timeline.to - timeline.from < near);
@@ -63,26 +67,26 @@ window.addEventListener("load", function () {
   put("async_table", shownText("async"));
   put("stages_table", shownText("stages"));
   put("lanes", timeline.lanes.map(function (lane) { return lane.title; }).join("; "));
-  var counter = timeline.lanes.find(function (lane) { return lane.rows[0].counter; });
+  var counter = timeline.lanes.find(function (lane) { return lane.rows[0].kind === "counter" && lane.title.indexOf("bytes") === 0; });
   if (counter) {
-    timeline.tell(canvas.clientWidth - 2, counter.rows[0].y + 20);
-    put("counter_told", document.getElementById("timeline-tip").textContent);
+    workbench.tooltip.tell(canvas.clientWidth - 2, counter.rows[0].y + 20);
+    put("counter_told", shownText("tooltip"));
   }
-  var offCpu = timeline.lanes.flatMap(function (lane) { return lane.rows; }).find(function (row) { return row.offCpu; });
+  var offCpu = timeline.lanes.flatMap(function (lane) { return lane.rows; }).find(function (row) { return row.kind === "off CPU"; });
   if (offCpu) {
-    timeline.tell(timeline.x((offCpu.start[0] + offCpu.end[0]) / 2), offCpu.y + 5);
-    put("off_cpu_told", document.getElementById("timeline-tip").textContent);
+    workbench.tooltip.tell(timeline.x((offCpu.start[0] + offCpu.end[0]) / 2), offCpu.y + 5);
+    put("off_cpu_told", shownText("tooltip"));
   }
   put("run_choice", Array.from(document.getElementById("run").options).map(function (o) {
     return o.textContent; }).join("; "));
   put("dropped_told", document.body.innerText.split("records were dropped").length - 1);
-  put("operations", document.querySelectorAll("#ops td.name").length);
+  put("operations", document.querySelectorAll("#ops th.name").length);
   put("verdicts", document.querySelectorAll(".verdict .sentence").length);
   put("first_verdict", document.querySelector(".verdict .sentence").textContent);
   put("images", document.images.length);
   put("scripts", document.scripts.length);
   put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
-  put("hostile_name", Array.from(document.querySelectorAll("#ops td.name")).some(function (e) {
+  put("hostile_name", Array.from(document.querySelectorAll("#ops th.name")).some(function (e) {
     return e.textContent.indexOf("<img src=x onerror=alert(1)>") >= 0; }));
   setTimeout(function () {
     put("errors", seen.length ? seen.join("; ") : "none");

@@ -1,16 +1,20 @@
 // The report's page: its escaping, and what stands in it.
 #include "report/report.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "model/leb128.hpp"
 #include "report/base64.hpp"
 #include "report_test.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
 using lotus::tool::base64;
+using lotus::tool::leb128_bytes;
+using lotus::tool::put_leb128;
 using lotus::tool::script_safe;
 
 TEST_CASE("nothing in the data can end its script element") {
@@ -55,6 +59,47 @@ TEST_CASE("arrows of the timeline go from stage to stage, and to the consumer") 
   dir.file("run/.lotus_beside_lotustrace_log_pid_12", "stage,SCollate,8100,100,3\n");
   const std::string text = read_file(report(dir, dir.path() + "/run"));
   CHECK(contains(text, R"("arrows":[[3000,1,7100,2],[7200,2,8000,0]])"));
+}
+
+TEST_CASE("the page knows the lives of batches, and how much of their making the run's time is") {
+  const temp_dir dir;
+  const char* const main =
+      "SBatchWait_0,1000,4000\nSBatchConsumed_0,5000,100\n"
+      "SBatchWait_1,6000,1\nSBatchConsumed_1,6000,100\nSBatchWait_2,7000,10\n";
+  dir.file("run/lotustrace_log_main_pid_10", main);
+  dir.file("run/lotustrace_log_worker_pid_11",
+           "SBatchPreprocessed_0,1000,3000\nSBatchPreprocessed_1,4000,1000\n");
+  const std::string text = read_file(report(dir, dir.path() + "/run"));
+  const std::size_t begin = text.find("id=\"data\">") + 10;
+  const auto data = parse_json(text.substr(begin, text.find("</script>", begin) - begin));
+  const auto& batches = data["runs"][0]["batches"];
+  CHECK(batches["all"].integer() == 3);
+  // index, epoch, log + 1, on the path + 1, out of order; given out, begun, ready, wait's begin and
+  // end, handed over, step's end: each 1 and its distance from the one before, or 0; no stages.
+  const std::uint64_t numbers[] = {0, 0,    2, 3001, 0, 0, 1, 0,    1, 6000,
+                                   1, 5999, 1, 8000, 1, 0, 1, 2000, 0};
+  std::string expected;
+  for (const std::uint64_t n : numbers) {
+    char bytes[leb128_bytes];
+    expected.append(bytes, put_leb128(bytes, n));
+  }
+  const std::size_t whole = expected.size() / 3 * 4;
+  CHECK(batches["lives"].text().substr(0, whole) == base64(expected).substr(0, whole));
+}
+
+TEST_CASE("the page tells what the run was, and how much of it was recorded") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", "pid 11\nhost Snode17\nrank 3\nthread 11 Smain\nrecords 90 10\n");
+  dir.file("run/lotustrace_log_worker_pid_11",
+           "SA,1763000000000000000,3000\ndamaged\nSA,1763000000000004000,1000\n");
+  const std::string text = read_file(report(dir, dir.path() + "/run", {"-q"}));
+  INFO(text.substr(text.find("\"facts\""), 300));
+  CHECK(contains(text,
+                 R"("facts":{"started":"2025-11-13 02:13:20 UTC","length_ns":5000,)"
+                 R"("hosts":["node17"],"ranks":1,"processes":1,"threads":1,"operations":2})"));
+  CHECK(contains(text, R"("quality":{"malformed":1,"written":90,"dropped":10,"recovered":0,)"
+                       R"("aggregated":0})"));
+  CHECK(contains(text, R"("command":"lotus-tool report )"));
 }
 
 TEST_CASE("several tables of counters, before and behind the folder") {

@@ -97,7 +97,7 @@ const std::vector<figure_field>& figure_fields() {
       {"mean_ns", "mean", [](f of) { return figure(of.time.mean_ns); }, time,
        json | stats_csv | report, 2, 2},
       {"std_ns", "std", [](f of) { return figure(of.time.std_ns); }, time,
-       json | stats_csv | report_quantity, 3, 3},
+       json | stats_csv | report, 3, 3},
       {"std_of_mean", "std/mean", [](f of) { return share_of_mean(of.time); }, share, 0, 0, 4,
        false, "-"},
       {"min_ns", "min", [](f of) { return figure(of.time.min_ns); }, time,

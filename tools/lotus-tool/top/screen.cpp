@@ -142,12 +142,10 @@ std::int64_t value_of(const live_operation& op, live_order order) {
 part operations_part(const live_figures& now, const screen_state& state) {
   part found;
   if (now.operations.empty()) return found;
-  std::vector<const live_operation*> ordered;
-  ordered.reserve(now.operations.size());
-  for (const live_operation& op : now.operations) ordered.push_back(&op);
+  std::vector<live_operation> ordered = now.operations;
   std::stable_sort(ordered.begin(), ordered.end(),
-                   [&](const live_operation* a, const live_operation* b) {
-                     return value_of(*a, state.order) > value_of(*b, state.order);
+                   [&](const live_operation& a, const live_operation& b) {
+                     return value_of(a, state.order) > value_of(b, state.order);
                    });
   constexpr std::size_t most = 100;
   ordered.resize(std::min(most, ordered.size()));
@@ -158,12 +156,12 @@ part operations_part(const live_figures& now, const screen_state& state) {
   rows.row({"operation", head("self", live_order::self), "of a thread",
             head("calls/s", live_order::calls), head("total", live_order::total), "mean",
             head("max", live_order::max)});
-  for (const live_operation* op : ordered) {
-    const auto calls = static_cast<double>(std::max<std::uint64_t>(op->calls, 1));
-    rows.row({name_of(op->name), human(op->self_ns),
-              share(static_cast<double>(op->self_ns) / 1e9 / now.window_s),
-              three_digits(static_cast<double>(op->calls) / now.window_s), human(op->total_ns),
-              human_time(static_cast<double>(op->total_ns) / calls), human(op->max_ns)});
+  for (const live_operation& op : ordered) {
+    const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
+    rows.row({name_of(op.name), human(op.self_ns),
+              share(static_cast<double>(op.self_ns) / 1e9 / now.window_s),
+              three_digits(static_cast<double>(op.calls) / now.window_s), human(op.total_ns),
+              human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
   }
   found.lines = lines_of(rows);
   found.least = 5;

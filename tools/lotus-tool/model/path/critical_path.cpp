@@ -56,6 +56,9 @@ class path_walker {
       path.run_ns += ended_ns - begin_ns_;
       walk_epoch(hand_overs);
     }
+    for (const made_stretch& m : made_) {
+      path.made.push_back({spans_[m.span].batch, m.end_ns - m.start_ns});
+    }
     add_made();
     path.shares = sum_.shares();
     return path;

@@ -34,9 +34,16 @@ struct path_share {
   std::optional<cpu_split> cpu;  ///< missing where it is not known, or no thread's time
 };
 
+/// Part of the path that lies in the making of one batch.
+struct made_on_path {
+  std::uint32_t batch = UINT32_MAX;  ///< place in run_batches::all(); UINT32_MAX: an item's
+  std::int64_t ns = 0;
+};
+
 struct critical_path {
   std::int64_t run_ns = 0;  ///< of all epochs, each from its first work to its last hand-over
   std::vector<path_share> shares;  ///< the largest first; their sum is run_ns
+  std::vector<made_on_path> made;  ///< a batch may be there more than once
 };
 
 /// Walks each epoch backwards from its last hand-over. At a hand-over: if the consumer waited and

@@ -18,15 +18,10 @@ function legendName(key) {
   return shortName(key.startsWith("[") ? functionOf(key) + " " + moduleOf(key) : functionOf(key));
 }
 
-function operationColour(name) {
-  const known = report.op_names.indexOf("S" + name);
-  return known < 0 ? cssColour("batch") : colour(known);
-}
-
-function chosen(id) { return Number(document.getElementById(id).value); }
+function chosen(id) { return Number(byId(id).value); }
 
 function fillChoice(id, names, onChange) {
-  const select = document.getElementById(id);
+  const select = byId(id);
   names.forEach((name, i) => {
     const option = element("option", name);
     option.value = i;
@@ -60,14 +55,14 @@ function functionChart() {
     axis("", { stacked: true }), true);
   settings.indexAxis = "y";
   settings.plugins.legend.position = "bottom";
-  document.getElementById("functions-box").style.height = 190 + 34 * ops.length + "px";
-  return new Chart(document.getElementById("functions"),
+  byId("functions-box").style.height = 190 + 34 * ops.length + "px";
+  return new Chart(byId("functions"),
     { type: "bar", data: { labels: ops.map((op) => shortName(op.name)), datasets }, options: settings });
 }
 
 function functionTable() {
   const source = report.hardware.functions[chosen("functions-source")];
-  const table = document.getElementById("functions-table");
+  const table = byId("functions-table");
   table.replaceChildren();
   const row = (kind, cells) => {
     const line = element("tr");
@@ -86,12 +81,12 @@ function functionTable() {
     });
     if (op.more) row("td", ["", "… " + op.more + " more", "", "", ""]);
   }
-  document.getElementById("functions-note").textContent = source.note;
+  byId("functions-note").textContent = source.note;
 }
 
 function counterChart() {
   const counter = report.hardware.counters[chosen("counters-choice")];
-  return new Chart(document.getElementById("counters"), {
+  return new Chart(byId("counters"), {
     type: "bar",
     data: {
       labels: counter.configs,
@@ -116,8 +111,8 @@ function hardwareCharts() {
 
 function showHardware() {
   const { functions, counters } = report.hardware;
-  document.getElementById("functions-part").hidden = functions.length === 0;
-  document.getElementById("counters-part").hidden = counters.length === 0;
+  byId("functions-part").hidden = functions.length === 0;
+  byId("counters-part").hidden = counters.length === 0;
   fillChoice("functions-source", functions.map((source) => source.name), () => {
     functionTable();
     drawCharts();

@@ -39,7 +39,7 @@ function boxPlots() {
       humanTime(f.p75_ns), "all " + humanTime(f.min_ns) + " to " + humanTime(f.max_ns),
     "mean " + humanTime(f.mean_ns) + ", std " + humanTime(f.std_ns)];
   } } };
-  return new Chart(document.getElementById("preprocess"), {
+  return new Chart(byId("preprocess"), {
     type: "bar",
     data: {
       labels: report.runs.map((run) => run.name),
@@ -51,20 +51,23 @@ function boxPlots() {
   });
 }
 
+/** Of one run the colour of all that is ours. */
+function runColour(i) { return report.runs.length > 1 ? colour(i) : cssColour("accent"); }
+
 /** Fig. 5 of the paper: sorted values, with the 500 ms line. */
 function curves(id, key) {
   const floor = 1e-6;  // zero has no place on a logarithmic axis
   const lines = report.runs.map((run, i) => ({
-    label: run.name, borderColor: colour(i), backgroundColor: colour(i), pointRadius: 0, borderWidth: 2,
+    label: run.name, borderColor: runColour(i), backgroundColor: runColour(i), pointRadius: 0, borderWidth: 2,
     data: run[key].map((ns, n) => ({
       x: run[key].length > 1 ? 100 * n / (run[key].length - 1) : 100, y: Math.max(seconds(ns), floor),
     })),
   }));
   lines.push({
-    label: "500 ms", borderColor: cssColour("wait"), borderDash: [6, 5], borderWidth: 1, pointRadius: 0,
+    label: "500 ms", borderColor: cssColour("bad"), borderDash: [6, 5], borderWidth: 1, pointRadius: 0,
     data: [{ x: 0, y: 0.5 }, { x: 100, y: 0.5 }],
   });
-  return new Chart(document.getElementById(id), {
+  return new Chart(byId(id), {
     type: "line",
     data: { datasets: lines },
     options: options(axis("% of the batches", { type: "linear", min: 0, max: 100 }),
@@ -75,12 +78,12 @@ function curves(id, key) {
 function operationSeconds() {
   const settings = options(axis("configuration", { stacked: true }),
     axis("seconds", { stacked: true, beginAtZero: true }), true);
-  return new Chart(document.getElementById("cpu"), {
+  return new Chart(byId("cpu"), {
     type: "bar",
     data: {
       labels: report.runs.map((run) => run.name),
       datasets: report.op_names.map((name) => ({
-        label: name, backgroundColor: colour(report.op_names.indexOf(name)), maxBarThickness: 90,
+        label: shownName(name), backgroundColor: operationColour(shownName(name)), maxBarThickness: 90,
         data: report.runs.map((run) => {
           const op = run.ops.find((o) => o.name === name);
           return op ? seconds(op.self_ns) : 0;
@@ -91,10 +94,35 @@ function operationSeconds() {
   });
 }
 
+/** Of one run, batch by batch in order of consumption: start-up, drift and epochs are seen. */
+function timesOverRun() {
+  const lives = workbench.timeline.lives;
+  const order = lives.inOrder();
+  const every = Math.max(1, Math.ceil(order.length / 2000));
+  const shown = order.filter((_, i) => i % every === 0);
+  const points = (from, to) => shown.map((place) => ({ x: seconds(lives.moment(place, "consumed")), y: seconds(lives.between(place, from, to)) }))
+    .filter((point) => !Number.isNaN(point.x) && !Number.isNaN(point.y));
+  const datasets = [["preprocessing", "begun", "ready", "accent", "circle"], ["wait", "waitedFrom", "waitedTo", "wait", "triangle"],
+    ["step", "consumed", "stepEnd", "step", "rect"]].map(([label, from, to, fill, pointStyle]) => ({
+    label, data: points(from, to), backgroundColor: cssColour(fill), borderColor: cssColour(fill), pointStyle,
+    pointRadius: shown.length > 300 ? 2 : 3,
+  })).filter((set) => set.data.length);
+  byId("times-part").hidden = !datasets.length;
+  if (!datasets.length) return [];
+  const settings = options(axis("seconds into the run, at consumption", { type: "linear", min: 0 }), axis("seconds", { beginAtZero: true }), true);
+  settings.plugins.legend.labels.usePointStyle = true;
+  return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
+}
+
+/** A chart of one bar says nothing: of one run its batches are shown, of several how they differ. */
 function drawCharts() {
-  const batches = report.runs.some((run) => run.preprocess.count || run.waits_ns.length);
-  for (const part of document.querySelectorAll(".of-batches")) part.hidden = !batches;
-  document.getElementById("preprocess-part").hidden = !report.runs.some((run) => run.preprocess.count);
+  const several = report.runs.length > 1;
+  const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);
+  for (const part of document.querySelectorAll(".of-batches")) /** @type {any} */ (part).hidden = !batches;
+  byId("preprocess-part").hidden = !several || !report.runs.some((run) => run.preprocess.count);
+  byId("seconds-part").hidden = !several;
+  byId("times-part").hidden = several;
   charts.forEach((chart) => chart.destroy());
-  charts = [boxPlots(), curves("waits", "waits_ns"), curves("delays", "delays_ns"), operationSeconds(), ...heapChart(), ...hardwareCharts()];
+  charts = [...(several ? [operationSeconds()] : timesOverRun()), ...(byId("preprocess-part").hidden ? [] : [boxPlots()]),
+    ...(batches ? [curves("waits", "waits_ns"), curves("delays", "delays_ns")] : []), ...heapChart(), ...hardwareCharts()];
 }

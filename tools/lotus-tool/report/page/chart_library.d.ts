@@ -1,0 +1,2 @@
+// What the page's scripts use of Chart.js, for the type check.
+declare const Chart: any;

@@ -1,0 +1,143 @@
+// What one sees first: the verdict, what it rests on, what to do, and how far to trust it.
+"use strict";
+
+/** Below the name of a run, where there are several; else below the page's. */
+function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", text, "part"); }
+
+/** What was achieved beside what each side could do, on one scale. */
+function rateTable(run) {
+  const v = run.verdict;
+  const rows = [["achieved", v.achieved_batches_per_s, undefined],
+    [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity, v.preprocessing_capacity_interval],
+    ["consumer could take", v.consumer_capacity, v.consumer_capacity_interval]]
+    .filter(([, rate]) => rate !== null && rate !== undefined);
+  if (!rows.length) return undefined;
+  const most = Math.max(...rows.map(([, rate]) => rate));
+  const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate, interval]) => {
+    const bar = element("div", undefined, name === "achieved" ? "rate-bar achieved" : "rate-bar");
+    bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
+    return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
+  }));
+  table.className = "rates";
+  return table;
+}
+
+const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", "start-up": "quiet", unrecorded: "line" };
+
+function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
+
+/** What the run's time is made of, as one bar and as a list. */
+function pathBar(run) {
+  const shares = (run.verdict.critical_path || []).filter((share) => share.ns > 0);
+  const all = run.verdict.run_ns;
+  if (!shares.length || !all) return [];
+  const bar = element("div", undefined, "path");
+  const list = element("ul", undefined, "legend");
+  bar.setAttribute("role", "img");
+  const told = [];
+  for (const share of shares) {
+    const part = share.ns / all;
+    const fill = share.name ? operationColour(share.name) : cssColour(pathColours[share.what]);
+    const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
+      (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
+    const piece = element("div", part > 0.08 ? pathName(share) : undefined);
+    piece.style.width = 100 * part + "%";
+    piece.style.background = fill;
+    piece.style.color = textOn(fill);
+    piece.title = text;
+    bar.append(piece);
+    if (told.length < 8) {
+      told.push(text);
+      const entry = element("li");
+      const box = element("i");
+      box.style.background = fill;
+      entry.append(box, text);
+      list.append(entry);
+    }
+  }
+  bar.setAttribute("aria-label", "The run's " + humanTime(all) + ": " + told.join("; "));
+  return [partHead("What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
+}
+
+function movesList(run) {
+  if (!run.verdict.moves.length) return [];
+  const list = element("ol", undefined, "moves");
+  for (const move of run.verdict.moves) {
+    const entry = element("li", move.text + " ");
+    entry.append(element("b", threeDigits(move.gain) + "×"));
+    list.append(entry);
+  }
+  return [partHead("What to do, and what it would bring"), list];
+}
+
+/** How much of what happened is in the figures. */
+function qualityText(run) {
+  const q = run.quality;
+  const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
+  const bad = [[q.malformed, "malformed lines left out"], [q.dropped, "records dropped"],
+    [q.recovered, "recovered from a killed process"], [q.aggregated, "counted and not recorded"]];
+  const told = bad.filter(([n]) => n > 0).map(([n, what]) => grouped(n) + " " + what);
+  return "Recorded: " + known.map(([n, what]) => grouped(n) + " " + what).join(", ") + "; " +
+    (told.length ? told.join(", ") : "nothing malformed, dropped, recovered or only counted") + ".";
+}
+
+function factsList(run) {
+  const facts = element("dl", undefined, "facts");
+  const fact = (name, value) => {
+    if (value === undefined || value === null || value === "" || value === 0) return;
+    const pair = element("div");
+    pair.append(element("dt", name), element("dd", String(value)));
+    facts.append(pair);
+  };
+  const f = run.facts;
+  fact("started", f.started);
+  fact("length", f.length_ns === undefined ? "" : humanTime(f.length_ns));
+  fact("host", f.hosts.length > 3 ? f.hosts.length + " hosts" : f.hosts.join(", "));
+  fact("ranks", f.ranks);
+  fact("processes", f.processes);
+  fact("threads", f.threads);
+  fact("CPUs", f.cpus);
+  fact("batches", run.batch_count);
+  if (run.verdict) {
+    fact("workers", run.verdict.workers);
+    fact("waiting", percent(run.verdict.wait_share));
+    if (run.verdict.head_of_line_share > 0) fact("while a later batch lay ready", percent(run.verdict.head_of_line_share));
+  }
+  fact("folder", run.dir);
+  return facts;
+}
+
+function verdictBox(run) {
+  const box = element("article", undefined, "verdict");
+  if (report.runs.length > 1) box.append(element("h2", run.name, "run"));
+  box.append(element("p", run.verdict ? run.verdict.sentence : run.no_verdict, "sentence"));
+  for (const check of run.checks) {
+    box.append(element("p", (check.unsafe ? "✖ " : "▲ ") + check.id + ": " + check.text, check.unsafe ? "check unsafe" : "check"));
+  }
+  if (run.deleted) box.append(element("p", "▲ " + run.deleted, "check"));
+  if (run.verdict) {
+    const sides = element("div", undefined, "sides");
+    const left = element("div");
+    const rates = rateTable(run);
+    if (rates) left.append(partHead("Batches per second"), rates);
+    const right = element("div");
+    right.append(...movesList(run));
+    sides.append(...[left, right].filter((side) => side.childNodes.length));
+    if (sides.childNodes.length) box.append(sides);
+    box.append(...pathBar(run));
+  }
+  box.append(factsList(run), element("p", qualityText(run), "note"));
+  return box;
+}
+
+function showVerdicts() {
+  const place = byId("verdicts");
+  place.replaceChildren(...report.runs.map(verdictBox));
+  byId("compare-sentence").hidden = !comparable();
+  if (comparable()) byId("compare-sentence").textContent = comparisonSentence(report.runs[0], report.runs[1]);
+  const names = report.runs.map((run) => run.name);
+  const title = names.length > 3 ? names.length + " runs" : names.join(" and ");
+  byId("title").textContent = title;
+  document.title = title + " – Lotus report";
+  byId("about").textContent = "lotus-tool " + report.version + ": " + report.command;
+}

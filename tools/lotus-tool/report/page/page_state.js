@@ -1,0 +1,42 @@
+// What one looks at, in the address: a link to a moment. Kept up to date as one works, read at start
+// and whenever the address changes.
+"use strict";
+
+class PageState {
+  /** @param {any} parts by name: {get(): string|undefined, set(text)} */
+  constructor(parts) {
+    this.parts = parts;
+    this.later = 0;
+    window.addEventListener("hashchange", () => this.read());
+  }
+
+  text() {
+    const all = new URLSearchParams();
+    for (const name of Object.keys(this.parts)) {
+      const value = this.parts[name].get();
+      if (value !== undefined && value !== "") all.set(name, value);
+    }
+    return all.toString();
+  }
+
+  /** At once it would be too often: browsers refuse hundreds of changes. */
+  changed() {
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.write(), 200);
+  }
+
+  write() {
+    const text = this.text();
+    if (text === location.hash.slice(1)) return;
+    history.replaceState(null, "", "#" + text);
+  }
+
+  read() {
+    const given = new URLSearchParams(location.hash.slice(1));
+    clearTimeout(this.later);
+    for (const name of Object.keys(this.parts)) {
+      const value = given.get(name);
+      if (value !== null) this.parts[name].set(value);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+// Puts the page together: what is read first is there first, the timeline and the charts follow.
+"use strict";
+
+function showLegend() {
+  const legend = byId("legend");
+  const entry = (name, background) => {
+    const item = element("li");
+    const box = element("i");
+    box.style.background = background;
+    item.append(box, name);
+    legend.append(item);
+  };
+  entry("preprocessing", "var(--batch)");
+  entry("wait", "repeating-linear-gradient(135deg, var(--wait) 0 3px, var(--wait-stripe) 3px 4.5px)");
+  entry("step", "var(--step)");
+  entry("out-of-order arrival", "linear-gradient(to bottom right, var(--arrival) 50%, transparent 50%)");
+  const stretches = report.runs.flatMap((run) => run.timeline.tracks).flatMap((track) => track.off_cpu || []);
+  const reasons = new Set(stretches.map(([, , reason]) => reason));
+  reasonNames.forEach((name, i) => { if (reasons.has(i)) entry(name, "var(--" + reasonColours[i] + ")"); });
+  if (report.runs.some((run) => run.timeline.arrows.length)) {
+    entry("→ from ready to where it went", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
+  }
+  report.op_names.forEach((name) => entry(shownName(name), operationColour(shownName(name))));
+}
+
+const workbench = new Workbench();
+const timeline = workbench.timeline;
+const icicle = new Icicle(byId("icicle"), byId("icicle-told"), (name) => workbench.selection.operation(name));
+let pageState = undefined;
+
+function chooseRun(number) {
+  byId("run").value = number;
+  workbench.show(report.runs[number]);
+  icicle.show(timeline.lanes);
+}
+
+function showRest() {
+  const choice = byId("run");
+  fillChoice("run", report.runs.map((run) => run.name), () => {
+    chooseRun(Number(choice.value));
+    if (report.runs.length === 1) drawCharts();
+  });
+  byId("run-choice").hidden = report.runs.length < 2;
+  const operations = showOperations((name, run) => {
+    if (run !== timeline.run) chooseRun(report.runs.indexOf(run));
+    workbench.selection.operation(name);
+    workbench.canvas.scrollIntoView({ block: "nearest" });
+  });
+  showAggregated();
+  showStages();
+  showAsync();
+  showLegend();
+  showHardware();
+  chooseRun(0);
+  byId("icicle-all").addEventListener("click", () => icicle.draw([icicle.root]));
+  showComparison();
+  drawCharts();
+  pageState = new PageState({
+    run: { get: () => report.runs.length > 1 ? choice.value : undefined,
+      set: (text) => { if (report.runs[Number(text)] && text !== choice.value) chooseRun(Number(text)); } },
+    ...workbench.state(),
+    sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
+  });
+  // A link to a moment shows the moment.
+  if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
+  pageState.read();
+  workbench.onState = operations.onSort = () => pageState.changed();
+}
+
+function redraw() {
+  if (pageState) timeline.draw();
+}
+
+function recolour() {
+  cssColours = new Map();
+  timeline.painter.forget();
+  showVerdicts();
+  redraw();
+  if (pageState) drawCharts();
+}
+
+/** After a picture of what stands there by now; a page that nobody looks at gets none. */
+function afterPicture(act) {
+  let done = false;
+  const once = () => { if (!done) { done = true; act(); } };
+  requestAnimationFrame(() => setTimeout(once));
+  setTimeout(once, 500);
+}
+
+/** Paper is light, whatever the screen is; what is drawn must be drawn anew for it. */
+function onPaper(is) {
+  document.documentElement.classList.toggle("printed", is);
+  recolour();
+}
+
+showVerdicts();
+window.addEventListener("beforeprint", () => onPaper(true));
+window.addEventListener("afterprint", () => onPaper(false));
+window.addEventListener("resize", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+/** When all of the page is there. */
+const pageReady = new Promise((resolve) => afterPicture(() => { showRest(); resolve(); }));

@@ -1,0 +1,142 @@
+// The tables of operations and of stages.
+"use strict";
+
+/** A small histogram; `counts` by bins of equal ratio. */
+function smallHistogram(counts, fill) {
+  const svg = svgElement("svg", { width: counts.length * 6, height: 22, viewBox: "0 0 " + counts.length * 6 + " 22", class: "small", role: "img", "aria-label":
+    "most took about " + humanTime(Number(binEdge(counts.indexOf(Math.max(...counts)) + 0.5).toPrecision(1))) });
+  const most = Math.max(...counts, 1);
+  counts.forEach((count, i) => {
+    if (!count) return;
+    const height = Math.max(1, 22 * count / most);
+    svg.append(svgElement("rect", { x: i * 6, y: 22 - height, width: 5, height, fill }));
+  });
+  return svg;
+}
+
+const cpuColumns = [timeColumn("on CPU", "cpu_ns"), timeColumn("waiting for a CPU", "run_queue_ns"),
+  timeColumn("blocked for", "blocked_ns")];
+
+/** Means of a call. */
+const memoryColumns = [column("allocated", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
+  column("allocations", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
+  column("retained", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
+  column("most", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
+
+/** Those of CPU time only where it was measured of any row. */
+function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
+
+const spreadColumns = [timeColumn("mean", "mean_ns"), timeColumn("p50", "p50_ns"), timeColumn("p90", "p90_ns"),
+  timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns")];
+const belowColumns = [shareColumn("< 10 ms", "below_10ms"), shareColumn("< 100 µs", "below_100us")];
+
+function histogramColumn(fillOf) { return column("distribution", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
+
+/** What an operation, or the stage of its name, has of the critical path, in ns; undefined where nothing is known. */
+function pathOf(op, run) {
+  if (!run.verdict || !run.verdict.run_ns) return undefined;
+  const name = shownName(op.name);
+  return run.verdict.critical_path.reduce((sum, share) => sum + (share.name === name ? share.ns : 0), 0);
+}
+
+/** What it would bring to the whole run to make it faster; undefined below 1 %. */
+function gainOf(op, run) {
+  const attack = run.attacks.find((of) => of.name === shownName(op.name));
+  return attack ? attack.gain : undefined;
+}
+
+function operationColumns(all) {
+  const runOf = new Map(report.runs.flatMap((run) => run.ops.map((op) => [op, run])));
+  const share = (op) => {
+    const ns = pathOf(op, runOf.get(op));
+    return ns === undefined ? undefined : ns / runOf.get(op).verdict.run_ns;
+  };
+  const gain = (op) => gainOf(op, runOf.get(op));
+  const path = !all.some((op) => share(op) > 0) ? [] : [
+    column("of the critical path", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
+  const gains = !all.some((op) => gain(op)) ? [] : [
+    column("gain if 1.25× faster", (op) => gain(op) === undefined ? "–" : threeDigits(gain(op)) + "×", gain)];
+  return [countColumn("count", "count"), ...path, ...gains, timeColumn("total", "total_ns"), timeColumn("self", "self_ns"),
+    ...withCpu(all), ...spreadColumns, ...belowColumns,
+    ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : []),
+    histogramColumn((op) => operationColour(shownName(op.name)))];
+}
+
+/** Worst first: what the run's time is made of, then what took most by itself. */
+function worstFirst(run) {
+  return [...run.ops].sort((a, b) => (pathOf(b, run) || 0) - (pathOf(a, run) || 0) || b.self_ns - a.self_ns);
+}
+
+/** @param {(name: string, run: any) => void} select shows an operation in the timeline */
+function showOperations(select) {
+  const all = report.runs.flatMap((run) => run.ops);
+  byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
+  byId("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
+  showLeaks();
+  return new SortedTable(byId("ops"), "operation", operationColumns(all), (op, run) => {
+    const name = shownName(op.name);
+    const button = linkTo(name, () => select(name, run));
+    button.style.borderLeftColor = operationColour(name);
+    button.classList.add("swatch");
+    return button;
+  }, worstFirst);
+}
+
+function showAggregated() {
+  const any = report.runs.some((run) => run.aggregated.length);
+  byId("aggregated-part").hidden = !any;
+  if (!any) return;
+  new SortedTable(byId("aggregated"), "operation", [countColumn("count", "count"), timeColumn("total", "total_ns"),
+    timeColumn("self", "self_ns"), ...spreadColumns, ...belowColumns,
+    histogramColumn((op) => operationColour(shownName(op.name)))], (op) => shownName(op.name), (run) => run.aggregated);
+}
+
+function showStages() {
+  const all = report.runs.flatMap((run) => run.stages);
+  byId("stages-part").hidden = !all.length;
+  if (!all.length) return;
+  const rate = (stage) => stage.capacity_per_s === null ? "–" : Number(stage.capacity_per_s.toPrecision(3));
+  new SortedTable(byId("stages"), "stage", [countColumn("count", "count"), timeColumn("mean", "mean_ns"),
+    timeColumn("p50", "p50_ns"), timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns"), timeColumn("total", "total_ns"),
+    ...withCpu(all),
+    column("at once", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
+    column("could make, batches/s", rate, (stage) => stage.capacity_per_s),
+    shareColumn("busy", "busy"), shareColumn("starved", "starved"), shareColumn("blocked", "blocked")],
+  (stage) => stage.name, (run) => run.stages);
+  const list = byId("through-stages");
+  for (const run of report.runs) {
+    for (const of of run.through_stages) {
+      const entry = element("li", (report.runs.length > 1 ? run.name + ": " : "") + of.count + " " + of.name +
+        " from first stage to last: p50 " + humanTime(of.p50_ns) + ", p99 " + humanTime(of.p99_ns) + "; the slowest:");
+      for (const it of of.slowest) entry.append(treeOf(it));
+      list.append(entry);
+    }
+  }
+}
+
+/** An item, which unfolds into what was done to it. */
+function treeOf(it) {
+  const tree = element("details");
+  tree.append(element("summary", it.number + (it.epoch ? " of epoch " + it.epoch : "") + " (" +
+    humanTime(it.latency_ns) + ", " + humanTime(it.queueing_ns) + " of it in queues)"));
+  const table = element("table");
+  for (const node of it.tree) {
+    const row = element("tr");
+    const name = element("td", node.name, "name");
+    name.style.paddingLeft = 1 + 1.5 * node.depth + "em";
+    row.append(name, element("td", humanTime(node.duration_ns)),
+      element("td", "at " + humanTime(node.start_ns - it.start_ns)), element("td", "thread " + node.thread));
+    table.append(row);
+  }
+  tree.append(table);
+  return tree;
+}
+
+function showAsync() {
+  const all = report.runs.flatMap((run) => run.async);
+  byId("async-part").hidden = !all.length;
+  if (!all.length) return;
+  new SortedTable(byId("async"), "operation", [countColumn("count", "count"), timeColumn("mean", "mean_ns"),
+    timeColumn("p50", "p50_ns"), timeColumn("p99", "p99_ns"), timeColumn("max", "max_ns"), timeColumn("total", "total_ns"),
+    timeColumn("running", "running_ns")], (of) => shownName(of.name), (run) => run.async);
+}

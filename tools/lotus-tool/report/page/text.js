@@ -1,0 +1,91 @@
+// The page's data, and how it tells numbers and names. Names come from logs and may hold anything,
+// so they only ever become text nodes.
+"use strict";
+
+/** @returns {any} the element of that id, which the page has */
+function byId(id) { return document.getElementById(id); }
+
+const report = JSON.parse(byId("data").textContent);
+
+/** An operation's name without the S of the logs. */
+function shownName(name) { return name.length > 1 && name[0] === "S" ? name.slice(1) : name; }
+
+/** A duration in ns with a fitting unit. */
+function humanTime(ns) {
+  if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
+  const size = Math.abs(ns);
+  if (size === 0) return "0";
+  const units = /** @type {[number, string][]} */ ([[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]]);
+  let unit = units[0];
+  for (const u of units) if (size >= u[0] * 0.99995) unit = u;  // 999.96 µs are told as 1 ms
+  return Number((ns / unit[0]).toPrecision(4)) + " " + unit[1];
+}
+
+function humanBytes(bytes) {
+  if (bytes === null || bytes === undefined) return "–";
+  let value = bytes;
+  let unit = 0;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  for (; value >= 1024 && unit + 1 < units.length; ++unit) value /= 1024;
+  return Number(value.toPrecision(4)) + " " + units[unit];
+}
+
+/** Null is infinite, which JSON cannot tell. */
+function threeDigits(value) {
+  if (value === null) return "any number of";
+  return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
+function batchesPerSecond(rate) { return threeDigits(rate) + " batches/s"; }
+
+function percent(share) { return (share * 100).toFixed(1) + " %"; }
+
+function grouped(number) { return Number(number).toLocaleString("en"); }
+
+/** @param {string|Node} [content] @param {string} [className] @returns {any} */
+function element(kind, content, className) {
+  const e = document.createElement(kind);
+  if (content !== undefined) e.append(content);
+  if (className) e.className = className;
+  return e;
+}
+
+/** @returns {any} */
+function svgElement(kind, attributes) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", kind);
+  for (const key of Object.keys(attributes)) e.setAttribute(key, attributes[key]);
+  return e;
+}
+
+/** A button that looks like a link: it leads to something on this page. */
+function linkTo(text, act) {
+  const button = element("button", text, "link");
+  button.type = "button";
+  button.addEventListener("click", act);
+  return button;
+}
+
+/** Rows of cells, each a text, an element or a number, as a table with a head. */
+function simpleTable(caption, head, rows) {
+  const table = element("table");
+  table.append(element("caption", caption, "unseen"));
+  const titles = element("tr");
+  for (const title of head) {
+    const cell = element("th", title);
+    cell.scope = "col";
+    titles.append(cell);
+  }
+  table.append(element("thead", titles));
+  const body = element("tbody");
+  for (const cells of rows) {
+    const row = element("tr");
+    cells.forEach((content, i) => {
+      const cell = element(i ? "td" : "th", content, i ? undefined : "name");
+      if (!i) cell.scope = "row";
+      row.append(cell);
+    });
+    body.append(row);
+  }
+  table.append(body);
+  return table;
+}

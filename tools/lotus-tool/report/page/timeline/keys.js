@@ -1,0 +1,30 @@
+// The timeline by keyboard, as trace viewers have it: W and S zoom, A and D move.
+"use strict";
+
+/** @param {any} actions next(), previous(), clear(), searchBox() */
+function listenToKeys(timeline, canvas, actions) {
+  const acts = {
+    "w": () => timeline.zoom(0.8, 0.5), "s": () => timeline.zoom(1.25, 0.5),
+    "a": () => timeline.move(-0.1), "d": () => timeline.move(0.1),
+    "+": () => timeline.zoom(0.8, 0.5), "-": () => timeline.zoom(1.25, 0.5), "0": () => timeline.all(),
+    "ArrowUp": () => timeline.zoom(0.8, 0.5), "ArrowDown": () => timeline.zoom(1.25, 0.5),
+    "ArrowLeft": () => timeline.move(-0.1), "ArrowRight": () => timeline.move(0.1),
+    "PageUp": () => timeline.move(-0.9), "PageDown": () => timeline.move(0.9),
+    "Home": () => timeline.look(0, timeline.to - timeline.from),
+    "End": () => timeline.look(timeline.span - (timeline.to - timeline.from), timeline.span),
+    "n": () => actions.next(), "N": () => actions.previous(), "Escape": () => actions.clear(),
+  };
+  canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = acts[event.key] || (event.shiftKey ? undefined : acts[event.key.toLowerCase()]);
+    if (!act) return;
+    act();
+    event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    const target = /** @type {any} */ (event.target);
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    event.preventDefault();
+    actions.searchBox().focus();
+  });
+}

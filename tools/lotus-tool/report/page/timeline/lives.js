@@ -1,0 +1,103 @@
+// The batches of a run, each with the moments of its life.
+"use strict";
+
+const momentNames = ["given out", "begun", "ready", "waitedFrom", "waitedTo", "consumed", "stepEnd"];
+
+/** Columns, one number a batch; a moment that is not known is NaN. */
+class BatchLives {
+  /** @param packed as the page's data has them: report/batch_lives.hpp */
+  constructor(packed) {
+    const reader = new NumberReader(packed.lives);
+    this.all = packed.all;
+    this.index = [];
+    this.epoch = [];
+    this.track = [];   // that made it; -1: not known
+    this.onPath = [];  // ns of its making; -1: not known
+    this.outOfOrder = [];
+    this.moments = momentNames.map(() => []);
+    this.stages = new Map();  // by batch: [{name, track, start, duration}], where stages made it
+    while (!reader.done) {
+      this.index.push(reader.signed());
+      this.epoch.push(reader.unsigned());
+      this.track.push(reader.unsigned() - 1);
+      this.onPath.push(reader.unsigned() - 1);
+      this.outOfOrder.push(reader.unsigned() === 1);
+      let before = 0;
+      for (const moment of this.moments) moment.push(reader.unsigned() ? before += reader.signed() : NaN);
+      this.readStages(reader, before);
+    }
+    this.byIndex = new Map();
+    this.index.forEach((index, i) => {
+      if (!this.byIndex.has(index)) this.byIndex.set(index, []);
+      this.byIndex.get(index).push(i);
+    });
+  }
+  readStages(reader, before) {
+    const stages = [];
+    for (let n = reader.unsigned(); n > 0; --n) {
+      const name = reader.unsigned() - 1;
+      const track = reader.unsigned() - 1;
+      before += reader.unsigned() ? reader.signed() : 0;
+      stages.push({ name: name < 0 ? "preprocessing" : shownName(report.op_names[name]), track, start: before,
+        duration: reader.unsigned() });
+    }
+    if (stages.length) this.stages.set(this.index.length - 1, stages);
+  }
+  get length() { return this.index.length; }
+  get complete() { return this.length === this.all; }
+  moment(i, name) { return this.moments[momentNames.indexOf(name)][i]; }
+  between(i, from, to) { return this.moment(i, to) - this.moment(i, from); }
+  /** The first and the last moment that are known. */
+  span(i) {
+    const known = this.moments.map((moment) => moment[i]).filter((t) => !Number.isNaN(t));
+    return known.length ? [Math.min(...known), Math.max(...known)] : undefined;
+  }
+  /** Of that number, the one that lived at `t`, or next to it. -1: none. */
+  find(index, t) {
+    let best = -1;
+    let distance = Infinity;
+    for (const i of this.byIndex.get(index) || []) {
+      const span = this.span(i);
+      if (!span) continue;
+      const away = Math.max(span[0] - t, t - span[1], 0);
+      if (away < distance) { best = i; distance = away; }
+    }
+    return best;
+  }
+  /** "40", with its epoch where there are several. */
+  nameOf(i) { return this.index[i] + (this.epochs > 1 ? " of epoch " + this.epoch[i] : ""); }
+  get epochs() {
+    if (this.epochCount === undefined) this.epochCount = new Set(this.epoch).size;
+    return this.epochCount;
+  }
+  /** In order of consumption, for charts and for what lies before and behind. */
+  inOrder() {
+    if (!this.order) {
+      const at = (i) => {
+        const consumed = this.moment(i, "consumed");
+        return Number.isNaN(consumed) ? this.moment(i, "ready") : consumed;
+      };
+      this.order = this.index.map((_, i) => i).filter((i) => !Number.isNaN(at(i))).sort((a, b) => at(a) - at(b));
+    }
+    return this.order;
+  }
+  /** How many there are between two moments of theirs, as steps of a counter. */
+  levels(from, to) {
+    const steps = [];
+    for (let i = 0; i < this.length; ++i) {
+      const begin = this.moment(i, from);
+      const end = this.moment(i, to);
+      if (Number.isNaN(begin) || Number.isNaN(end) || end < begin) continue;
+      steps.push([begin, 1], [end, -1]);
+    }
+    steps.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    const values = [];
+    let now = 0;
+    for (const [at, by] of steps) {
+      now += by;
+      if (values.length && values[values.length - 1][0] === at) values[values.length - 1][1] = now;
+      else values.push([at, now]);
+    }
+    return values;
+  }
+}

@@ -1,0 +1,240 @@
+// Draws the lanes of a run. What is less than a pixel wide shares a column with its neighbours.
+"use strict";
+
+const kindNames = ["preprocessing", "wait", "step"];
+const kindColours = ["batch", "wait", "step"];
+const reasonNames = ["blocked", "no CPU", "off the CPU"];
+const reasonColours = ["blocked", "no-cpu", "batch"];
+const faint = 0.22;  // of what is not searched for
+
+/** Stripes: a wait is told from a step without its colour too. */
+function stripes(c, ground, line) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const t = tile.getContext("2d");
+  t.fillStyle = ground;
+  t.fillRect(0, 0, 6, 6);
+  t.strokeStyle = line;
+  t.lineWidth = 1.4;
+  t.beginPath();
+  for (const at of [-3, 3, 9]) { t.moveTo(at - 3, 9); t.lineTo(at + 9, -3); }
+  t.stroke();
+  return c.createPattern(tile, "repeat");
+}
+
+class Painter {
+  /** @param {any} view the timeline */
+  constructor(view, context) {
+    this.view = view;
+    this.c = context;
+    this.drawn = 0;  // slices and columns
+    this.fills = new Map();
+    this.widths = new Map();
+  }
+
+  /** After a change of the colour scheme. */
+  forget() { this.fills.clear(); }
+
+  /** How a slice is filled, and what its text is written in. */
+  fillOf(row, name) {
+    const key = row.kind === "operations" ? name : row.kind === "batches" ? -1 - Math.floor(name / 1e9) : -10 - name;
+    let fill = this.fills.get(key);
+    if (fill) return fill;
+    if (row.kind === "operations") {
+      const flat = operationColour(shownName(report.op_names[name]));
+      fill = { flat, style: flat, text: textOn(flat) };
+    } else {
+      const kind = row.kind === "batches" ? kindColours[-1 - key] : reasonColours[name];
+      const flat = cssColour(kind);
+      fill = { flat, text: textOn(flat), style: kind === "wait" ? stripes(this.c, flat, cssColour("wait-stripe")) : flat };
+    }
+    this.fills.set(key, fill);
+    return fill;
+  }
+
+  widthOf(text) {
+    if (!this.widths.has(text)) {
+      if (this.widths.size > 5000) this.widths.clear();
+      this.widths.set(text, this.c.measureText(text).width);
+    }
+    return this.widths.get(text);
+  }
+
+  paint(height) {
+    const { c, view } = this;
+    this.drawn = 0;
+    c.fillStyle = cssColour("page");
+    c.fillRect(0, 0, view.width, height);
+    drawAxis(c, view, height);
+    c.save();
+    c.beginPath();
+    c.rect(view.left, axisHeight, view.plot, height);
+    c.clip();
+    c.font = "11px system-ui, sans-serif";
+    for (const lane of view.lanes) {
+      for (const row of shownRows(lane)) {
+        if (row.kind === "counter") this.counter(row);
+        else {
+          this.row(row);
+          if (view.emphasis && row.kind === "operations") this.emphasised(row, view.emphasis);
+        }
+      }
+      this.marks(lane);
+    }
+    this.arrows();
+    c.restore();
+    this.titles();
+  }
+
+  row(row) {
+    const { c, view } = this;
+    const perPixel = (view.to - view.from) / view.plot;
+    const ground = view.emphasis && row.kind === "operations" ? faint : 1;
+    let i = row.firstEndingAfter(view.from);
+    while (i < row.length && row.start[i] < view.to) {
+      const left = view.x(row.start[i]);
+      const right = view.x(row.end[i]);
+      const fill = this.fillOf(row, row.name[i]);
+      c.fillStyle = fill.style;
+      ++this.drawn;
+      if (right - left >= 1) {
+        const from = Math.max(left, view.left);
+        const width = Math.min(right, view.width) - from;
+        const joined = row.joined.has(i);
+        c.globalAlpha = ground * (joined ? Math.min(1, 0.25 + row.busy(i) / (row.end[i] - row.start[i])) : 1);
+        c.fillRect(from, row.y, Math.max(width - (width > 3 ? 1 : 0.5), 0.5), rowHeight - 2);
+        c.globalAlpha = 1;
+        if (width > 14 && !joined && ground === 1) this.label(row, i, fill, from, width);
+        ++i;
+      } else {
+        // Many slices in one pixel: one column, the fuller the stronger.
+        const column = Math.max(Math.floor(left), view.left);
+        const next = Math.max(i + 1, row.firstEndingAfter(view.from + (column - view.left + 1) * perPixel));
+        c.globalAlpha = ground * Math.min(1, 0.25 + (row.before[next] - row.before[i]) / perPixel);
+        c.fillRect(column, row.y, 1, rowHeight - 2);
+        c.globalAlpha = 1;
+        i = next;
+      }
+    }
+  }
+
+  /** What is searched for, drawn over the rest, however short it is. */
+  emphasised(row, emphasis) {
+    const { c, view } = this;
+    const places = emphasis.placesIn(row);
+    let n = emphasis.firstFrom(row, places, row.firstEndingAfter(view.from));
+    let last = -1;
+    for (; n < places.length && row.start[places[n]] < view.to; ++n) {
+      const i = places[n];
+      const from = Math.max(view.x(row.start[i]), view.left);
+      const width = Math.min(view.x(row.end[i]), view.width) - from;
+      if (width < 1 && Math.floor(from) === last) continue;
+      last = Math.floor(from);
+      const fill = this.fillOf(row, row.name[i]);
+      c.fillStyle = fill.style;
+      c.fillRect(from, row.y, Math.max(width - 0.5, 1), rowHeight - 2);
+      ++this.drawn;
+      if (width > 14) this.label(row, i, fill, from, width);
+    }
+  }
+
+  /** Whole or not at all: a cut name says nothing. */
+  label(row, i, fill, x, width) {
+    const text = row.kind === "batches" ? String(row.name[i] % 1e9) : this.view.nameOf(row, row.name[i]);
+    if (this.widthOf(text) > width - 5) return;
+    const { c } = this;
+    if (fill.style !== fill.flat) {  // letters among stripes are hard to read
+      c.fillStyle = fill.flat;
+      c.fillRect(x + 1, row.y, this.widthOf(text) + 4, rowHeight - 2);
+    }
+    c.fillStyle = fill.text;
+    c.fillText(text, x + 3, row.y + 10);
+  }
+
+  /** A line in steps; what lies in one pixel column is one stroke from lowest to highest. */
+  counter(row) {
+    const { c, view } = this;
+    const height = heightOf(row) - 4;
+    const yOf = (value) => row.y + 1 + height * (1 - (value - row.low) / (row.high - row.low || 1));
+    c.strokeStyle = cssColour("accent");
+    c.beginPath();
+    for (let i = row.firstEndingAfter(view.from), first = true; i < row.length && row.start[i] < view.to;) {
+      const column = Math.floor(Math.max(view.x(row.start[i]), view.left));
+      let low = row.name[i];
+      let high = low;
+      let last = i;
+      while (last + 1 < row.length && view.x(row.start[last + 1]) < column + 1) {
+        ++last;
+        low = Math.min(low, row.name[last]);
+        high = Math.max(high, row.name[last]);
+      }
+      const x = Math.max(view.x(row.start[i]), view.left);
+      if (first) c.moveTo(x, yOf(row.name[i])); else c.lineTo(x, yOf(row.name[i]));
+      first = false;
+      if (low !== high) { c.lineTo(x, yOf(low)); c.lineTo(x, yOf(high)); c.lineTo(x, yOf(row.name[last])); }
+      c.lineTo(Math.min(view.x(row.end[last]), view.width), yOf(row.name[last]));
+      ++this.drawn;
+      i = last + 1;
+    }
+    c.stroke();
+  }
+
+  marks(lane) {
+    const { c, view } = this;
+    c.fillStyle = cssColour("arrival");
+    let last = -10;
+    for (const mark of lane.marks) {
+      const x = view.x(mark.at);
+      if (x < view.left || x > view.width || x - last < 2) continue;
+      last = x;
+      ++this.drawn;
+      const y = lane.rows[0].y - 2;
+      c.beginPath();
+      c.moveTo(x, y + 5);
+      c.lineTo(x - 4, y - 4);
+      c.lineTo(x + 4, y - 4);
+      c.fill();
+    }
+  }
+
+  /** From where a batch or item was ready to where it went: of the selected batch, or all when few are seen. */
+  arrows() {
+    const { c, view } = this;
+    const middle = (number) => {
+      const lane = view.lanes.find((of) => of.number === number);
+      return lane && lane.rows[0].y + rowHeight / 2;
+    };
+    for (const [from, fromTrack, to, toTrack] of view.shownArrows()) {
+      const [y, y2] = [middle(fromTrack), middle(toTrack)];
+      if (y === undefined || y2 === undefined) continue;
+      const [x, x2] = [view.x(from), view.x(to)];
+      const angle = Math.atan2(y2 - y, x2 - x);
+      c.strokeStyle = c.fillStyle = cssColour("accent");
+      c.beginPath();
+      c.moveTo(x, y);
+      c.lineTo(x2, y2);
+      c.stroke();
+      c.beginPath();
+      c.moveTo(x2, y2);
+      for (const turn of [2.7, -2.7]) c.lineTo(x2 + 6 * Math.cos(angle + turn), y2 + 6 * Math.sin(angle + turn));
+      c.fill();
+      ++this.drawn;
+    }
+  }
+
+  titles() {
+    const { c, view } = this;
+    c.font = "12px system-ui, sans-serif";
+    c.fillStyle = cssColour("ink");
+    for (const lane of view.lanes) {
+      const mark = lane.rows.length > 1 ? (lane.collapsed ? "▸ " : "▾ ") : "";
+      const most = view.hasGutter ? view.left - 8 : view.width - 8;
+      let text = mark + lane.title;
+      if (this.c.measureText(text).width > most) {
+        while (text.length > 4 && this.c.measureText(text + "…").width > most) text = text.slice(0, -1);
+        text += "…";
+      }
+      c.fillText(text, 4, lane.y + (view.hasGutter ? 10 : 12));
+    }
+  }
+}

@@ -1,0 +1,147 @@
+// The zoomable timeline of a run: what of it is seen, and what lies where.
+"use strict";
+
+const mostArrows = 60;  // more would hide what they connect
+
+class Timeline {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.painter = new Painter(this, canvas.getContext("2d"));
+    this.onChange = () => {};  // after every picture
+    this.lanes = [];
+    this.from = 0;
+    this.to = 1;
+  }
+
+  /** How many slices and columns the last picture had. */
+  get drawn() { return this.painter.drawn; }
+  get span() { return Math.max(this.run.timeline.span_ns, 1); }
+
+  show(run) {
+    this.run = run;
+    this.lives = new BatchLives(run.batches);
+    this.lanes = layOut(run, this.lives);
+    this.emphasis = undefined;
+    this.selection = undefined;
+    this.range = undefined;
+    this.all();
+  }
+
+  all() { this.look(0, this.span); }
+
+  look(from, to) {
+    const length = Math.min(Math.max(to - from, 100), this.span);
+    this.from = Math.min(Math.max(from, 0), this.span - length);
+    this.to = this.from + length;
+    this.draw();
+  }
+
+  /** @param at  share of the picture that stays where it is */
+  zoom(factor, at) {
+    const centre = this.from + (this.to - this.from) * at;
+    const length = Math.min(Math.max((this.to - this.from) * factor, 100), this.span);
+    this.look(centre - length * at, centre + length * (1 - at));
+  }
+
+  move(share) {
+    const by = (this.to - this.from) * share;
+    this.look(this.from + by, this.to + by);
+  }
+
+  /** So that a stretch is seen with something around it. */
+  lookAt(from, to) {
+    const around = Math.max((to - from) * 0.5, 50);
+    this.look(from - around, to + around);
+  }
+
+  /** Moves only where it has to; zooms where the stretch would be too small to see. */
+  bringIntoView(from, to) {
+    const seen = this.to - this.from;
+    if ((to - from) / seen < 3 / this.plot || to - from > seen) { this.lookAt(from - 5 * (to - from), to + 5 * (to - from)); return; }
+    if (from >= this.from && to <= this.to) { this.draw(); return; }
+    const middle = (from + to) / 2;
+    this.look(middle - seen / 2, middle + seen / 2);
+  }
+
+  x(t) { return this.left + (t - this.from) / (this.to - this.from) * this.plot; }
+  time(x) { return this.from + (this.to - this.from) * (x - this.left) / this.plot; }
+  shareAt(x) { return Math.min(Math.max((x - this.left) / this.plot, 0), 1); }
+
+  draw() {
+    this.width = this.canvas.clientWidth || 600;
+    this.hasGutter = this.width >= widthWithGutter;
+    this.left = this.hasGutter ? (this.width > 1000 ? 170 : 130) : 0;
+    this.plot = this.width - this.left;
+    const height = placeLanes(this.lanes, this.hasGutter);
+    const scale = Math.min(window.devicePixelRatio || 1, 16000 / height);  // canvases have a largest size
+    const pixels = [Math.round(this.width * scale), Math.round(height * scale)];
+    if (this.canvas.width !== pixels[0] || this.canvas.height !== pixels[1]) {
+      [this.canvas.width, this.canvas.height] = pixels;
+      this.canvas.style.height = height + "px";
+    }
+    this.painter.c.setTransform(scale, 0, 0, scale, 0, 0);
+    this.painter.paint(height);
+    this.onChange();
+  }
+
+  shownArrows() {
+    const all = this.run.timeline.arrows;
+    if (this.selection && this.selection.kind === "batch") {
+      const ready = this.lives.moment(this.selection.place, "ready");
+      const own = all.filter(([from]) => from === ready);
+      if (own.length) return own;
+    }
+    const seen = all.filter(([from, , to]) => Math.max(from, to) >= this.from && Math.min(from, to) <= this.to);
+    return seen.length > mostArrows ? [] : seen;
+  }
+
+  nameOf(row, name) {
+    if (row.kind === "counter") return String(name);
+    if (row.kind === "off CPU") return reasonNames[name];
+    if (row.kind === "batches") return kindNames[Math.floor(name / 1e9)] + " of batch " + name % 1e9;
+    return shownName(report.op_names[name]);
+  }
+
+  /** What a slice is called; of joined ones how many they are. */
+  titleOf(row, i) {
+    const joined = row.joined.get(i);
+    const name = this.nameOf(row, row.name[i]);
+    if (!joined) return name;
+    const share = 100 * joined.busy / Math.max(row.duration(i), 1);
+    return joined.count + " from " + name + " on, " + Math.round(Math.min(share, 100)) + " % of the time";
+  }
+
+  laneAt(y) { return this.lanes.find((lane) => y >= lane.y && y < lane.bottom); }
+
+  /** What lies there, or next to it by two pixels: {lane, row, i}. */
+  hit(x, y) {
+    if (x < this.left) return undefined;
+    const lane = this.laneAt(y);
+    if (!lane) return undefined;
+    const row = shownRows(lane).find((of) => y >= of.y && y < of.y + heightOf(of));
+    if (!row) return undefined;
+    for (const away of [0, -2, 2]) {
+      const i = row.at(this.time(x + away));
+      if (i >= 0) return { lane, row, i };
+    }
+    return undefined;
+  }
+
+  /** The batch that an operation's thread worked for then, as its place in lives; -1: not known. */
+  batchOf(lane, row, i) {
+    if (row.kind === "batches") return row.joined.has(i) ? -1 : this.lives.find(row.name[i] % 1e9, row.start[i]);
+    for (const of of lane.rows) {
+      if (of.kind !== "batches") continue;
+      const at = of.at(row.start[i]);
+      if (at >= 0 && !of.joined.has(at)) return this.lives.find(of.name[at] % 1e9, of.start[at]);
+    }
+    return -1;
+  }
+
+  /** Of a slice; undefined where it is not known. */
+  cpuOf(lane, row, i) {
+    const off = lane.rows.find((of) => of.kind === "off CPU");
+    if (!off || row.kind !== "operations") return undefined;
+    return row.duration(i) - off.busyBetween(row.start[i], row.end[i]);
+  }
+}

@@ -1,0 +1,93 @@
+// The timeline with all that works on it: pointer, keys, search, selection, and the state in the address.
+"use strict";
+
+class Workbench {
+  constructor() {
+    const canvas = byId("timeline");
+    this.canvas = canvas;
+    this.timeline = new Timeline(canvas);
+    this.tooltip = new Tooltip(this.timeline, byId("tooltip"), byId("pointed"));
+    this.selection = new TimelineSelection(this.timeline, byId("selection"));
+    this.search = new TimelineSearch(this.timeline, this.selection, byId("search"), byId("search-result"));
+    this.onState = () => {};
+    this.selection.onChange = () => this.onState();
+    this.timeline.onChange = () => this.pictured();
+    new TimelinePointer(this.timeline, canvas, byId("band"), {
+      select: (x, y) => this.selection.at(x, y), selectRange: (from, to) => this.selection.range(from, to),
+      tell: (x, y) => this.tooltip.tell(x, y), hideTip: () => this.tooltip.hide(),
+    });
+    listenToKeys(this.timeline, canvas, {
+      next: () => { if (this.timeline.selection) this.selection.next(1); else this.search.next(1); },
+      previous: () => { if (this.timeline.selection) this.selection.next(-1); else this.search.next(-1); },
+      clear: () => { this.search.text = ""; this.selection.clear(); },
+      searchBox: () => byId("search"),
+    });
+    for (const [id, act] of Object.entries({ "zoom-in": () => this.timeline.zoom(0.5, 0.5),
+      "zoom-out": () => this.timeline.zoom(2, 0.5), "zoom-all": () => this.timeline.all(),
+      "fold": () => this.fold() })) byId(id).addEventListener("click", act);
+  }
+
+  /** All threads to one row each, or back. */
+  fold() {
+    const some = this.timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1);
+    for (const lane of this.timeline.lanes) lane.collapsed = some && lane.rows.length > 1;
+    this.timeline.draw();
+  }
+
+  show(run) {
+    this.tooltip.hide();
+    this.timeline.show(run);
+    byId("timeline-note").textContent = run.timeline.note;
+    this.selection.tell();
+    this.search.look();
+  }
+
+  /** After every picture: what is seen, and boxes around what is selected. */
+  pictured() {
+    const { timeline } = this;
+    byId("timeline-range").textContent = humanTime(Math.round(timeline.to - timeline.from)) + " wide: " +
+      humanTime(Math.round(timeline.from)) + " to " + humanTime(Math.round(timeline.to));
+    const boxes = this.selection.boxes(this.canvas.clientHeight).filter(([from, to]) => to > from - 1 && from < timeline.width);
+    byId("boxes").replaceChildren(...boxes.slice(0, 50).map(([from, to, top, tall]) => {
+      const box = element("div", undefined, "box");
+      box.style.left = from - 2 + "px";
+      box.style.width = Math.max(to - from, 1) + 4 + "px";
+      box.style.top = top - 2 + "px";
+      box.style.height = tall + 4 + "px";
+      return box;
+    }));
+    byId("fold").hidden = !timeline.lanes.some((lane) => lane.rows.length > 1);
+    byId("fold").textContent = timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1) ? "Collapse" : "Expand";
+    this.tooltip.hide();
+    this.onState();
+  }
+
+  /** Parts of the address. */
+  state() {
+    const { timeline, selection } = this;
+    const numbers = (text) => text.split("-").map(Number).filter((n) => Number.isFinite(n));
+    return {
+      at: { get: () => timeline.to - timeline.from < timeline.span ? Math.round(timeline.from) + "-" + Math.round(timeline.to) : undefined,
+        set: (text) => { const [from, to] = numbers(text); if (to > from) timeline.look(from, to); } },
+      q: { get: () => this.search.text, set: (text) => { this.search.text = text; } },
+      batch: { get: () => { const s = timeline.selection; return s && s.kind === "batch" ?
+        timeline.lives.index[s.place] + "." + timeline.lives.epoch[s.place] : undefined; },
+      set: (text) => {
+        const [index, epoch] = text.split(".").map(Number);
+        const place = (timeline.lives.byIndex.get(index) || []).find((i) => timeline.lives.epoch[i] === (epoch || 0));
+        if (place !== undefined) selection.batch(place, false);
+      } },
+      op: { get: () => { const s = timeline.selection; return s && s.kind === "operation" ?
+        (s.turn >= 0 ? s.turn + "." : ".") + s.name : undefined; },
+      set: (text) => {
+        const dot = text.indexOf(".");
+        const [from, to] = [timeline.from, timeline.to];
+        selection.operation(text.slice(dot + 1));
+        if (dot > 0) { selection.slowest(Number(text.slice(0, dot)) || 0); timeline.look(from, to); }
+      } },
+      range: { get: () => { const s = timeline.selection; return s && s.kind === "range" ?
+        Math.round(s.from) + "-" + Math.round(s.to) : undefined; },
+      set: (text) => { const [from, to] = numbers(text); if (to > from) selection.range(from, to); } },
+    };
+  }
+}

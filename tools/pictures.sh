@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Makes the pictures of the report's page that the README shows, in examples/pictures/.
+#
+#   tools/pictures.sh [RUN [LOTUS_TOOL]]
+#
+# RUN is the folder of a run's logs, build/demo/run where tools/demo.sh has made it. Needs Chromium.
+set -euo pipefail
+unset CDPATH
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+run=${1:-build/demo/run}
+tool=${2:-build/demo-build/bin/lotus-tool}
+to=examples/pictures
+[[ -d $run && -x $tool ]] || { echo "no $run or no $tool: run tools/demo.sh, or name them" >&2; exit 2; }
+work=build/pictures  # it stands on the page, so it is no temporary one
+rm -rf -- "$work"
+mkdir -p "$to" "$work"
+"$tool" report -q "$run" -o "$work/report.html"
+
+# picture NAME PAGE DARK(0|1) HEIGHT [HASH]: Blink calls dark 0 and light 1.
+picture() {
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --disable-quic --no-first-run \
+    --user-data-dir="$PWD/$work/profile" --virtual-time-budget=10000 --blink-settings=preferredColorScheme="$((1 - $3))" \
+    --window-size="1240,$4" --screenshot="$to/$1.png" "file://$PWD/$work/$2${5:-}" 2> "$work/log" ||
+    { cat "$work/log" >&2; exit 1; }
+  echo "$to/$1.png"
+}
+
+# Numbers on the timeline and what they mean below it, instead of the help.
+cat > "$work/notes.html" <<'END'
+<style>
+  .number { position: absolute; width: 22px; height: 22px; margin: -11px; border-radius: 50%; background: #b3261e; color: #fff;
+    font: bold 14px/22px sans-serif; text-align: center; z-index: 4; box-shadow: 0 0 0 2px #fff; }
+  #notes { columns: 2; margin: 8px 0; padding: 0; list-style: none; font-size: 14px; }
+  #notes li { break-inside: avoid; padding: 0 0 4px 30px; position: relative; }
+  #notes .number { left: 11px; top: 11px; }
+</style>
+<script>
+"use strict";
+pageReady.then(() => {
+  const list = element("ol");
+  list.id = "notes";
+  const number = (text) => element("span", String(text), "number");
+  const note = (x, y, text) => {
+    const mark = number(list.childNodes.length + 1);
+    mark.style.left = x + "px";
+    mark.style.top = y + "px";
+    byId("timeline-box").append(mark);
+    const entry = element("li", number(list.childNodes.length + 1));
+    entry.append(text);
+    list.append(entry);
+  };
+  const lane = (start) => timeline.lanes.find((of) => of.title.startsWith(start));
+  const longest = (row, kind) => {
+    let best = -1;
+    for (let i = 0; i < row.length; ++i) {
+      if (kind !== undefined && Math.floor(row.name[i] / 1e9) !== kind) continue;
+      if (best < 0 || row.duration(i) > row.duration(best)) best = i;
+    }
+    return best;
+  };
+  const at = (row, i) => timeline.x((row.start[i] + row.end[i]) / 2);
+  const main = lane("main");
+  const worker = lane("worker");
+  const [wait, step] = [longest(main.rows[0], 1), longest(main.rows[0], 2)];
+  const batch = longest(worker.rows[0], 0);
+  const inner = worker.rows[1];
+  note(at(main.rows[0], wait), main.rows[0].y + 6, "The consumer waits for a batch. Stripes are lost time.");
+  note(at(main.rows[0], step), main.rows[0].y + 20, "The consumer works with it: a step.");
+  note(at(worker.rows[0], batch), worker.rows[0].y + 6, "A worker makes this batch; the number is the batch's.");
+  note(at(inner, longest(inner)), inner.y + 6, "The operations it is made by, each in its colour; below each what it calls.");
+  const arrow = timeline.shownArrows().find(([from, track]) => track === worker.number && from > timeline.span * 0.3);
+  if (arrow) note(timeline.x(arrow[0]), worker.rows[0].y - 2, "From the batch's end an arrow leads to the step that used it.");
+  if (main.marks.length) note(timeline.x(main.marks[0].at), main.rows[0].y - 6, "A batch that came before its turn is put aside: many of them, and one slow batch holds up all.");
+  note(timeline.x(timeline.span * 0.7), lane("batches ready").rows[0].y + 12, "How many batches lie ready: at 0 the consumer is faster than the workers.");
+  note(timeline.x(timeline.span * 0.55), lane("being made").rows[0].y + 12, "How many are being made at once.");
+  const off = worker.rows.find((row) => row.kind === "off CPU");
+  if (off) note(timeline.left + 0.8 * timeline.plot, off.y + 6, "Here the thread was on no CPU: it waited for one, or was blocked.");
+  byId("timeline-help").replaceChildren();
+  byId("timeline-help").append(list);
+});
+</script>
+END
+# page_with NAME TEXT: the report with something before its end.
+page_with() {
+  sed '$d' "$work/report.html" | sed '$d' > "$work/$1"  # without </body></html>
+  printf '%s\n</body>\n</html>\n' "$2" >> "$work/$1"
+}
+only_timeline='<style>header, main > section:not(:has(#timeline)) { display: none; }</style>'
+page_with batch.html "$only_timeline"
+page_with noted.html "$only_timeline$(cat "$work/notes.html")"
+
+picture report report.html 0 640
+picture report_dark report.html 1 640
+picture batch batch.html 0 900 '#batch=5.0'
+picture how_to_read noted.html 0 600
