@@ -19,7 +19,7 @@ cmake --build build/demo-build --target lotus-tool example_imagenet_pipeline
 
 say 'recording the pipeline into build/demo/run'
 rm -rf build/demo
-build/demo-build/examples/imagenet_pipeline --log-file build/demo/run/lotustrace_log
+build/demo-build/examples/imagenet_pipeline --count 960 --log-file build/demo/run/lotustrace_log
 
 say 'lotus-tool stats build/demo/run'
 build/demo-build/bin/lotus-tool stats build/demo/run

@@ -58,6 +58,7 @@ TEST_CASE("of a long run the longest operations are drawn, and neighbouring batc
   const std::string note = timeline["note"].text();
   INFO(note);
   CHECK(contains(note, "Of 600000 operations 40 are drawn"));
+  CHECK(contains(note, "are of the drawn operations only"));
   CHECK(contains(note, "Batches that follow each other closely are drawn as one"));
   CHECK(contains(note, "Of 80000 values of counters"));
   CHECK(contains(note, "Arrows from batch to batch are not drawn."));

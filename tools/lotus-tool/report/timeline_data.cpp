@@ -184,6 +184,10 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     }
   }
   const std::int64_t operations_from_ns = operations.from_ns("operations", limits.operations, note);
+  if (operations_from_ns > 0 || drawn_files < files.size()) {
+    say("What calls what, and the tables of a stretch or a batch, are of the drawn operations "
+        "only.");
+  }
   std::size_t records = 0;
   std::size_t logs_with = 0;
   for (std::size_t f = 0; f < drawn_files; ++f) {
@@ -214,6 +218,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
   json.member("note", note);
   std::vector<std::uint32_t> name_of;
+  name_of.reserve(run.ops.size());
   for (std::uint32_t n = 0; n < run.ops.size(); ++n) {
     name_of.push_back(names.id_of_decoded(run.names.name(n)));
   }
