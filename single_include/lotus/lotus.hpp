@@ -9043,11 +9043,12 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   const std::uint64_t ns =
       (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
       (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return last.rate;
-  const wide rate = (wide{ns} << 32) / ticks;
   // What a file says may be anything.
-  const bool near = rate > last.rate / 2 && rate / 2 < last.rate;
-  return near ? static_cast<std::uint64_t>(rate) : last.rate;
+  const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
+  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
+  const wide rate = (wide{ns} << 32) / ticks;
+  const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
+  return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
 /// Which section it is. Of sections of one name the last one counts.
@@ -9069,7 +9070,9 @@ class aggregate_text {
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
-    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(of.self_ticks)};
+    // In a damaged file a total may have gone round.
+    const std::uint64_t self_ticks = std::min(of.self_ticks, of.total_ticks);
+    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
     for (const std::uint64_t field : fields) put_and(field, ',');
     std::uint64_t left = of.count;
     for (std::uint32_t b = 0; left > 0 && b < octaves * octave_buckets; ++b) {
