@@ -11321,7 +11321,7 @@ class log_limits {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
                      (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
-    if (!due || now_looking_.exchange(true, std::memory_order_acquire)) return false;
+    if (!due || !begin_look()) return false;
     looked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     while (look(directory, prefix, owners, forgotten)) {
@@ -11331,6 +11331,17 @@ class log_limits {
   }
 
  private:
+  /// One thread looks at a time. Where that one was held up and logs grow all the same, who makes
+  /// them grow waits for it, a tenth of a second at most: it may be one that a handler interrupts.
+  bool begin_look() noexcept {
+    constexpr timespec pause{0, 100'000};
+    for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
+      if (!overdue() || tries == 1000) return false;
+      nanosleep(&pause, nullptr);
+    }
+    return true;
+  }
+
   struct candidate {
     std::int64_t written_ns;
     std::uint64_t bytes;
@@ -11356,8 +11367,11 @@ class log_limits {
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
-    return written_ns(log) < now_ns - quiet_ns &&
-           ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+    return written_ns(log) < now_ns - quiet_ns && is_of_the_dead(log);
+  }
+  /// As far as can be seen from here: in another container it may live.
+  static bool is_of_the_dead(const run_log& log) noexcept {
+    return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
@@ -11369,11 +11383,13 @@ class log_limits {
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
-      bytes += static_cast<std::uint64_t>(log.status.st_size);
-      if (!is_over(log, now_ns)) {
-        ++growing;
-      } else {
+      const bool over = is_over(log, now_ns);
+      // What a dead process left may not go at once, and does not push out what is newer.
+      if (over || !is_of_the_dead(log)) bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (over) {
         put_in_order(log, oldest, count);
+      } else {
+        ++growing;
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
@@ -11441,6 +11457,21 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// The name of a part of now, or of the first ms behind it that no part has: where several become
+/// parts within one, a log that went on instead would be a part too large to go alone. False where
+/// there is none.
+inline bool put_free_part(int in, const log_folder& folder, log_role role, std::uint32_t number,
+                          char (&part)[log_name_bytes]) noexcept {
+  constexpr std::uint64_t most_tries = 100;
+  const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+  for (std::uint64_t ms = now_ms; ms < now_ms + most_tries; ++ms) {
+    put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, number, ms);
+    struct stat other {};
+    if (fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0) return true;
+  }
+  return false;
+}
+
 /// Gives a ring's logs the names of parts, so that its next lines begin new ones. A kill amid this
 /// leaves a log under one of its two names, and nothing half appended. Where that cannot be done
 /// the log goes on. Caller holds the guard of the ring's producer; nothing is being appended.
@@ -11458,18 +11489,16 @@ inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
     const int in = loaders.of(at.loader);
     if (in < 0) continue;
     const auto role = static_cast<log_role>(i);
-    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
     char log[log_name_bytes];
     char part[log_name_bytes];
     put_log_name(log, sizeof(log), folder.prefix, role, folder.compact, log_number(ring, at));
-    put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, log_number(ring, at),
-                 now_ms);
     struct stat status {};
     const bool is_it = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                        static_cast<std::uint64_t>(status.st_ino) == at.inode;
-    struct stat other {};
-    const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
-    if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
+    if (!is_it || !put_free_part(in, folder, role, log_number(ring, at), part) ||
+        renameat(in, log, in, part) != 0) {
+      continue;
+    }
     rolled += at.length;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};

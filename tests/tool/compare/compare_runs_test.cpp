@@ -214,7 +214,7 @@ TEST_CASE("intervals of several runs a side hold the truth, where those of singl
       return false;
     };
     covered += holds(parse_json(run(arguments).out)) ? 1 : 0;
-    const std::string at = dir.path();
+    const std::string& at = dir.path();
     covered_single += holds(parse_json(run({"compare", at + "/a0", at + "/b0", "--json"}).out));
   }
   CHECK(covered >= 21);
@@ -249,7 +249,7 @@ TEST_CASE("five runs a side get a permutation test") {
   const std::vector<std::string> four = several(dir, 4, a, b, 7);
   CHECK_FALSE(contains(run(four).out, "p = "));
   // A folder that is named twice is no second run.
-  const std::string at = dir.path();
+  const std::string& at = dir.path();
   CHECK(contains(run({"compare", "--a", at + "/a0", at + "/a0", "--b", at + "/b0"}).out,
                  "one run a side"));
 }

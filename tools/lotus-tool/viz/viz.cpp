@@ -142,6 +142,7 @@ std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& f
 /// Throws input_error.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
+  known.reserve(names.size());
   for (std::uint32_t n = 0; n < names.size(); ++n) known.push_back(names.name(n).substr(1));
   for (const std::string& op : ops) {
     const std::string without_s = op.substr(0, 1) == "S" ? op.substr(1) : op;

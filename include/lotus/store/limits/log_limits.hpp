@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,7 +72,7 @@ class log_limits {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
                      (most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(16));
-    if (!due || now_looking_.exchange(true, std::memory_order_acquire)) return false;
+    if (!due || !begin_look()) return false;
     looked_ns_.store(now_ns, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     while (look(directory, prefix, owners, forgotten)) {
@@ -81,6 +82,17 @@ class log_limits {
   }
 
  private:
+  /// One thread looks at a time. Where that one was held up and logs grow all the same, who makes
+  /// them grow waits for it, a tenth of a second at most: it may be one that a handler interrupts.
+  bool begin_look() noexcept {
+    constexpr timespec pause{0, 100'000};
+    for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
+      if (!overdue() || tries == 1000) return false;
+      nanosleep(&pause, nullptr);
+    }
+    return true;
+  }
+
   struct candidate {
     std::int64_t written_ns;
     std::uint64_t bytes;
@@ -106,8 +118,11 @@ class log_limits {
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
-    return written_ns(log) < now_ns - quiet_ns &&
-           ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+    return written_ns(log) < now_ns - quiet_ns && is_of_the_dead(log);
+  }
+  /// As far as can be seen from here: in another container it may live.
+  static bool is_of_the_dead(const run_log& log) noexcept {
+    return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
@@ -119,11 +134,13 @@ class log_limits {
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
-      bytes += static_cast<std::uint64_t>(log.status.st_size);
-      if (!is_over(log, now_ns)) {
-        ++growing;
-      } else {
+      const bool over = is_over(log, now_ns);
+      // What a dead process left may not go at once, and does not push out what is newer.
+      if (over || !is_of_the_dead(log)) bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (over) {
         put_in_order(log, oldest, count);
+      } else {
+        ++growing;
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
