@@ -11457,20 +11457,23 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The name of a part of now, or of the first ms behind it that no part has: where several become
-/// parts within one, a log that went on instead would be a part too large to go alone. False where
-/// there is none.
-inline bool put_free_part(int in, const log_folder& folder, log_role role, std::uint32_t number,
-                          char (&part)[log_name_bytes]) noexcept {
-  constexpr std::uint64_t most_tries = 100;
-  const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
-  for (std::uint64_t ms = now_ms; ms < now_ms + most_tries; ++ms) {
-    put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, number, ms);
-    struct stat other {};
-    if (fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0) return true;
+/// The milliseconds that parts are named by: those of now, and of each part others than before, in
+/// order. Where several logs became parts within one, a log that went on instead would be a part
+/// too large to go alone. Thread safety: any thread.
+class part_numbers {
+ public:
+  std::uint64_t next() noexcept {
+    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    while (
+        !last_.compare_exchange_weak(last, std::max(now_ms, last + 1), std::memory_order_relaxed)) {
+    }
+    return std::max(now_ms, last + 1);
   }
-  return false;
-}
+
+ private:
+  std::atomic<std::uint64_t> last_{0};
+};
 
 /// Gives a ring's logs the names of parts, so that its next lines begin new ones. A kill amid this
 /// leaves a log under one of its two names, and nothing half appended. Where that cannot be done
@@ -11479,7 +11482,8 @@ inline bool put_free_part(int in, const log_folder& folder, log_role role, std::
 /// @param least  bytes; smaller logs go on.
 /// @return bytes that have become parts.
 inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
-                               open_log (&logs)[log_roles], std::uint64_t least) noexcept {
+                               open_log (&logs)[log_roles], std::uint64_t least,
+                               part_numbers& numbers) noexcept {
   std::uint64_t rolled = 0;
   loader_folders loaders{folder};
   for (std::size_t i = 0; i < log_roles; ++i) {
@@ -11492,13 +11496,14 @@ inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
     char log[log_name_bytes];
     char part[log_name_bytes];
     put_log_name(log, sizeof(log), folder.prefix, role, folder.compact, log_number(ring, at));
+    put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, log_number(ring, at),
+                 numbers.next());
     struct stat status {};
     const bool is_it = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                        static_cast<std::uint64_t>(status.st_ino) == at.inode;
-    if (!is_it || !put_free_part(in, folder, role, log_number(ring, at), part) ||
-        renameat(in, log, in, part) != 0) {
-      continue;
-    }
+    struct stat other {};
+    const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
+    if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
     rolled += at.length;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};
@@ -11549,7 +11554,7 @@ class log_retention {
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
     if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
-      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes()));
+      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes(), numbers_));
     }
   }
 
@@ -11578,6 +11583,7 @@ class log_retention {
 
  private:
   log_limits limits_;
+  part_numbers numbers_;
   std::atomic<std::uint32_t> rolls_{0};
   std::atomic<std::int64_t> rolled_ns_{0};
   std::atomic<bool> held_{false};

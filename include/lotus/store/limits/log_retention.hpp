@@ -51,7 +51,7 @@ class log_retention {
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
     if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
-      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes()));
+      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes(), numbers_));
     }
   }
 
@@ -80,6 +80,7 @@ class log_retention {
 
  private:
   log_limits limits_;
+  part_numbers numbers_;
   std::atomic<std::uint32_t> rolls_{0};
   std::atomic<std::int64_t> rolled_ns_{0};
   std::atomic<bool> held_{false};
