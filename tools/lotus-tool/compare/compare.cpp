@@ -12,6 +12,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/json_writer.hpp"
 #include "compare/causes.hpp"
 #include "compare/comparison.hpp"
 #include "compare/pooled_runs.hpp"
@@ -94,7 +95,11 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
   return of;
 }
 
-comparison compare_all(pooled_runs& before, pooled_runs& after) {
+}  // namespace
+
+comparison compare_runs(const compare_options& options, diagnostic_log& diagnostics) {
+  pooled_runs before = pool(options.before, options, diagnostics);
+  pooled_runs after = pool(options.after, options, diagnostics);
   comparison found{{}, before.records, after.records, unlike_machines(before, after)};
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {
@@ -102,8 +107,6 @@ comparison compare_all(pooled_runs& before, pooled_runs& after) {
   }
   return found;
 }
-
-}  // namespace
 
 bool compared_times::is_slower(double allowed) const noexcept {
   if (counts && enough() && *mean_ns.before == 0 && *mean_ns.after > 0) return true;
@@ -131,11 +134,9 @@ double parse_share(const std::string& text, const std::string& option) {
 
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
-  pooled_runs before = pool(options.before, options, diagnostics);
-  pooled_runs after = pool(options.after, options, diagnostics);
+  const comparison found = compare_runs(options, diagnostics);
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  const comparison found = compare_all(before, after);
   bool compared = false;
   bool slower = false;
   for (const compared_loader& loader : found.loaders) {
@@ -149,7 +150,10 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
                       " have nothing in common");
   }
   if (options.json) {
-    print_comparison_json(options, found, out);
+    std::string text;
+    json_writer to(text);
+    write_comparison(options, found, to);
+    out << text << '\n';
   } else {
     print_comparison_table(options, found, out);
   }

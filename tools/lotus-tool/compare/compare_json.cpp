@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -33,6 +32,7 @@ void write_conclusions(json_writer& to, const comparison& found) {
       to.member("share", c.share).end_object();
     }
     to.end_array().member("runs_before", l.runs_before).member("runs_after", l.runs_after);
+    to.member("throughput", throughput_of(l));
     to.member("batches_per_s_before", l.batches_per_s.before);
     to.member("batches_per_s_after", l.batches_per_s.after);
     if (l.rate_change) {
@@ -50,10 +50,7 @@ void write_conclusions(json_writer& to, const comparison& found) {
 
 }  // namespace
 
-void print_comparison_json(const compare_options& options, const comparison& found,
-                           std::ostream& out) {
-  std::string text;
-  json_writer to(text);
+void write_comparison(const compare_options& options, const comparison& found, json_writer& to) {
   const auto of_loader = [&to](const compared_loader& l) {
     if (!l.loader.empty()) to.member("loader", l.loader);
   };
@@ -121,7 +118,6 @@ void print_comparison_json(const compare_options& options, const comparison& fou
     to.member("dropped_after", after.dropped).member("recorded_after", after.all());
   }
   to.end_object();
-  out << text << '\n';
 }
 
 }  // namespace lotus::tool

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/diagnostics.hpp"
+#include "base/json_writer.hpp"
 #include "compare/compare.hpp"
 #include "log/process_info.hpp"
 #include "model/bootstrap.hpp"
@@ -88,6 +90,9 @@ struct comparison {
   std::vector<std::string> unlike;  ///< machines
 };
 
+/// Of all runs in the folders of both sides. Throws input_error.
+comparison compare_runs(const compare_options& options, diagnostic_log& diagnostics);
+
 /// What besides the program differs, for this loader.
 std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
 
@@ -102,8 +107,8 @@ std::string interval_text(const change& likely);
 
 void print_comparison_table(const compare_options& options, const comparison& found,
                             std::ostream& out);
-void print_comparison_json(const compare_options& options, const comparison& found,
-                           std::ostream& out);
+/// The object that `compare --json` prints and the report's page shows.
+void write_comparison(const compare_options& options, const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
+#include "compare/compare.hpp"
+#include "compare/comparison.hpp"
 #include "log/loaders.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
@@ -84,6 +87,24 @@ void write_page(output_file& out, std::string_view data) {
   out.write(rest);
 }
 
+/// Two runs of one loader beside each other, as `compare` has them; two loaders of one run are no
+/// comparison.
+void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
+                         json_writer& json) {
+  if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
+    return;
+  }
+  compare_options sides;
+  sides.before = {shown[0].dir};
+  sides.after = {shown[1].dir};
+  sides.prefix = options.prefix;
+  sides.skip_batches = options.skip_batches;
+  std::ostringstream told_already;  // when the runs were read
+  diagnostic_log diagnostics(told_already, true);
+  json.newline().key("comparison");
+  write_comparison(sides, compare_runs(sides, diagnostics), json);
+}
+
 }  // namespace
 
 std::string script_safe(std::string_view json) {
@@ -103,6 +124,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   json.begin_object().member("version", LOTUS_TOOL_VERSION);
   json.member("command", command_text(options)).key("runs").begin_array();
   std::set<std::string> titles;
+  std::vector<run_files> shown;
   std::vector<std::string> tables = options.hardware.counters;
   tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
   for (const std::string& dir : options.dirs) {
@@ -121,6 +143,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
       empty = false;
       write_run(json, data, read, title, options.skip_batches, names, limits);
       title_of.try_emplace(run.info_dir, title);
+      shown.push_back(run);
     }
     for (const run_files& run : whole_runs(found)) {
       const auto title = title_of.find(run.info_dir);
@@ -136,7 +159,9 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     if (wanted.elapsed.empty()) wanted.traces = options.dirs;
     hardware.add_mapping(wanted);
   }
-  json.end_array().newline().key("hardware");
+  json.end_array();
+  write_comparison_of(shown, options, json);
+  json.newline().key("hardware");
   hardware.write(json);
   json.newline().key("op_names").begin_array();
   for (std::uint32_t n = 0; n < names.size(); ++n) json.value(names.name(n));

@@ -1,60 +1,23 @@
 // Two runs beside each other: what became slower, by how much, and what was different.
 "use strict";
 
-/** Two runs of one loader; two loaders of one run are no comparison. */
-function comparable() {
-  const [a, b] = report.runs;
-  return report.runs.length === 2 && (a.loader || "") === (b.loader || "") && a.dir !== b.dir;
+/** "+12.3 %", and from twice as much on "8.37×". */
+function changeText(change) {
+  return change >= 1 ? threeDigits(1 + change) + "×" : (change > 0 ? "+" : "") + percent(change);
 }
 
-/** Ratio of two means with the half width of its 95 % interval, by their standard errors. */
-function ratioOf(before, after) {
-  if (!before || !after || !before.count || !after.count || !before.mean_ns) return undefined;
-  const ratio = after.mean_ns / before.mean_ns;
-  if (before.count < 5 || after.count < 5 || before.std_ns === undefined || after.std_ns === undefined) return { ratio };
-  const part = (of) => (of.std_ns / of.mean_ns) ** 2 / of.count;
-  return { ratio, half: 1.96 * ratio * Math.sqrt(part(before) + part(after)) };
+/** Whether a row of `lotus-tool compare` is beyond chance. */
+function judgement(row) {
+  if (row.low === null) return "";
+  if (row.low <= 0 && row.high >= 0) return "chance";
+  return row.change > 0 ? "slower" : "faster";
 }
 
-const beyondChance = (change) => change && change.half !== undefined && Math.abs(change.ratio - 1) > change.half;
-
-function ratioText(change) {
-  if (!change) return "–";
-  const digits = (value) => value >= 100 ? value.toFixed(0) : value.toFixed(2);
-  return digits(change.ratio) + (change.half === undefined ? "×" : " ± " + digits(change.half) + "×");
-}
-
-/** The operation whose own time a batch changed most. */
-function mainCause(a, b) {
-  const perBatch = (run, name) => {
-    const op = run.ops.find((of) => of.name === name);
-    return op ? op.self_ns / Math.max(run.batch_count, 1) : 0;
-  };
-  const names = [...new Set([...a.ops, ...b.ops].map((op) => op.name))];
-  const changes = names.map((name) => ({ name, by: perBatch(b, name) - perBatch(a, name) }));
-  return changes.sort((x, y) => Math.abs(y.by) - Math.abs(x.by))[0];
-}
-
-function comparisonSentence(a, b) {
-  const change = ratioOf(a.preprocess, b.preprocess);
-  const told = [];
-  if (!change) told.push("Preprocessing of a batch is not known of both.");
-  else if (!beyondChance(change)) told.push("Preprocessing of a batch did not change beyond chance from " + a.name + " to " + b.name + ".");
-  else {
-    const slower = change.ratio >= 1;
-    const times = slower ? change : { ratio: 1 / change.ratio, half: change.half / change.ratio ** 2 };
-    const cause = mainCause(a, b);
-    told.push("Preprocessing of a batch became " + ratioText(times).replace("×", "") + " times " + (slower ? "slower" : "faster") +
-      " from " + a.name + " to " + b.name + (cause && cause.by ? ": " + shownName(cause.name) + " takes " +
-      humanTime(Math.abs(cause.by)) + (cause.by > 0 ? " more" : " less") + " a batch." : "."));
-  }
-  const [size, other] = [a, b].map((run) => run.verdict && run.verdict.samples_per_batch);
-  if (size && other && Math.abs(size / other - 1) > 0.02) {
-    told.push("Batches have " + threeDigits(size) + " and " + threeDigits(other) + " samples: compare operations rather than batches.");
-  }
-  const rates = [a, b].map((run) => run.verdict && run.verdict.achieved_batches_per_s);
-  if (rates[0] && rates[1]) told.push("Achieved: " + batchesPerSecond(rates[0]) + " before, " + batchesPerSecond(rates[1]) + " after.");
-  return told.join(" ");
+/** What `lotus-tool compare` concludes of them. */
+function comparisonSentence() {
+  const { sentence, throughput, unlike } = report.comparison.conclusions[0];
+  const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
+  return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
 }
 
 /** The facts in which they differ: [what, before, after]. */
@@ -94,24 +57,21 @@ function drawComparison() {
 }
 
 function showComparison() {
-  if (!comparable()) return;
+  if (!report.comparison) return;
   const [a, b] = report.runs;
   byId("compare-part").hidden = false;
-  const rows = [{ name: "preprocessing of a batch", before: a.preprocess, after: b.preprocess }];
-  for (const name of [...new Set([...a.ops, ...b.ops].map((op) => op.name))]) {
-    rows.push({ name: shownName(name), before: a.ops.find((op) => op.name === name), after: b.ops.find((op) => op.name === name) });
-  }
-  for (const row of rows) row.change = ratioOf(row.before, row.after);
-  rows.sort((x, y) => Math.abs(Math.log(y.change ? y.change.ratio : 1)) - Math.abs(Math.log(x.change ? x.change.ratio : 1)));
-  const mean = (of) => of && of.count ? humanTime(of.mean_ns) : "–";
-  const table = simpleTable("Means of both runs", ["what", a.name, b.name, "change", "is it?"], rows.map((row) =>
-    [row.name, mean(row.before), mean(row.after), ratioText(row.change),
-      !row.change || row.change.half === undefined ? "" : beyondChance(row.change) ? (row.change.ratio > 1 ? "slower" : "faster") : "chance"]));
+  const mean = (of) => of.mean_ns === null ? "–" : humanTime(of.mean_ns);
+  const rows = report.comparison.rows.map((row) => ({ ...row, title: row.kind === "op" ? shownName(row.name) : row.name }));
+  const size = (row) => row.change === null ? 0 : Math.abs(Math.log(1 + row.change));
+  rows.sort((x, y) => size(y) - size(x));
+  const table = simpleTable("Means of both runs", ["mean of", a.name, b.name, "change", "95 % interval", "is it?"], rows.map((row) =>
+    [row.title, mean(row.before), mean(row.after), row.change === null ? "–" : changeText(row.change),
+      row.low === null ? "–" : changeText(row.low) + " to " + changeText(row.high), judgement(row)]));
   byId("compare-table").replaceChildren(...table.childNodes);
   const changed = differences(a, b);
   byId("compare-facts").replaceChildren(element("h3", "What was different"), changed.length ?
     simpleTable("What was different", ["what", a.name, b.name], changed) : element("p", "Nothing that the logs tell of."));
-  const names = rows.slice(1).filter((row) => row.before && row.after).map((row) => row.name);
+  const names = rows.filter((row) => row.kind === "op" && row.before.count && row.after.count).map((row) => row.title);
   fillChoice("compare-choice", names, drawComparison);
   if (names.length) drawComparison();
 }

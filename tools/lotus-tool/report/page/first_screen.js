@@ -133,8 +133,8 @@ function verdictBox(run) {
 function showVerdicts() {
   const place = byId("verdicts");
   place.replaceChildren(...report.runs.map(verdictBox));
-  byId("compare-sentence").hidden = !comparable();
-  if (comparable()) byId("compare-sentence").textContent = comparisonSentence(report.runs[0], report.runs[1]);
+  byId("compare-sentence").hidden = !report.comparison;
+  if (report.comparison) byId("compare-sentence").textContent = comparisonSentence();
   const names = report.runs.map((run) => run.name);
   const title = names.length > 3 ? names.length + " runs" : names.join(" and ");
   byId("title").textContent = title;
