@@ -5,7 +5,8 @@
 // TOOL: path of lotus-tool; DIR: the examples' programs, which are run as well; N: runs of each
 // (5); TEXT: pairs in whose names it stands.
 // Runs A as it is and B with a change, in turn; asks of each A what B would make, and tells what
-// B made. Beside it what simple rules say of the same A.
+// B made. Beside it what simple rules say of the same A, and how far the medians of two series of
+// B, made in turn as well, lie apart: nobody can say of B more than B itself repeats.
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -82,12 +83,13 @@ class numbers {
       : folder_(folder), tool_(tool), times_(times) {}
 
   void run(const pair& p) {
-    std::vector<double> a_per_s, b_per_s, replayed, fitted;
+    std::vector<double> a_per_s, b_per_s, b_again_per_s, replayed, fitted;
     sayings said, with_also;
     std::map<std::string, std::vector<double>> rules;
     for (int i = 0; i < times_; ++i) {
       const std::string a = recorded("a", p.a);
-      const std::string b = recorded("b", p.b);
+      b_per_s.push_back(achieved(recorded("b", p.b)));
+      b_again_per_s.push_back(achieved(recorded("b", p.b)));
       const json answer = tool_.ask("whatif '" + a + "' " + p.asked);
       said.add(answer);
       if (p.also) {
@@ -98,7 +100,6 @@ class numbers {
       a_per_s.push_back(baseline["batches_per_s"]);
       replayed.push_back(100 * (baseline["replayed"].get<double>() / a_per_s.back() - 1));
       fitted.push_back(100 * (baseline["fitted"].get<double>() / a_per_s.back() - 1));
-      b_per_s.push_back(tool_.ask("diagnose '" + b + "'")["achieved_batches_per_s"]);
       const json stats = tool_.ask("stats '" + a + "'")["runs"][0];
       const double ready_share = 1e-9 * stats["delay"].value("mean_ns", 0.0) * a_per_s.back() /
                                  answer["policies"].value("batches_out", 1.0);
@@ -109,12 +110,14 @@ class numbers {
     }
     const double truth = median(b_per_s);
     const double error = said.error(truth);
-    std::printf("%-50s %8.1f %8.1f %8.1f %+6.1f%% %+6.1f%% %+6.1f%%", p.name.c_str(),
-                median(a_per_s), median(said.per_s), truth, error, median(replayed),
+    const double repeated = 100 * (median(b_again_per_s) / truth - 1);
+    std::printf("%-50s %8.1f %8.1f %8.1f %+6.1f%% %+6.1f%% %+6.1f%% %+6.1f%%", p.name.c_str(),
+                median(a_per_s), median(said.per_s), truth, error, repeated, median(replayed),
                 median(fitted));
     if (p.also) std::printf("  also %+5.1f%%", with_also.error(truth));
     std::printf("%s\n", said.covers(truth) ? "" : "  outside its interval");
     std::fflush(stdout);
+    (p.more ? beyond_again_ : within_again_).add(repeated, false);
     replayed_.add(median(replayed), false);
     fitted_.add(median(fitted), false);
     (p.more ? beyond_ : within_).add(error, said.covers(truth));
@@ -129,7 +132,9 @@ class numbers {
     replayed_.print("the run as it was");
     fitted_.print("that, with what is fitted to it");
     within_.print("changes without more threads");
+    within_again_.print("the program itself, repeated");
     beyond_.print("more threads or CPUs");
+    beyond_again_.print("the program itself, repeated");
     also_.print("the same, with --also");
     for (const auto& [rule, errors] : simple_) errors.print("all, by " + rule);
   }
@@ -141,10 +146,14 @@ class numbers {
     return folder + "/run";
   }
 
+  double achieved(const std::string& run) const {
+    return tool_.ask("diagnose '" + run + "'")["achieved_batches_per_s"];
+  }
+
   const bench::temporary_folder& folder_;
   const bench::asked_tool& tool_;
   int times_;
-  group replayed_, fitted_, within_, beyond_, also_;
+  group replayed_, fitted_, within_, within_again_, beyond_, beyond_again_, also_;
   std::map<std::string, group> simple_;
 };
 
@@ -185,8 +194,8 @@ int main(int argc, char** argv) {
         pairs.push_back(std::move(p));
       }
     }
-    std::printf("%-50s %8s %8s %8s %7s %7s %7s\n", "pair", "A", "said", "B", "error", "replay",
-                "fitted");
+    std::printf("%-50s %8s %8s %8s %7s %7s %7s %7s\n", "pair", "A", "said", "B", "error", "B again",
+                "replay", "fitted");
     numbers all(folder, tool, given.times);
     for (const pair& p : pairs) {
       if (p.name.find(given.only) != std::string::npos) all.run(p);
