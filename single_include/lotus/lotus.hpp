@@ -3329,13 +3329,16 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads what fits of a file that the kernel makes; empty where it cannot be read.
+/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
+/// bytes.
 template <std::size_t Bytes>
-void read_beginning(const char* path, char (&text)[Bytes]) noexcept {
+std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
   const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
   if (fd >= 0) close(fd);
-  text[got > 0 ? got : 0] = '\0';
+  const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+  text[bytes] = '\0';
+  return bytes;
 }
 
 /// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
@@ -11727,6 +11730,7 @@ namespace detail {
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   command <its arguments, blanks between them; cut behind 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
@@ -11736,8 +11740,8 @@ namespace detail {
 /// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
 /// full.
 /// A process that records again in a directory goes on with its file there; records add up.
-/// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
-/// on it. Thread safety: none; the session locks. Trivially destructible.
+/// Names and the command are written as in logs, behind an S. What cannot be written is left out:
+/// nothing depends on it. Thread safety: none; the session locks. Trivially destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
@@ -11761,12 +11765,13 @@ class run_info {
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
-    line host_name{host};
+    const line<255> host_name{host};
     char text[1024];
     const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
                                 LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
                                 static_cast<unsigned>(getppid()));
     append(text, n);
+    add_command();
     add_namespace();
     add_rank();
     add_cpus(watching);
@@ -11789,7 +11794,7 @@ class run_info {
     char name[64] = {};
     std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     read_line(path, name);
-    const line safe{name};
+    const line<63> safe{name};
     char text[256];
     append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
   }
@@ -11848,13 +11853,31 @@ class run_info {
                                static_cast<unsigned long long>(status.st_ino)));
   }
 
-  /// A name that stays on its line.
+  /// A name that stays on its line; the beginning of a longer one.
+  template <std::size_t Most>
   struct line {
-    char text[3 * 256 + 2];
+    char text[3 * Most + 2];
     explicit line(const char* name) noexcept {
-      text[write_line_name(std::string_view{name}.substr(0, 255), text)] = '\0';
+      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
     }
   };
+
+  /// As the process was started, or as it calls itself since.
+  void add_command() noexcept {
+    constexpr std::size_t most = 1000;
+    char command[most + 1];
+    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
+    std::size_t end = bytes;
+    while (end > 0 && command[end - 1] == '\0') --end;
+    if (end == 0) return;
+    for (std::size_t i = 0; i < end; ++i) {
+      if (command[i] == '\0') command[i] = ' ';
+    }
+    if (bytes == most) std::memcpy(command + most - 3, "...", 4);
+    const line<most> safe{command};
+    char text[sizeof(safe.text) + 16];
+    append(text, std::snprintf(text, sizeof(text), "command %s\n", safe.text));
+  }
 
   void add_rank() noexcept {
     for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {

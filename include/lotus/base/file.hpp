@@ -51,13 +51,16 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads what fits of a file that the kernel makes; empty where it cannot be read.
+/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
+/// bytes.
 template <std::size_t Bytes>
-void read_beginning(const char* path, char (&text)[Bytes]) noexcept {
+std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
   const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
   if (fd >= 0) close(fd);
-  text[got > 0 ? got : 0] = '\0';
+  const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+  text[bytes] = '\0';
+  return bytes;
 }
 
 /// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.

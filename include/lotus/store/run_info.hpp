@@ -32,6 +32,7 @@ namespace detail {
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   command <its arguments, blanks between them; cut behind 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
@@ -41,8 +42,8 @@ namespace detail {
 /// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
 /// full.
 /// A process that records again in a directory goes on with its file there; records add up.
-/// Names are written as in logs, behind an S. What cannot be written is left out: nothing depends
-/// on it. Thread safety: none; the session locks. Trivially destructible.
+/// Names and the command are written as in logs, behind an S. What cannot be written is left out:
+/// nothing depends on it. Thread safety: none; the session locks. Trivially destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
@@ -66,12 +67,13 @@ class run_info {
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
-    line host_name{host};
+    const line<255> host_name{host};
     char text[1024];
     const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
                                 LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
                                 static_cast<unsigned>(getppid()));
     append(text, n);
+    add_command();
     add_namespace();
     add_rank();
     add_cpus(watching);
@@ -94,7 +96,7 @@ class run_info {
     char name[64] = {};
     std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     read_line(path, name);
-    const line safe{name};
+    const line<63> safe{name};
     char text[256];
     append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
   }
@@ -153,13 +155,31 @@ class run_info {
                                static_cast<unsigned long long>(status.st_ino)));
   }
 
-  /// A name that stays on its line.
+  /// A name that stays on its line; the beginning of a longer one.
+  template <std::size_t Most>
   struct line {
-    char text[3 * 256 + 2];
+    char text[3 * Most + 2];
     explicit line(const char* name) noexcept {
-      text[write_line_name(std::string_view{name}.substr(0, 255), text)] = '\0';
+      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
     }
   };
+
+  /// As the process was started, or as it calls itself since.
+  void add_command() noexcept {
+    constexpr std::size_t most = 1000;
+    char command[most + 1];
+    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
+    std::size_t end = bytes;
+    while (end > 0 && command[end - 1] == '\0') --end;
+    if (end == 0) return;
+    for (std::size_t i = 0; i < end; ++i) {
+      if (command[i] == '\0') command[i] = ' ';
+    }
+    if (bytes == most) std::memcpy(command + most - 3, "...", 4);
+    const line<most> safe{command};
+    char text[sizeof(safe.text) + 16];
+    append(text, std::snprintf(text, sizeof(text), "command %s\n", safe.text));
+  }
 
   void add_rank() noexcept {
     for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {

@@ -2,8 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -60,6 +62,18 @@ TEST_CASE("the page is made as well") {
   CHECK(r.status == 0);
   CHECK(contains(read_file(dir.path() + "/page.html"), "SRead"));
   CHECK_FALSE(contains(r.err, "next:"));
+}
+
+TEST_CASE("the page tells how the program was started, and obeys nothing of it") {
+  const temp_dir dir;
+  run_in(dir, "-q --report page.html " + program + "0 '</script>' 'two\nlines %41' " +
+                  std::string(1500, 'x'));
+  const std::string page = read_file(dir.path() + "/page.html");
+  const std::size_t at = page.find("\"commands\":");
+  INFO(page.substr(std::min(at, page.size()), 200));
+  CHECK(contains(page, LOTUS_RECORDING_PROGRAM R"( 0 \u003c/script> two\nlines %41 xxxx)"));
+  CHECK(contains(page, "xxxx...\"]"));
+  CHECK_FALSE(contains(page, std::string(1000, 'x')));
 }
 #endif
 

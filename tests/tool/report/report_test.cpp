@@ -89,14 +89,16 @@ TEST_CASE("the page knows the lives of batches, and how much of their making the
 
 TEST_CASE("the page tells what the run was, and how much of it was recorded") {
   const temp_dir dir;
-  dir.file("run/.lotus_info_1_a", "pid 11\nhost Snode17\nrank 3\nthread 11 Smain\nrecords 90 10\n");
+  dir.file("run/.lotus_info_1_a",
+           "pid 11\nhost Snode17\ncommand Strain --lr 1\nrank 3\nthread 11 Smain\nrecords 90 10\n");
   dir.file("run/lotustrace_log_worker_pid_11",
            "SA,1763000000000000000,3000\ndamaged\nSA,1763000000000004000,1000\n");
   const std::string text = read_file(report(dir, dir.path() + "/run", {"-q"}));
   INFO(text.substr(text.find("\"facts\""), 300));
-  CHECK(contains(text,
-                 R"("facts":{"started":"2025-11-13 02:13:20 UTC","length_ns":5000,)"
-                 R"("hosts":["node17"],"ranks":1,"processes":1,"threads":1,"operations":2})"));
+  CHECK(contains(
+      text,
+      R"("facts":{"started":"2025-11-13 02:13:20 UTC","length_ns":5000,)"
+      R"("hosts":["node17"],"commands":["train --lr 1"],"ranks":1,"processes":1,"threads":1,"operations":2})"));
   CHECK(contains(text, R"("quality":{"malformed":1,"written":90,"dropped":10,"recovered":0,)"
                        R"("aggregated":0})"));
   CHECK(contains(text, R"("command":"lotus-tool report )"));

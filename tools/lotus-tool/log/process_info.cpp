@@ -15,6 +15,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
+#include "base/printable.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/recovery/hidden_files.hpp"
 
@@ -121,14 +122,19 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
     std::istringstream words(line);
     std::string key;
     words >> key;
+    const auto rest_as_name = [&words] {
+      std::string name;
+      std::getline(words >> std::ws, name);
+      return printable(decode_name(name).substr(name.empty() ? 0 : 1));
+    };
     if (key == "pid") {
       words >> process.pid;
     } else if (key == "parent") {
       words >> process.parent;
     } else if (key == "host") {
-      std::string name;
-      std::getline(words >> std::ws, name);
-      process.host = decode_name(name).substr(name.empty() ? 0 : 1);
+      process.host = rest_as_name();
+    } else if (key == "command") {
+      process.command = rest_as_name();
     } else if (key == "rank") {
       std::uint64_t rank = 0;
       if (words >> rank) process.rank = rank;
@@ -159,9 +165,9 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       process.cpus = cpus;
     } else if (key == "thread") {
       std::uint64_t tid = 0;
-      std::string name;
-      if (!(words >> tid) || !std::getline(words >> std::ws, name)) continue;
-      process.threads[tid] = decode_name(name).substr(1);
+      if (!(words >> tid)) continue;
+      const std::string name = rest_as_name();
+      if (!name.empty()) process.threads[tid] = name;
     } else if (key == "log") {
       std::uint64_t number = 0;
       std::uint64_t tid = 0;

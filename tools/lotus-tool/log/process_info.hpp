@@ -48,6 +48,7 @@ struct process_info {
   std::uint64_t pid = 0;
   std::uint64_t parent = 0;  ///< its parent's pid
   std::string host;
+  std::string command;  ///< its arguments, blanks between them
   std::optional<std::uint64_t> rank;
   std::map<std::uint64_t, std::string> threads;  ///< names by thread id
   record_counts records;

@@ -40,6 +40,7 @@ std::uint64_t recovered_lines(const run_files& run) {
 void write_facts(json_writer& json, const run_data& run) {
   const run_processes processes = run_processes::read(run.files->info_dir);
   std::set<std::string> hosts;
+  std::set<std::string> commands;
   std::set<std::uint64_t> ranks;
   std::set<std::uint64_t> pids;
   std::set<std::uint64_t> threads;
@@ -49,6 +50,7 @@ void write_facts(json_writer& json, const run_data& run) {
     if (process == nullptr) continue;
     pids.insert(process->pid);
     if (!process->host.empty()) hosts.insert(process->host);
+    if (!process->command.empty()) commands.insert(process->command);
     if (process->rank) ranks.insert(*process->rank);
   }
   json.newline().key("facts").begin_object();
@@ -57,6 +59,8 @@ void write_facts(json_writer& json, const run_data& run) {
   }
   json.key("hosts").begin_array();
   for (const std::string& host : hosts) json.value(host);
+  json.end_array().key("commands").begin_array();
+  for (const std::string& command : commands) json.value(command);
   json.end_array().member("ranks", ranks.size()).member("processes", pids.size());
   json.member("threads", threads.size()).member("operations", run.operations);
   if (run.cpus) json.member("cpus", run.cpus->count());

@@ -14,6 +14,7 @@
 #include "base/json_writer.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/leb128.hpp"
 #include "model/pipeline/async_operations.hpp"
@@ -67,7 +68,7 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   }
   json.begin_array();
   for (const auto& counter : appeared) {
-    std::string name = run.names.name(counter.first).substr(1);
+    std::string name = shown_name(run.names.name(counter.first));
     if (processes_with[counter.first] > 1) name += ", pid " + std::to_string(counter.second);
     json.newline().begin_object().member("name", name).key("values").begin_array();
     const std::vector<const counter_value*>& all = values[counter];

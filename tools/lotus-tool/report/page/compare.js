@@ -22,7 +22,7 @@ function comparisonSentence() {
 
 /** The facts in which they differ: [what, before, after]. */
 function differences(a, b) {
-  const facts = (run) => ({ host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,
+  const facts = (run) => ({ command: commandText(run), host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,
     workers: run.verdict ? run.verdict.workers : undefined, batches: run.batch_count,
     "samples a batch": run.verdict && run.verdict.samples_per_batch ? threeDigits(run.verdict.samples_per_batch) : undefined,
     verdict: run.verdict ? run.verdict.verdict : undefined });

@@ -81,6 +81,12 @@ function qualityText(run) {
     (told.length ? told.join(", ") : "nothing malformed, dropped, recovered or only counted") + ".";
 }
 
+/** How the run's processes were started. */
+function commandText(run) {
+  const [first, ...others] = run.facts.commands;
+  return others.length ? first + " and " + others.length + " others" : first;
+}
+
 function factsList(run) {
   const facts = element("dl", undefined, "facts");
   const fact = (name, value) => {
@@ -103,6 +109,7 @@ function factsList(run) {
     fact("waiting", percent(run.verdict.wait_share));
     if (run.verdict.head_of_line_share > 0) fact("while a later batch lay ready", percent(run.verdict.head_of_line_share));
   }
+  fact("command", commandText(run));
   fact("folder", run.dir);
   return facts;
 }

@@ -1,0 +1,130 @@
+#include "model/chance/between_runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "model/chance/bootstrap.hpp"
+#include "model/chance/student.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Of the logarithms of one side's figures.
+struct spread {
+  double mean = 0;
+  double variance = 0;  ///< of one; 0 of a single one
+  double count = 0;
+};
+
+bool all_above_0(const std::vector<double>& values) {
+  return !values.empty() &&
+         std::all_of(values.begin(), values.end(), [](double v) { return v > 0; });
+}
+
+spread spread_of(const std::vector<double>& values) {
+  spread of;
+  of.count = static_cast<double>(values.size());
+  for (const double v : values) of.mean += std::log(v) / of.count;
+  for (const double v : values) {
+    const double off = std::log(v) - of.mean;
+    if (of.count > 1) of.variance += off * off / (of.count - 1);
+  }
+  return of;
+}
+
+/// Sum of a side's logarithms, by which ways to deal them out are told apart.
+double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
+  return std::accumulate(chosen.begin(), chosen.end(), 0.0,
+                         [&](double sum, std::size_t i) { return sum + logs[i]; });
+}
+
+/// The next of all ways to choose so many of `of`, in order; false behind the last one.
+bool next_choice(std::vector<std::size_t>& chosen, std::size_t of) {
+  for (std::size_t i = chosen.size(); i-- > 0;) {
+    if (chosen[i] + chosen.size() == of + i) continue;
+    ++chosen[i];
+    for (std::size_t j = i + 1; j < chosen.size(); ++j) chosen[j] = chosen[j - 1] + 1;
+    return true;
+  }
+  return false;
+}
+
+double ways_to_choose(std::size_t some, std::size_t of) {
+  double ways = 1;
+  for (std::size_t i = 0; i < some; ++i) {
+    ways *= static_cast<double>(of - i) / static_cast<double>(i + 1);
+  }
+  return ways;
+}
+
+}  // namespace
+
+std::optional<change> change_between_runs(const std::vector<double>& a,
+                                          const std::vector<double>& b) {
+  if (std::max(a.size(), b.size()) < 2 || !all_above_0(a) || !all_above_0(b)) return std::nullopt;
+  spread from = spread_of(a);
+  spread to = spread_of(b);
+  double degrees = 0;
+  if (a.size() == 1 || b.size() == 1) {
+    degrees = from.count + to.count - 2;
+    from.variance = to.variance = from.variance + to.variance;  // one of them is 0
+  }
+  const double of_a = from.variance / from.count;
+  const double of_b = to.variance / to.count;
+  if (degrees == 0 && of_a + of_b > 0) {
+    degrees = (of_a + of_b) * (of_a + of_b) /
+              (of_a * of_a / (from.count - 1) + of_b * of_b / (to.count - 1));
+  }
+  const double error = std::sqrt(of_a + of_b);
+  const double reach = error > 0 ? student_reach(degrees, 0.05) * error : 0;
+  const double grown = to.mean - from.mean;
+  return change{std::expm1(grown), std::expm1(grown - reach), std::expm1(grown + reach)};
+}
+
+std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b) {
+  if (std::min(a.size(), b.size()) < least_permuted_runs || !all_above_0(a) || !all_above_0(b)) {
+    return std::nullopt;
+  }
+  std::vector<double> logs;
+  for (const std::vector<double>* side : {&a, &b}) {
+    for (const double v : *side) logs.push_back(std::log(v));
+  }
+  const double all = std::accumulate(logs.begin(), logs.end(), 0.0);
+  const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
+  std::vector<std::size_t> chosen(a.size());
+  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  // The sum of the one side tells how far apart the means are. Sums in another order of the same
+  // numbers differ in their last digits.
+  const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
+  const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
+  constexpr int most_ways = 20'000;
+  double ways = 0;
+  double extreme = 0;
+  if (ways_to_choose(a.size(), logs.size()) <= most_ways) {
+    do {
+      ++ways;
+      extreme += is_apart() ? 1 : 0;
+    } while (next_choice(chosen, logs.size()));
+    return extreme / ways;
+  }
+  std::mt19937_64 random(0x10705);  // any fixed seed: the same question gets the same answer
+  std::vector<std::size_t> places(logs.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  for (int drawn = 0; drawn < most_ways; ++drawn) {
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::size_t left = places.size() - i;
+      std::swap(places[i], places[i + (((random() >> 32U) * left) >> 32U)]);
+      chosen[i] = places[i];
+    }
+    extreme += is_apart() ? 1 : 0;
+  }
+  return (extreme + 1) / (most_ways + 1);  // what was seen is one of the ways
+}
+
+}  // namespace lotus::tool
