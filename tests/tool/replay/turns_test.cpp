@@ -110,8 +110,8 @@ recorded_pipeline crowded() {
     unit.end_stage = 1;
     unit.first_work = b;
     p.units.push_back(unit);
-    p.works.push_back({(5 + b * 7 % 5) * ms, 0, 0, 2});
-    p.steps.push_back({3 * ms, 0, 0, 2});
+    p.works.push_back({(5 + b * 7 % 5) * ms, 0, 0, 1});
+    p.steps.push_back({3 * ms, 0, 0, 1});
     p.takes_ns.push_back(0);
     epoch.hand_overs.push_back(b);
   }
@@ -133,7 +133,7 @@ TEST_CASE("turns are fitted where the replay would be too fast without them") {
   p.achieved_per_s = replayed_per_s(p, none, 4);
   const what_if asked(none, p, nullptr, std::nullopt);
   CHECK(asked.replayed() > 1.05 * p.achieved_per_s);
-  CHECK(asked.fitted() == Approx(p.achieved_per_s).epsilon(0.02));
+  CHECK(asked.fitted() == Approx(p.achieved_per_s).epsilon(0.03));
   CHECK(asked.law().law.turn_ns >= 2 * ms);
 
   p.achieved_per_s = replayed_per_s(p, none, 0);

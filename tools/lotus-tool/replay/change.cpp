@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -60,7 +61,7 @@ class planner {
     for (const recorded_part& part : r_.parts) {
       if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
       double& left = by_name[part.name];
-      if (left < 0) left = 1 / faster_by(change_, names_.name(part.name).substr(1));
+      if (left < 0) left = 1 / faster_by(change_, shown_name(names_.name(part.name)));
       if (left == 1) continue;
       works[part.work].cpu_ns -= (1 - left) * part.cpu_ns;
       works[part.work].blocked_ns -= (1 - left) * part.blocked_ns;
@@ -73,7 +74,7 @@ class planner {
         const measured_work& w = works[from.first_work + (s - from.first_stage)];
         plan_.works[to.first_work + (s - to.first_stage)] = {
             std::max(0.0, w.blocked_ns) / change_.making_faster,
-            std::max(0.0, w.cpu_ns) / law_.longer(w.busy) / change_.making_faster};
+            std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) / change_.making_faster};
       }
     }
     // A stage is an operation too, which its own parts are; the rest of it has no name.
@@ -91,7 +92,7 @@ class planner {
           r_.works[r_.units[source(u)].first_work + (stage - unit.first_stage)];
       plan_.works[unit.first_work + (stage - unit.first_stage)] = {
           w.blocked_ns / faster / change_.making_faster,
-          w.cpu_ns / law_.longer(w.busy) / faster / change_.making_faster};
+          w.cpu_ns / law_.longer(1 + w.others_busy) / faster / change_.making_faster};
     }
   }
 
@@ -100,9 +101,9 @@ class planner {
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
       const std::uint32_t from = source(u);
       const measured_work& step = r_.steps[from];
-      plan_.uses[u] = {
-          r_.takes_ns[from],
-          {step.blocked_ns * change_.step, step.cpu_ns / law_.longer(step.busy) * change_.step}};
+      plan_.uses[u] = {r_.takes_ns[from],
+                       {step.blocked_ns * change_.step,
+                        step.cpu_ns / law_.longer(1 + step.others_busy) * change_.step}};
     }
   }
 

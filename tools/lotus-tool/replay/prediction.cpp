@@ -147,6 +147,8 @@ void what_if::fit_turns() {
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
+    // A longer one may fit better by chance, and changes more of what is asked.
+    if (std::abs(base_.per_s() / achieved() - 1) <= much_too_fast) return;
   }
 }
 

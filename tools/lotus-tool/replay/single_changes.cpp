@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -30,7 +31,7 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
     }
   }
   for (const recorded_part& part : p.parts) {
-    const std::string name = names.name(part.name).substr(1);
+    const std::string name = shown_name(names.name(part.name));
     const bool is_stage = std::any_of(p.stages.begin(), p.stages.end(),
                                       [&](const recorded_stage& s) { return s.name == name; });
     if (!is_stage) sums[name] += part.cpu_ns + part.blocked_ns;
@@ -102,7 +103,7 @@ std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const 
   for (const recorded_part& part : pipeline.parts) {
     if (seen[part.name]) continue;
     seen[part.name] = true;
-    add(names.name(part.name).substr(1));
+    add(shown_name(names.name(part.name)));
   }
   return found;
 }

@@ -27,11 +27,15 @@ namespace {
 
 struct point {
   double others_busy = 0;  // share of the other CPUs
+  double at_first = 0;     // likewise, of the first moments
   double cpu_ns = 0;
 };
 
-/// Sums of a regression whose points are each about their group's mean.
+/// Sums of a regression by an instrument whose points are each about their group's mean.
 struct centred_sums {
+  double zz = 0;
+  double zx = 0;
+  double zy = 0;
   double xx = 0;
   double xy = 0;
   double yy = 0;
@@ -42,17 +46,24 @@ struct centred_sums {
   void add(const std::vector<point>& group) {
     double x = 0;
     double y = 0;
+    double z = 0;
     for (const point& p : group) {
       x += p.others_busy;
       y += p.cpu_ns;
+      z += p.at_first;
     }
     const auto n = static_cast<double>(group.size());
     x /= n;
     y /= n;
+    z /= n;
     if (y <= 0) return;
     for (const point& p : group) {
       const double dx = p.others_busy - x;
       const double dy = p.cpu_ns / y - 1;
+      const double dz = p.at_first - z;
+      zz += dz * dz;
+      zx += dz * dx;
+      zy += dz * dy;
       xx += dx * dx;
       xy += dx * dy;
       yy += dy * dy;
@@ -68,7 +79,7 @@ double most_busy(const std::vector<const recorded_pipeline*>& pipelines) {
   std::vector<double> busy;
   for (const recorded_pipeline* p : pipelines) {
     for (const measured_work& w : p->works) {
-      if (w.cpu_ns > 0) busy.push_back(w.busy);
+      if (w.cpu_ns > 0) busy.push_back(w.others_busy + w.on_cpu());
     }
   }
   if (busy.empty()) return 0;
@@ -97,23 +108,28 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
       for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
         const measured_work& w = p->works[u.first_work + (s - u.first_stage)];
         if (w.cpu_ns <= 0) continue;
-        const double others = (std::clamp(w.busy, 1.0, cpus) - 1) / (cpus - 1);
-        by_stage[p->stages[s].name].push_back({others, w.cpu_ns});
+        const auto share = [cpus](double others) { return std::min(others / (cpus - 1), 1.0); };
+        by_stage[p->stages[s].name].push_back(
+            {share(w.others_busy), share(w.others_at_first), w.cpu_ns});
       }
     }
   }
   centred_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  if (sums.count < sums.groups + 8 || sums.xx <= 0) return found;
+  constexpr double least_variance = 1e-4;  // others that are hardly ever busier than usual
+  const auto count = static_cast<double>(sums.count);
+  if (sums.count < sums.groups + 8 || sums.zz < least_variance * count || sums.zx <= 0) {
+    return found;
+  }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
-  const double slope = sums.xy / sums.xx;
+  const double slope = sums.zy / sums.zx;
   // At the mean of x the line is at 1; the law's own 1 is where x is 0.
-  const double at_none = std::max(0.5, 1 - slope * sums.x_mean / static_cast<double>(sums.count));
+  const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
-  const double left = std::max(0.0, sums.yy - slope * sums.xy);
+  const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
   // What a line cannot say: other batches run at other times.
   constexpr double beside_sd = 0.04;
-  const double sd = std::hypot(std::sqrt(left / freedom / sums.xx) / at_none, beside_sd);
+  const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, beside_sd);
   found.levels_seen = sd < usual_sd;
   const double weight = 1 / (sd * sd);
   const double usual_weight = 1 / (usual_sd * usual_sd);

@@ -17,8 +17,10 @@ struct estimated_law {
 };
 
 /// A line through CPU time over the other CPUs' share that was busy, each stage's about its own
-/// mean, by least squares; weighed with what such machines show: 6 +- 8 % (two hyperthreads of one
-/// core slow each other most).
+/// mean; weighed with what such machines show: 6 +- 8 % (two hyperthreads of one core slow each
+/// other most). Who works longer is beside more others for that alone, so the line is by the
+/// method of instrumental variables (Angrist and Pischke, Mostly Harmless Econometrics, ch. 4): how
+/// busy the others were in a work's first moments, which its length does not change.
 /// @param pipelines  recorded runs of one pipeline. @param cpus  that they might use; 0: not known.
 estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipelines, double cpus);
 

@@ -63,9 +63,7 @@ off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
   if (s.run_queue_ns < 0) {
     sum.unknown_ns += part_ns;
   } else {
-    sum.run_queue_ns += static_cast<std::int64_t>(
-        static_cast<double>(s.run_queue_ns) *
-        (static_cast<double>(part_ns) / static_cast<double>(s.duration_ns())));
+    sum.run_queue_ns += std::max<std::int64_t>(0, s.run_queue_ns - (s.end_ns - time_ns));
   }
   return sum;
 }

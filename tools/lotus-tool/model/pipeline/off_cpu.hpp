@@ -43,8 +43,9 @@ constexpr off_cpu_reason reason_of(const off_cpu_stretch& s) noexcept {
 /// A line off_cpu of time t and length n says that the thread was off for n since the last begin or
 /// end of a span before t, or the line before. So n fits between these, and what was innermost then
 /// is what was innermost during all of [t - n, t]: time off the CPU is put there, and that of a
-/// span is what of it lies within. Readings of two clocks may disagree by microseconds; then a
-/// stretch is cut where the one before ends, and the share of a span where the span does.
+/// span is what of it lies within. Waiting for a CPU is put at its end: who was blocked and is
+/// woken waits then. Readings of two clocks may disagree by microseconds; then a stretch is cut
+/// where the one before ends, and the share of a span where the span does.
 class off_cpu_time {
  public:
   off_cpu_time() = default;

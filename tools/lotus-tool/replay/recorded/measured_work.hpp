@@ -11,10 +11,17 @@ namespace lotus::tool {
 
 /// What one thread did in one go, as it was recorded.
 struct measured_work {
-  double cpu_ns = 0;      ///< on the CPU; 0 where that is not known
-  double blocked_ns = 0;  ///< where it is not known, all of its wall time
-  double queued_ns = 0;   ///< it waited for a CPU
-  double busy = 1;        ///< CPUs that worked meanwhile, itself among them, mean
+  double cpu_ns = 0;           ///< on the CPU; 0 where that is not known
+  double blocked_ns = 0;       ///< where it is not known, all of its wall time
+  double queued_ns = 0;        ///< it waited for a CPU
+  double others_busy = 0;      ///< CPUs that worked for others meanwhile, mean
+  double others_at_first = 0;  ///< the same of its first moments, as many for all of a stage
+
+  /// The share of its time that it was on the CPU.
+  double on_cpu() const noexcept {
+    const double all_ns = cpu_ns + blocked_ns + queued_ns;
+    return all_ns > 0 ? cpu_ns / all_ns : 0;
+  }
 };
 
 /// What is known of a thread; nullptr where that is nothing.
@@ -32,13 +39,13 @@ inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std
   const auto wall_ns = static_cast<double>(end_ns - start_ns);
   if (off == nullptr) {
     known = false;
-    return {0, wall_ns, 0, 1};
+    return {0, wall_ns, 0};
   }
   const cpu_split split = off->split(start_ns, end_ns);
   const auto cpu_ns = static_cast<double>(split.cpu_ns);
   const double blocked_ns =
       split.blocked_ns ? static_cast<double>(*split.blocked_ns) : wall_ns - cpu_ns;
-  return {cpu_ns, blocked_ns, wall_ns - cpu_ns - blocked_ns, 1};
+  return {cpu_ns, blocked_ns, wall_ns - cpu_ns - blocked_ns};
 }
 
 /// Of a time what the thread did not wait for a CPU.

@@ -167,8 +167,8 @@ class recorder_of_pipeline {
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
     if (p_.cpu_known) return;
     // Half of it would be worse than nothing: what is off the CPU there is work here.
-    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0, 1};
-    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0, 1};
+    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
+    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (recorded_part& part : p_.parts) {
       part.blocked_ns += part.cpu_ns + part.queued_ns;
       part.cpu_ns = part.queued_ns = 0;
@@ -238,19 +238,43 @@ class recorder_of_pipeline {
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
 
+  /// So long at least nearly all works of a stage take, by its place.
+  std::vector<std::int64_t> first_moments() const {
+    std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
+    for (const spans_of_unit& unit : unit_spans_) {
+      for (const std::uint32_t n : unit.spans) {
+        durations[place_.at(spans_[n].stage)].push_back(spans_[n].duration_ns);
+      }
+    }
+    std::vector<std::int64_t> all;
+    for (std::vector<std::int64_t>& of : durations) {
+      const auto tenth = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 10);
+      if (!of.empty()) std::nth_element(of.begin(), tenth, of.end());
+      all.push_back(of.empty() ? 0 : *tenth);
+    }
+    return all;
+  }
+
   void find_busy() {
     if (!p_.cpu_known) return;
     const busy_cpus busy(stretches_);
+    const std::vector<std::int64_t> first = first_moments();
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
       for (const std::uint32_t n : unit_spans_[u].spans) {
         const making_span& s = spans_[n];
         const planned_unit& unit = p_.units[u];
-        p_.works[unit.first_work + (place_.at(s.stage) - unit.first_stage)].busy =
-            busy.mean(s.start_ns, s.end_ns());
+        const std::uint32_t place = place_.at(s.stage);
+        const std::int64_t first_end = s.start_ns + std::min(first[place], s.duration_ns);
+        measured_work& w = p_.works[unit.first_work + (place - unit.first_stage)];
+        // What it took itself is in the sum as if it had been even.
+        w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
+        w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }
       const std::optional<time_span> step =
           batches_.step(batches_.all()[unit_spans_[u].batch].consumed);
-      if (step) p_.steps[u].busy = busy.mean(step->start_ns, step->end_ns);
+      if (!step) continue;
+      measured_work& w = p_.steps[u];
+      w.others_busy = std::max(0.0, busy.mean(step->start_ns, step->end_ns) - w.on_cpu());
     }
   }
 
