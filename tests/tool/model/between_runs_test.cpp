@@ -1,4 +1,4 @@
-#include "model/between_runs.hpp"
+#include "model/chance/between_runs.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "model/chance/student.hpp"
 
 using namespace lotus::tool;
 
@@ -41,13 +42,16 @@ double coverage(const sides& of) {
 
 TEST_CASE("Student's distribution is as its tables have it") {
   // Abramowitz and Stegun, table 26.10.
-  CHECK(student_reach(1) == Approx(12.706).epsilon(1e-4));
-  CHECK(student_reach(2) == Approx(4.303).epsilon(1e-3));
-  CHECK(student_reach(4) == Approx(2.776).epsilon(1e-3));
-  CHECK(student_reach(10) == Approx(2.228).epsilon(1e-3));
-  CHECK(student_reach(60) == Approx(2.000).epsilon(1e-3));
-  CHECK(student_reach(2.5) < student_reach(2));
-  CHECK(student_reach(2.5) > student_reach(3));
+  CHECK(student_reach(1, 0.05) == Approx(12.706).epsilon(1e-4));
+  CHECK(student_reach(2, 0.05) == Approx(4.303).epsilon(1e-3));
+  CHECK(student_reach(4, 0.05) == Approx(2.776).epsilon(1e-3));
+  CHECK(student_reach(10, 0.05) == Approx(2.228).epsilon(1e-3));
+  CHECK(student_reach(60, 0.05) == Approx(2.000).epsilon(1e-3));
+  CHECK(student_reach(9, 0.01) == Approx(3.250).epsilon(1e-3));
+  CHECK(student_reach(120, 0.01) == Approx(2.617).epsilon(1e-3));
+  CHECK(student_reach(1e6, 0.05) == Approx(1.960).epsilon(1e-4));
+  CHECK(student_reach(2.5, 0.05) < student_reach(2, 0.05));
+  CHECK(student_reach(2.5, 0.05) > student_reach(3, 0.05));
 }
 
 TEST_CASE("intervals between runs cover the truth about 95 times of 100") {

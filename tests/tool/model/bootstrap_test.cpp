@@ -1,4 +1,4 @@
-#include "model/bootstrap.hpp"
+#include "model/chance/bootstrap.hpp"
 
 #include <cmath>
 #include <cstdint>

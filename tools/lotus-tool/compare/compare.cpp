@@ -16,8 +16,8 @@
 #include "compare/causes.hpp"
 #include "compare/comparison.hpp"
 #include "compare/pooled_runs.hpp"
-#include "model/between_runs.hpp"
-#include "model/bootstrap.hpp"
+#include "model/chance/between_runs.hpp"
+#include "model/chance/bootstrap.hpp"
 #include "model/quantities.hpp"
 
 namespace lotus::tool {

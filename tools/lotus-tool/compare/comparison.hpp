@@ -12,7 +12,7 @@
 #include "base/json_writer.hpp"
 #include "compare/compare.hpp"
 #include "log/process_info.hpp"
-#include "model/bootstrap.hpp"
+#include "model/chance/bootstrap.hpp"
 
 namespace lotus::tool {
 

@@ -20,6 +20,7 @@
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "log/shown_name.hpp"
 #include "log/window/time_window.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/gathered_logs.hpp"
@@ -51,7 +52,7 @@ class argument_names {
     if (at == all_.end() || at->start_ns != start_ns) return name;
     const auto [known, fresh] = known_.try_emplace({name, at->text}, name);
     if (fresh) {
-      const std::string text = names_.name(at->text).substr(1);
+      const std::string text = shown_name(names_.name(at->text));
       known->second = names.id_of_decoded(names.name(name) + '(' + text + ')');
     }
     return known->second;

@@ -12,6 +12,7 @@
 #include "base/table.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
+#include "model/chance/student.hpp"
 #include "model/heap/heap_data.hpp"
 
 namespace lotus::tool {
@@ -40,15 +41,6 @@ struct observation {
   double rate = 0;    // bytes a unit
   double weight = 0;  // units
 };
-
-/// Student's, from the normal distribution's (Abramowitz and Stegun, 26.7.5): 0.1 % off from 9
-/// degrees on.
-double t_quantile_995(double degrees) {
-  constexpr double z = 2.5758293;
-  const double z3 = z * z * z;
-  const double z5 = z3 * z * z;
-  return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees);
-}
 
 /// What is tried of each process: the generations from a tenth to a half of its units.
 struct looked_at {
@@ -105,7 +97,7 @@ leak leak_of(const std::vector<observation>& of) {
   }
   const auto n = static_cast<double>(of.size());
   const double error = std::sqrt(squares * n / (n - 1)) / weight;
-  const double reach = t_quantile_995(n - 1) * error;
+  const double reach = student_reach(n - 1, 0.01) * error;
   found.low = found.bytes_per_unit - reach;
   found.high = found.bytes_per_unit + reach;
   found.units = static_cast<std::uint64_t>(weight);

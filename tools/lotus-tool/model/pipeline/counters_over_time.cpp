@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
+
 namespace lotus::tool {
 
 std::vector<counter_figures> counters_of(const run_data& run) {
@@ -22,7 +24,7 @@ std::vector<counter_figures> counters_of(const run_data& run) {
   for (const counter_value& c : run.side.counters) {
     const auto [at, is_new] = place.try_emplace(c.name, all.size());
     if (is_new) {
-      all.push_back({run.names.name(c.name).substr(1), 0, c.value, c.value, 0, 0});
+      all.push_back({shown_name(run.names.name(c.name)), 0, c.value, c.value, 0, 0});
       sum.emplace_back();
     }
     counter_figures& f = all[at->second];

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -33,7 +34,7 @@ void find_operations(const run_data& run, std::uint32_t file,
 }
 
 std::string name_of(const run_data& run, const making_span& s) {
-  return s.stage == preprocess_stage ? "preprocess" : run.names.name(s.stage).substr(1);
+  return s.stage == preprocess_stage ? "preprocess" : shown_name(run.names.name(s.stage));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
 #include "model/pipeline/slot_shares.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/run_data.hpp"
@@ -153,7 +154,7 @@ class stage_reader {
     if (is_new) {
       g.figures.stage = s.stage;
       g.figures.name =
-          s.stage == preprocess_stage ? "preprocess" : run_.names.name(s.stage).substr(1);
+          s.stage == preprocess_stage ? "preprocess" : shown_name(run_.names.name(s.stage));
       g.figures.of_items = s.of_item;
       g.figures.cpu = cpu_split{0, 0, 0};
     }
