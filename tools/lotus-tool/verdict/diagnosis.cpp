@@ -14,6 +14,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/log_files.hpp"
+#include "log/shown_name.hpp"
 #include "model/distribution.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/stages.hpp"
@@ -97,7 +98,7 @@ void ask_replay(const run_data& run, diagnosis& d) {
   d.attacks = attacks_of(asked, d.path);
   constexpr std::size_t most_ops = 20;  // each takes a replay; the largest come first
   for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
-    d.gains_without_ops.push_back(gain_without(asked, d.ops[i].name.substr(1)));
+    d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
   }
   if (asked.recorded().cpu_known && asked.recorded().cpus) {
     pipeline_change more;

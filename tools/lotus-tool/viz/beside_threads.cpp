@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
@@ -93,7 +94,7 @@ void draw_counters(const run_data& run, const run_tracks& tracks, const view& sh
   for (const counter_value& c : run.side.counters) {
     if (!shown.has_time(c.time_ns, c.time_ns)) continue;
     const std::string_view name = run.names.name(c.name);
-    sink.counter(processes.of(c.process), name.substr(1), c.time_ns, c.value);
+    sink.counter(processes.of(c.process), shown_name(name), c.time_ns, c.value);
   }
 }
 
@@ -169,7 +170,7 @@ bool range_drawer::next_lane() {
 void range_drawer::draw_lane(track where, trace_sink& sink) const {
   lanes_.for_each([&](const named_range& r) {
     slice_event event;
-    const std::string family = run_.names.name(r.name).substr(1);
+    const std::string family = shown_name(run_.names.name(r.name));
     const std::string name = r.number < 0 ? family : family + std::to_string(r.number);
     event.where = where;
     event.category = "range";

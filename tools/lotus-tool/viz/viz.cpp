@@ -21,6 +21,7 @@
 #include "base/table.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
 #include "log/window/log_window.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
@@ -143,9 +144,9 @@ std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& f
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());
-  for (std::uint32_t n = 0; n < names.size(); ++n) known.push_back(names.name(n).substr(1));
+  for (std::uint32_t n = 0; n < names.size(); ++n) known.push_back(shown_name(names.name(n)));
   for (const std::string& op : ops) {
-    const std::string without_s = op.substr(0, 1) == "S" ? op.substr(1) : op;
+    const std::string without_s = shown_name(op);
     const auto is_known = [&](const std::string& name) { return name == op || name == without_s; };
     if (std::any_of(known.begin(), known.end(), is_known)) continue;
     const std::string meant = did_you_mean(op, known);

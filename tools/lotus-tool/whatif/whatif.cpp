@@ -14,6 +14,7 @@
 #include "base/json_writer.hpp"
 #include "base/printable.hpp"
 #include "log/log_files.hpp"
+#include "log/shown_name.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -46,7 +47,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   };
   std::map<std::string, Value> found;
   for (const auto& [name, value] : given) {
-    const std::string without_s = name.substr(0, 1) == "S" ? name.substr(1) : name;
+    const std::string without_s = shown_name(name);
     if (!is_known(name) && !is_known(without_s)) {
       std::string all;
       for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);

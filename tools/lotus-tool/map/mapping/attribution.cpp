@@ -13,6 +13,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
+#include "log/shown_name.hpp"
 #include "map/mapping/mapping.hpp"
 #include "map/read/comparable_names.hpp"
 #include "map/read/counters.hpp"
@@ -145,7 +146,7 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
     for (const op_samples& op : read_run(run, {true, false, false}, diagnostics).ops) {
       std::int64_t total_ns = 0;
       for (const worker_share& share : op.by_file) total_ns += share.total_ns;
-      configs[config][op.name.substr(1)] += static_cast<double>(total_ns) * 1e-9;
+      configs[config][shown_name(op.name)] += static_cast<double>(total_ns) * 1e-9;
     }
   }
 }

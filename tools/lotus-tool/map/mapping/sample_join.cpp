@@ -18,6 +18,7 @@
 #include "base/files/found_file.hpp"
 #include "log/log_files.hpp"
 #include "log/process_info.hpp"
+#include "log/shown_name.hpp"
 #include "map/read/event_names.hpp"
 #include "map/read/located_samples.hpp"
 #include "map/read/sample_files.hpp"
@@ -170,7 +171,7 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     });
   }
   const auto joined = [&](std::uint32_t name) -> joined_op& {
-    return to.ops[data.names.name(name).substr(1)];
+    return to.ops[shown_name(data.names.name(name))];
   };
   // By thread; those of threads without a log, which may work for operations of others, together.
   std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
