@@ -37,6 +37,9 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
+  /// Of what began in it, or later.
+  const clock_segment& newest() const noexcept { return newest_; }
+
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
                                           std::uint64_t end_ticks) const noexcept {
     if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
