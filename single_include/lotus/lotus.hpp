@@ -11559,6 +11559,17 @@ class part_numbers {
     return std::max(now_ms, last + 1);
   }
 
+  /// The next number is above that of a part which is there: another process' numbers may have run
+  /// ahead of the clock. What is further ahead than any run is somebody's mistake.
+  void begin_behind(std::uint64_t part) noexcept {
+    constexpr std::uint64_t most_ahead_ms = 3'600'000;
+    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+    if (part > now_ms + most_ahead_ms) return;
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    while (last < part && !last_.compare_exchange_weak(last, part, std::memory_order_relaxed)) {
+    }
+  }
+
  private:
   std::atomic<std::uint64_t> last_{0};
 };
@@ -11626,6 +11637,13 @@ class log_retention {
     limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
                   static_cast<std::int64_t>(age_ms) * 1'000'000);
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  }
+
+  /// Parts are going to be newer than those that are there, as their numbers tell.
+  void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
+    if (!any()) return;
+    for_each_log(directory, prefix, owners,
+                 [this](const run_log& log) { numbers_.begin_behind(log.said.part); });
   }
 
   bool any() const noexcept { return limits_.any(); }
@@ -12128,6 +12146,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
+    retention_.begin_behind_parts(directory, location_.prefix, owners_);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     reports_.run_begins();

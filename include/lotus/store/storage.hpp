@@ -65,6 +65,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
+    retention_.begin_behind_parts(directory, location_.prefix, owners_);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     reports_.run_begins();
