@@ -371,6 +371,12 @@ struct annotation_calls {
   void (*end)() noexcept;  ///< of the one that began last, if there is one
 };
 
+/// When a span begins and ends.
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
@@ -404,8 +410,8 @@ struct services {
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// The ticks at a moment of CLOCK_MONOTONIC.
-  std::uint64_t (*ticks_at)(std::int64_t monotonic_ns) noexcept;
+  /// The ticks of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   /// Says once that a scope has ended on another thread than it began on.
   void (*crossed_threads)(record_tag) noexcept;
   /// A shared object wants to know from now on whether recording is on.
@@ -1396,11 +1402,15 @@ inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
 constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
@@ -1961,11 +1971,15 @@ inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
 constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
@@ -3660,7 +3674,7 @@ namespace detail {
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-11-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-12-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.
@@ -5807,11 +5821,12 @@ LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
 inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
                         std::chrono::steady_clock::time_point end) noexcept {
   if (!detail::is_recording()) return;
-  const auto ticks_at = [](std::chrono::steady_clock::time_point at) {
-    const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch());
-    return detail::join_session(true).ticks_at(since.count());
+  const auto ns_at = [](std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
   };
-  detail::push(ticks_at(begin), ticks_at(end), detail::operation_tag(name));
+  const detail::given_ticks ticks =
+      detail::join_session(true).ticks_of_span(ns_at(begin), ns_at(end));
+  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
 }
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -7707,6 +7722,15 @@ class session_clock {
     if (rate == 0) return now.ticks;
     const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
+  }
+
+  /// How long ago something with these ticks was, as logs tell it; less than 0: it will be.
+  std::int64_t ns_since(std::uint64_t then_ticks) noexcept {
+    const locked hold{lock_};
+    const std::uint64_t now_ticks = ticks();
+    const auto now_ns = static_cast<std::uint64_t>(map_.at(now_ticks).to_ns(now_ticks));
+    const auto then_ns = static_cast<std::uint64_t>(map_.at(then_ticks).to_ns(then_ticks));
+    return static_cast<std::int64_t>(now_ns - then_ns);
   }
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
@@ -11836,6 +11860,7 @@ namespace detail {
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+///   back <ns>: by so much at most a text log's line ends before one that stands before it
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
@@ -11906,6 +11931,23 @@ class run_info {
                                static_cast<unsigned long long>(clock.start_ticks),
                                static_cast<long long>(clock.start_ns),
                                static_cast<unsigned long long>(clock.rate)));
+  }
+
+  /// A span is going to be recorded that is over for so long, or will be where that is negative.
+  void add_span(std::int64_t over_for_ns) noexcept {
+    const bool over = over_for_ns >= 0;
+    const std::uint64_t away_ns = over ? static_cast<std::uint64_t>(over_for_ns)
+                                       : 0 - static_cast<std::uint64_t>(over_for_ns);
+    std::uint64_t& told_ns = over ? behind_ns_ : ahead_ns_;
+    if (away_ns <= told_ns || directory_ == nullptr) return;
+    // Up to a power of two, so that there are few lines.
+    constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
+    std::uint64_t tell_ns = std::uint64_t{1} << 20;
+    while (tell_ns < away_ns && tell_ns < most_ns) tell_ns *= 2;
+    const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
+    char text[48];
+    const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
+    if (append(text, n) != 0) told_ns = tell_ns;
   }
 
   /// Of one recording.
@@ -12069,7 +12111,9 @@ class run_info {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
-  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  std::uint64_t behind_ns_ = 0;  ///< how long a span was over at most when it was recorded, as told
+  std::uint64_t ahead_ns_ = 0;   ///< likewise, how long it took to be over
+  off_t records_end_ = 0;        ///< of the room for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 
@@ -12277,6 +12321,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     kept_logs_.keep_or_close(p);
     reports_.disk(location_, error, logs.name());
     return error;
+  }
+
+  /// A span comes that is over for so long, or will be where that is negative.
+  void tell_of_span(std::int64_t over_for_ns) noexcept {
+    constexpr std::int64_t least_ns = 1'000'000;
+    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+    make_due_ring_file();
+    const locked hold{file_lock_};
+    info_.add_span(over_for_ns);
   }
 
   /// What the logs have beyond their limits goes.
@@ -12510,6 +12563,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- records that do not just go into the ring; store/recorder_pushes.hpp
 
+  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   void push_slow(producer& p, const record& r) noexcept;
   void push_nested(producer& p, const record& r) const noexcept;
   void get_ring(producer& p) noexcept;
@@ -13175,6 +13230,14 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
   p.storing.store(1, std::memory_order_relaxed);
 }
 
+inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+  const signals_blocked quiet;
+  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
+  return ticks;
+}
+
 /// Where recording is on and the thread has none yet.
 inline void recorder::get_ring(producer& p) noexcept {
   if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
@@ -13540,7 +13603,9 @@ constexpr services session::table() noexcept {
     return instance().records().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
-  s.ticks_at = [](std::int64_t ns) noexcept { return instance().records().clock().ticks_at(ns); };
+  s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+    return instance().records().ticks_of_span(begin_ns, end_ns);
+  };
   s.crossed_threads = [](record_tag tag) noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));

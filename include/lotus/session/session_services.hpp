@@ -66,7 +66,9 @@ constexpr services session::table() noexcept {
     return instance().records().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
-  s.ticks_at = [](std::int64_t ns) noexcept { return instance().records().clock().ticks_at(ns); };
+  s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+    return instance().records().ticks_of_span(begin_ns, end_ns);
+  };
   s.crossed_threads = [](record_tag tag) noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));

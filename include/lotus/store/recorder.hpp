@@ -12,6 +12,7 @@
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/aggregates.hpp"
+#include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/producers.hpp"
@@ -153,6 +154,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- records that do not just go into the ring; store/recorder_pushes.hpp
 
+  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   void push_slow(producer& p, const record& r) noexcept;
   void push_nested(producer& p, const record& r) const noexcept;
   void get_ring(producer& p) noexcept;

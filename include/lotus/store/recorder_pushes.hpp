@@ -65,6 +65,14 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
   p.storing.store(1, std::memory_order_relaxed);
 }
 
+inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+  const signals_blocked quiet;
+  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
+  return ticks;
+}
+
 /// Where recording is on and the thread has none yet.
 inline void recorder::get_ring(producer& p) noexcept {
   if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;

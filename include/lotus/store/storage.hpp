@@ -198,6 +198,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
+  /// A span comes that is over for so long, or will be where that is negative.
+  void tell_of_span(std::int64_t over_for_ns) noexcept {
+    constexpr std::int64_t least_ns = 1'000'000;
+    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+    make_due_ring_file();
+    const locked hold{file_lock_};
+    info_.add_span(over_for_ns);
+  }
+
   /// What the logs have beyond their limits goes.
   void keep_limits() noexcept {
     forgotten_logs forgotten;
