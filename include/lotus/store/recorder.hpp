@@ -72,14 +72,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none.
-  bool snapshot(std::string_view reason) noexcept {
-    const signals_blocked quiet;
-    const locked round{round_};
-    if (is_on()) return take_snapshot(reason);
-    say("no snapshot: nothing is being recorded");
-    return false;
-  }
+  /// False, after saying why, where there is none. store/recorder_snapshots.hpp.
+  bool snapshot(std::string_view reason) noexcept;
 
   std::uint64_t dropped() const noexcept {
     std::uint64_t sum = losses_.counted();
@@ -186,15 +180,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
  private:
   /// Caller holds round_.
-  bool take_snapshot(std::string_view reason) noexcept {
-    storage_.retention().hold(true);
-    storage_.retention().roll_all();
-    flush();
-    const bool made =
-        make_snapshot(storage_.logs_folder(), storage_.location(), reason, triggers_.most_bytes());
-    storage_.retention().hold(false);
-    return made;
-  }
+  bool take_snapshot(std::string_view reason) noexcept;
 
   // --- producers; caller holds the guard
 

@@ -15,6 +15,7 @@
 #include "lotus/store/backlog.hpp"
 #include "lotus/store/recorder.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/store/storage_rings.hpp"
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
