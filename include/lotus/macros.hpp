@@ -65,17 +65,17 @@
     }
   #define LOTUS_DETAIL_SITE(literal)                                            \
     []() noexcept {                                                             \
-      struct here {                                                             \
+      struct lotus_here {                                                       \
         static constexpr ::std::string_view name() noexcept { return literal; } \
       };                                                                        \
-      return ::lotus::detail::place<here, true>{here::name()};                  \
+      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
   // Whether the name is a literal is seen by how it is written.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
-  #define LOTUS_DETAIL_PLACE_OF(name, written)                                          \
-    [](::std::string_view given) noexcept {                                             \
-      struct here {};                                                                   \
-      return ::lotus::detail::place<here, ::lotus::detail::is_literal(written)>{given}; \
+  #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
+    [](::std::string_view given) noexcept {                                                   \
+      struct lotus_here {};                                                                   \
+      return ::lotus::detail::place<lotus_here, ::lotus::detail::is_literal(written)>{given}; \
     }(name)
   #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \

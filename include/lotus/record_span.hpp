@@ -84,11 +84,12 @@ LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
 inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
                         std::chrono::steady_clock::time_point end) noexcept {
   if (!detail::is_recording()) return;
-  const auto ticks_at = [](std::chrono::steady_clock::time_point at) {
-    const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch());
-    return detail::join_session(true).ticks_at(since.count());
+  const auto ns_at = [](std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
   };
-  detail::push(ticks_at(begin), ticks_at(end), detail::operation_tag(name));
+  const detail::given_ticks ticks =
+      detail::join_session(true).ticks_of_span(ns_at(begin), ns_at(end));
+  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
 }
 
 LOTUS_DETAIL_NAMESPACE_END

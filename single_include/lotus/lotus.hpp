@@ -371,6 +371,12 @@ struct annotation_calls {
   void (*end)() noexcept;  ///< of the one that began last, if there is one
 };
 
+/// When a span begins and ends.
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
@@ -404,8 +410,8 @@ struct services {
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// The ticks at a moment of CLOCK_MONOTONIC.
-  std::uint64_t (*ticks_at)(std::int64_t monotonic_ns) noexcept;
+  /// The ticks of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   /// Says once that a scope has ended on another thread than it began on.
   void (*crossed_threads)(record_tag) noexcept;
   /// A shared object wants to know from now on whether recording is on.
@@ -1396,11 +1402,15 @@ inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
 constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
@@ -1961,11 +1971,15 @@ inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
 constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
@@ -3663,7 +3677,7 @@ namespace detail {
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-11-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-12-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.
@@ -5643,17 +5657,17 @@ LOTUS_DETAIL_NAMESPACE_END
     }
   #define LOTUS_DETAIL_SITE(literal)                                            \
     []() noexcept {                                                             \
-      struct here {                                                             \
+      struct lotus_here {                                                       \
         static constexpr ::std::string_view name() noexcept { return literal; } \
       };                                                                        \
-      return ::lotus::detail::place<here, true>{here::name()};                  \
+      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
   // Whether the name is a literal is seen by how it is written.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
-  #define LOTUS_DETAIL_PLACE_OF(name, written)                                          \
-    [](::std::string_view given) noexcept {                                             \
-      struct here {};                                                                   \
-      return ::lotus::detail::place<here, ::lotus::detail::is_literal(written)>{given}; \
+  #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
+    [](::std::string_view given) noexcept {                                                   \
+      struct lotus_here {};                                                                   \
+      return ::lotus::detail::place<lotus_here, ::lotus::detail::is_literal(written)>{given}; \
     }(name)
   #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
@@ -5810,11 +5824,12 @@ LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
 inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
                         std::chrono::steady_clock::time_point end) noexcept {
   if (!detail::is_recording()) return;
-  const auto ticks_at = [](std::chrono::steady_clock::time_point at) {
-    const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch());
-    return detail::join_session(true).ticks_at(since.count());
+  const auto ns_at = [](std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
   };
-  detail::push(ticks_at(begin), ticks_at(end), detail::operation_tag(name));
+  const detail::given_ticks ticks =
+      detail::join_session(true).ticks_of_span(ns_at(begin), ns_at(end));
+  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
 }
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -6567,6 +6582,22 @@ namespace detail {
 /// what a line beside begins with.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
+/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+inline bool is_line_start(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
+  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
+    // Within the text, for its last byte is the comma.
+    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
 /// every record to be converted ended in or before the newest segment.
 class tick_converter {
@@ -6582,6 +6613,9 @@ class tick_converter {
     std::int64_t start_ns;
     std::int64_t duration_ns;
   };
+
+  /// Of what began in it, or later.
+  const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
                                           std::uint64_t end_ticks) const noexcept {
@@ -7709,6 +7743,15 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
+  /// How long ago something with these ticks was, as logs tell it; less than 0: it will be.
+  std::int64_t ns_since(std::uint64_t then_ticks) noexcept {
+    const locked hold{lock_};
+    const std::uint64_t now_ticks = ticks();
+    const auto now_ns = static_cast<std::uint64_t>(map_.at(now_ticks).to_ns(now_ticks));
+    const auto then_ns = static_cast<std::uint64_t>(map_.at(then_ticks).to_ns(then_ticks));
+    return static_cast<std::int64_t>(now_ns - then_ns);
+  }
+
   tick_converter converter() noexcept { return {map_, &lock_}; }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -8012,854 +8055,9 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
-// All logs that lie in a run's directory, whichever process writes them.
-#ifndef LOTUS_RECOVERY_RUN_LOGS_HPP
-#define LOTUS_RECOVERY_RUN_LOGS_HPP
-
-// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
-// and the next lines begin a new one.
-#ifndef LOTUS_RECOVERY_LOG_PARTS_HPP
-#define LOTUS_RECOVERY_LOG_PARTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The longest name of a log, and its end.
-inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
-
-/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
-/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
-/// the prefix.
-/// @param compact  the hidden log is the only one.
-/// @param part     when it was over, in ms since the epoch; 0: it still grows.
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
-  char which[32] = "";
-  if (part != 0) {
-    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
-  }
-  const bool hidden = role == log_role::beside;
-  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
-  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
-  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
-}
-
-/// Of which ns since the epoch are a number still; no clock tells more.
-inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
-
-/// What the name of a log says.
-struct log_name {
-  log_role role = log_role::beside;
-  bool compact = false;         ///< it is the only one of its thread
-  std::uint64_t part = 0;       ///< 0: it still grows
-  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
-  std::size_t part_length = 0;  ///< how long that is
-  std::uint64_t number = 0;     ///< at its end
-
-  /// False where `name` is none of a log with this prefix.
-  bool parse(const char* name, const char* prefix) noexcept {
-    *this = log_name{};
-    const char* p = name;
-    compact = take(p, compact_log_start);
-    const bool hidden = compact || take(p, beside_log_start);
-    if (!take(p, prefix)) return false;
-    const char* const behind_prefix = p;
-    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
-      part_at = static_cast<std::size_t>(behind_prefix - name);
-      part_length = static_cast<std::size_t>(p - behind_prefix);
-    } else {
-      part = 0;
-      p = behind_prefix;
-    }
-    if (!hidden) {
-      if (take(p, "_main")) {
-        role = log_role::main;
-      } else if (take(p, "_worker")) {
-        role = log_role::worker;
-      } else {
-        return false;
-      }
-    }
-    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
-  }
-
- private:
-  static bool take(const char*& p, const char* text) noexcept {
-    const std::size_t bytes = std::strlen(text);
-    if (std::strncmp(p, text, bytes) != 0) return false;
-    p += bytes;
-    return true;
-  }
-
-  /// False where there is no number of at most 18 digits.
-  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
-    const char* const first = p;
-    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
-      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
-    }
-    return p != first;
-  }
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LOG_PARTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A regular file of an owner that may change it. Valid for the call that it is given to.
-struct run_log {
-  int folder;          ///< descriptor of where it lies
-  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
-  const char* name;
-  struct stat status;
-  log_name said;
-};
-
-/// Calls `each(run_log)` for the logs of one folder.
-template <class Each>
-void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
-                     Each&& each) noexcept {
-  for_each_entry(folder, [&](const char* name) {
-    run_log log{folder, loader, name, {}, {}};
-    if (!log.said.parse(name, prefix)) return;
-    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
-    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
-  });
-}
-
-/// Whether a folder is a run of its own, and not a loader's.
-inline bool is_other_run(int folder) noexcept {
-  bool found = false;
-  for_each_entry(folder, [&](const char* name) {
-    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
-  });
-  return found;
-}
-
-/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
-/// those of loaders too.
-template <class Each>
-void for_each_log(int directory, const char* prefix, const file_owners& owners,
-                  Each&& each) noexcept {
-  for_each_log_in(directory, "", prefix, owners, each);
-  for_each_entry(directory, [&](const char* name) {
-    struct stat status {};
-    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
-      return;
-    }
-    const int folder =
-        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (folder < 0) return;
-    if (!is_other_run(folder)) for_each_log_in(folder, name, prefix, owners, each);
-    close(folder);
-  });
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RUN_LOGS_HPP
-
-// Where snapshots lie, and what they are called.
-#ifndef LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-#define LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
-/// in the directory that the program works in has them there, with its prefix for a name. Names are
-/// in the order of time.
-class snapshot_place {
- public:
-  /// @param directory  descriptor of the run's, borrowed.
-  snapshot_place(int directory, const log_location& run) noexcept {
-    const char* const slash = std::strrchr(run.directory, '/');
-    const char* name = slash == nullptr ? run.directory : slash + 1;
-    const bool inside =
-        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
-    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
-    if (parent_ < 0) error_ = errno;
-    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
-  }
-  snapshot_place(const snapshot_place&) = delete;
-  snapshot_place& operator=(const snapshot_place&) = delete;
-  ~snapshot_place() {
-    if (parent_ >= 0) close(parent_);
-  }
-
-  /// 0 or errno.
-  int error() const noexcept { return error_; }
-  int parent() const noexcept { return parent_; }
-
-  /// Whether a folder is a snapshot of this run, finished.
-  bool is_one(const char* name) const noexcept {
-    const std::size_t bytes = std::strlen(start_);
-    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
-  }
-
-  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
-  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
-                unsigned attempt) const noexcept {
-    const time_t seconds = ns / 1'000'000'000;
-    struct tm utc {};
-    gmtime_r(&seconds, &utc);
-    char when[32];
-    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
-    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
-    char why[most_reason_bytes + 1] = {};
-    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
-      const char c = reason[i];
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-      why[i] = plain ? c : '-';
-    }
-    char again[16] = "";
-    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
-    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
-  }
-
-  static constexpr char between[] = ".snapshot-";
-  static constexpr std::size_t most_reason_bytes = 64;
-
-  /// "20261123T101500.123456Z-"
-  static bool is_time(const char* text) noexcept {
-    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
-      const char c = *text++;
-      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
-    }
-    return true;
-  }
-
- private:
-  int parent_ = -1;
-  int error_ = 0;
-  char start_[192] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-
-// How far a log that somebody is appending to holds whole lines or blocks.
-#ifndef LOTUS_RECOVERY_WHOLE_END_HPP
-#define LOTUS_RECOVERY_WHOLE_END_HPP
-
-// Compact logs: what a block of records is, and how its numbers are written.
-//
-// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
-// others go on with the names that stand in the blocks since, and with their last numbers.
-#ifndef LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
-#define LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
-inline constexpr std::uint8_t compact_version = 1;
-inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below it are kinds of records without a name; from it on they count what is announced.
-inline constexpr std::uint32_t first_named_code = 16;
-/// Instead of a record's code: a name follows.
-inline constexpr std::uint32_t announcement_code = 0;
-
-struct compact_block_header {
-  char magic[4];
-  std::uint32_t bytes;  ///< of the block, this header included
-  std::uint8_t version;
-  std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
-  std::uint8_t unused;
-  std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
-  std::int64_t first_ns;   ///< no record begins before
-  std::int64_t last_ns;    ///< none ends behind
-  std::uint64_t checksum;  ///< of all else
-};
-static_assert(sizeof(compact_block_header) == 48 &&
-                  std::is_trivially_copyable_v<compact_block_header>,
-              "it stands in files");
-
-constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
-  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
-}
-constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
-  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
-}
-
-/// The difference of two numbers of 64 bits, which may wrap around.
-constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
-  return static_cast<std::int64_t>(a - b);
-}
-
-/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
-/// the end; writes at most 10 bytes.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
-  *out++ = static_cast<char>(value);
-  return out;
-}
-
-/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
-/// do at once.
-inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
-  std::uint64_t sum = count;
-  std::uint64_t other = ~sum;
-  std::size_t at = 0;
-  for (; count - at >= 16; at += 16) {
-    std::uint64_t words[2];
-    std::memcpy(words, bytes + at, 16);
-    sum = (sum ^ words[0]) * odd;
-    other = (other ^ words[1]) * odd;
-    sum ^= sum >> 29U;
-    other ^= other >> 29U;
-  }
-  sum = (sum ^ other) * odd;
-  for (; count - at >= 8; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, 8);
-    sum = (sum ^ word) * odd;
-    sum ^= sum >> 29U;
-  }
-  std::uint64_t last = 0;
-  if (at < count) std::memcpy(&last, bytes + at, count - at);
-  sum = (sum ^ last) * odd;
-  return sum ^ (sum >> 32U);
-}
-
-/// Of a block. Guards against damage, not against intent.
-inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
-  constexpr std::size_t head = sizeof(compact_block_header);
-  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
-         mix_bytes(block + head, bytes - head);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
-
-// One ring of a ring file, copied piece by piece into memory of our own.
-//
-// Whoever can write to the directory may have made the file, and may change or shorten it while it
-// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
-// copy is used.
-#ifndef LOTUS_RECOVERY_RING_COPY_HPP
-#define LOTUS_RECOVERY_RING_COPY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Reads `bytes` at `offset`; false where the file does not have them.
-inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
-  auto* out = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out += n;
-    offset += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-/// A copy of one ring, its records a window of at most window_records.
-class ring_copy {
- public:
-  static constexpr std::size_t window_records = 4096;
-
-  ring_copy() noexcept = default;
-  ring_copy(const ring_copy&) = delete;
-  ring_copy& operator=(const ring_copy&) = delete;
-  ~ring_copy() {
-    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
-  }
-
-  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
-  /// memory.
-  /// @param bytes  of the ring's block.
-  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
-    if (ring_ == nullptr) {
-      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
-    }
-    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
-    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
-    fd_ = fd;
-    at_ = at;
-    doubted_ = false;
-    capacity_ = ring_->capacity;
-    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
-    if (ring_block::bytes_for(capacity_) > bytes) return false;
-    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
-    ring_->capacity = window_records;
-    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
-      std::memcpy(&appending, &log.appending, 1);
-      log.appending = appending != 0;
-    }
-    const commit_point& c = ring_->committed();
-    head_ = ring_->published[0].load(std::memory_order_relaxed);
-    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
-    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
-      return false;
-    }
-    std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
-    if (good != interrupt_head) doubt(good);
-    ring_->published[1].store(good, std::memory_order_relaxed);
-    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
-    return true;
-  }
-
-  /// Copies the next of the records behind the committed ones. False where there are none that can
-  /// be believed.
-  bool fetch() noexcept {
-    const std::uint64_t at = ring_->committed().tail[0];
-    const std::uint64_t in_window = window_records - (at & (window_records - 1));
-    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
-    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
-    if (count > in_file) count = in_file;
-    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
-    std::uint64_t good = at;
-    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
-    }
-    if (good != at + count) doubt(good);
-    ring_->published[0].store(good, std::memory_order_relaxed);
-    return good != at || left() > 0;
-  }
-
-  ring_block& ring() noexcept { return *ring_; }
-  std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete and not in the logs.
-  std::uint64_t left() const noexcept {
-    const commit_point& c = ring_->committed();
-    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
-  }
-  /// Whether there were records that no process can have stored; what follows them is left out.
-  bool doubted() const noexcept { return doubted_; }
-
- private:
-  static bool believable(const record& r) noexcept {
-    return kind_of(r.tag).kind != event_kind::none;
-  }
-
-  void doubt(std::uint64_t good) noexcept {
-    doubted_ = true;
-    // Of what else this ring says nothing is believed.
-    const std::uint64_t tail = ring_->committed().tail[0];
-    head_ = good - tail <= head_ - tail ? good : tail;
-  }
-
-  ring_block* ring_ = nullptr;
-  int fd_ = -1;
-  std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< of the ring in the file
-  std::uint64_t head_ = 0;
-  bool doubted_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RING_COPY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
-/// is long.
-inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
-  char text[4096];
-  std::uint64_t end = bytes;
-  for (int i = 0; i < 16 && end > 0; ++i) {
-    const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
-    if (!read_at(fd, text, n, end - n)) return 0;
-    for (std::size_t at = n; at > 0; --at) {
-      if (text[at - 1] == '\n') return end - n + at;
-    }
-    end -= n;
-  }
-  return 0;
-}
-
-/// Behind the last block that is all there. A block that is damaged ends the search; the reader
-/// tells of it.
-inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
-  std::uint64_t end = 0;
-  while (bytes - end >= sizeof(compact_block_header)) {
-    compact_block_header head{};
-    if (!read_at(fd, static_cast<void*>(&head), sizeof(head), end)) return end;
-    const bool is_one = std::memcmp(head.magic, compact_block_magic, sizeof(head.magic)) == 0 &&
-                        head.bytes >= sizeof(head);
-    if (!is_one) return bytes;
-    if (head.bytes > bytes - end) return end;
-    end += head.bytes;
-  }
-  return end;
-}
-
-/// @param status  of `fd`.
-inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_WHOLE_END_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Makes a snapshot; what is left undone is deleted again.
-class snapshot_folder {
- public:
-  static constexpr std::size_t name_bytes = 352;
-
-  /// @param from   descriptor of the run's directory, borrowed, as all else.
-  /// @param mode   of new files, less the umask.
-  snapshot_folder(int from, const log_location& run, const file_owners& owners,
-                  mode_t mode) noexcept
-      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
-
-  /// Returns 0 or what file_error_text() knows; then there is nothing.
-  /// @param info  name of the information file that tells of the snapshot.
-  int make(std::string_view reason, const char* info) noexcept {
-    if (place_.error() != 0) return place_.error();
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
-    int error = EEXIST;
-    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
-      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
-      struct stat status {};
-      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
-      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
-      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
-    }
-    if (error != 0) return error;
-    const int folder =
-        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (folder < 0) return errno;
-    error = fill(folder, info, now_ns);
-    close(folder);
-    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
-      error = errno;
-    }
-    if (error != 0) remove_folder(unfinished_);
-    return error;
-  }
-
-  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
-  void keep_within(std::uint64_t most_bytes) noexcept {
-    for (;;) {
-      char oldest[256] = "";
-      std::uint64_t bytes = 0;
-      unsigned count = 0;
-      for_each_entry(place_.parent(), [&](const char* name) {
-        if (!place_.is_one(name)) return;
-        ++count;
-        bytes += bytes_of(name);
-        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
-          std::snprintf(oldest, sizeof(oldest), "%s", name);
-        }
-      });
-      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
-    }
-  }
-
-  /// Its name, beside the run.
-  const char* name() const noexcept { return name_; }
-
- private:
-  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
-  template <class Each>
-  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
-    for_each_entry(folder, [&](const char* name) {
-      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
-      struct stat status {};
-      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-      if (S_ISDIR(status.st_mode) && depth > 0) {
-        const int inner =
-            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-        if (inner < 0) return;
-        for_each_file(inner, depth - 1, each);
-        close(inner);
-      }
-      each(folder, name, status);
-    });
-  }
-
-  int open_one(const char* name) const noexcept {
-    const int folder = open_out_of_the_way(place_.parent(), name,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    struct stat status {};
-    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
-    close(folder);
-    return -1;
-  }
-
-  std::uint64_t bytes_of(const char* name) const noexcept {
-    std::uint64_t bytes = 0;
-    const int folder = open_one(name);
-    if (folder < 0) return 0;
-    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
-      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
-    });
-    close(folder);
-    return bytes;
-  }
-
-  bool remove_folder(const char* name) const noexcept {
-    const int folder = open_one(name);
-    if (folder < 0) return false;
-    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
-      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
-    });
-    close(folder);
-    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
-  }
-
-  int fill(int folder, const char* info, std::int64_t now_ns) noexcept {
-    int error = 0;
-    // What becomes a part meanwhile is left out rather than there twice.
-    for (const bool parts : {true, false}) {
-      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
-        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
-      });
-    }
-    for_each_entry(from_, [&](const char* name) {
-      if (error != 0 || !is_told_in(name)) return;
-      struct stat status {};
-      const int fd = open_regular(from_, name, O_RDONLY, status);
-      if (fd < 0) return;
-      error = copy(fd, static_cast<std::uint64_t>(status.st_size), folder, name);
-      close(fd);
-    });
-    if (error != 0) return error;
-    struct stat status {};
-    bool made = false;
-    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
-    if (fd < 0) return -fd;
-    char line[64];
-    const int bytes =
-        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
-    error = write_all(fd, line, static_cast<std::size_t>(bytes));
-    close(fd);
-    return error;
-  }
-
-  /// Whether a file tells of processes, or of what they have only counted.
-  static bool is_told_in(const char* name) noexcept {
-    return std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0 ||
-           std::strncmp(name, aggregates_file_start, sizeof(aggregates_file_start) - 1) == 0;
-  }
-
-  /// A part has a second name from now on, where the file system knows that; of what grows there is
-  /// a copy, as far as it is whole.
-  int add(int folder, const run_log& log) const noexcept {
-    int to = folder;
-    if (*log.loader != '\0') {
-      if (mkdirat(folder, log.loader, folder_mode()) != 0 && errno != EEXIST) return errno;
-      to = open_out_of_the_way(folder, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      if (to < 0) return errno;
-    }
-    int error = 0;
-    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
-      struct stat status {};
-      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // It may have become a part meanwhile, or be gone.
-      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
-      if (fd >= 0) close(fd);
-    }
-    if (to != folder) close(to);
-    return error;
-  }
-
-  /// Who may read its files may look for them.
-  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
-
-  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
-    struct stat status {};
-    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
-    if (to < 0) return -to;
-    static_assert(copy_bytes % 4096 == 0);
-    char buffer[copy_bytes];
-    int error = 0;
-    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
-      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
-                              static_cast<off_t>(done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        error = n < 0 ? errno : 0;
-        break;
-      }
-      error = write_all(to, buffer, static_cast<std::size_t>(n));
-      done += static_cast<std::uint64_t>(n);
-    }
-    close(to);
-    return error;
-  }
-
-  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
-
-  int from_;
-  const log_location& run_;
-  const file_owners& owners_;
-  mode_t mode_;
-  snapshot_place place_;
-  char name_[name_bytes] = {};
-  char unfinished_[name_bytes + 16] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Copies what is in the logs; says where, or why not. Whether it did.
-inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
-                          std::uint64_t most_bytes) noexcept {
-  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
-  const int error = folder.make(reason, logs.info);
-  if (error == 0) {
-    folder.keep_within(most_bytes);
-    say("snapshot %s is beside the run", folder.name());
-  } else {
-    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
-        file_error_text(error));
-  }
-  return error == 0;
-}
-
-/// Set by the handler of options::snapshot_signal.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
-LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
-
-LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
-                                                       void* context) noexcept {
-  snapshot_signalled.store(true, std::memory_order_relaxed);
-  const struct sigaction& before = handled_before;
-  if ((before.sa_flags & SA_SIGINFO) != 0) {
-    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(number);
-  }
-}
-
-/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
-/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
-class snapshot_triggers {
- public:
-  void begin(const options& chosen) noexcept {
-    most_bytes_ = chosen.snapshots_bytes;
-    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
-    last_wait_ns_ = 0;
-    told_wait_ = 0;
-    signal_ = 0;
-    if (chosen.snapshot_signal == 0) return;
-    struct sigaction ours {};
-    ours.sa_sigaction = on_snapshot_signal;
-    ours.sa_flags = SA_SIGINFO | SA_RESTART;
-    sigfillset(&ours.sa_mask);
-    snapshot_signalled.store(false, std::memory_order_relaxed);
-    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
-      signal_ = chosen.snapshot_signal;
-    } else {
-      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
-    }
-  }
-
-  void end() noexcept {
-    struct sigaction now {};
-    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
-    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
-    if (ours) sigaction(signal_, &handled_before, nullptr);
-    signal_ = 0;
-  }
-
-  /// That all snapshots may have.
-  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// How long a wait is that is worth a snapshot; 0: none is.
-  std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// Caller holds the guard of the producer, which has a ring.
-  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
-    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
-    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
-    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // Of one that lasts there is one snapshot.
-    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
-    told_wait_ = is_long ? since : 0;
-    last_wait_ns_ = now_ns;
-    wait_seen_ = true;
-  }
-
-  /// Takes what asks for a snapshot now; false where nothing does.
-  /// @param reason  snapshot_place::most_reason_bytes + 1
-  bool take(const log_folder& logs, char* reason) noexcept {
-    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
-    if (std::exchange(wait_seen_, false)) {
-      std::snprintf(reason, room, "wait");
-      return true;
-    }
-    if (snapshot_signalled.load(std::memory_order_relaxed) &&
-        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
-      std::snprintf(reason, room, "signal");
-      return true;
-    }
-    return take_request(logs, reason);
-  }
-
- private:
-  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
-
-  /// Of the processes of a run that see it, one takes it.
-  static bool take_request(const log_folder& logs, char* reason) noexcept {
-    struct stat status {};
-    if (logs.directory < 0 ||
-        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      return false;
-    }
-    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
-    if (fd < 0) return false;
-    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
-    close(fd);
-    reason[bytes > 0 ? bytes : 0] = '\0';
-    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
-  }
-
-  std::uint64_t most_bytes_ = 0;
-  std::int64_t wait_ns_ = 0;
-  std::int64_t last_wait_ns_ = 0;
-  std::uint64_t told_wait_ = 0;
-  bool wait_seen_ = false;
-  int signal_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_SNAPSHOT_HPP
-
-// Where a run's records go: rings, ring file and logs of one directory.
-#ifndef LOTUS_STORE_STORAGE_HPP
-#define LOTUS_STORE_STORAGE_HPP
-
-// Aggregates as text: a section of the hidden file beside the logs of a process.
-#ifndef LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
-#define LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+// What a process counts at this moment, as its ring file tells somebody else.
+#ifndef LOTUS_RECOVERY_RING_AGGREGATES_HPP
+#define LOTUS_RECOVERY_RING_AGGREGATES_HPP
 
 // The aggregates of one thread, added up from the blocks that they stand in.
 #ifndef LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
@@ -8880,9 +8078,20 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
+/// How blocks are.
+enum class aggregate_state : std::uint8_t {
+  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
+  moving,  ///< copied while their thread went on adding calls
+};
+
 /// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
+/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
+/// they were copied.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
+  explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
+      : moving_{state == aggregate_state::moving} {}
+
   /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
@@ -8971,7 +8180,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Where its thread goes on adding to it, again.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    constexpr int most_attempts = 100;
+    // A copy stays as it is.
+    const int most_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
@@ -8987,12 +8197,23 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
       if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
       if (last_number_ > 0 && last_.key == to.key) {
-        if (call != last_number_) add_last(to);
+        if (call < last_number_) add_last(to);
         last_number_ = 0;
       }
       return true;
     }
-    return false;
+    return moving_ && count_in_buckets(to);
+  }
+
+  /// Calls have come between what was copied of it first and last.
+  bool count_in_buckets(whole_aggregate& to) noexcept {
+    to.count = 0;
+    for (const std::uint64_t n : to.counts) {
+      if (__builtin_add_overflow(to.count, n, &to.count)) return false;
+    }
+    if (to.self_ticks > to.total_ticks) to.self_ticks = to.total_ticks;
+    if (last_.key == to.key) last_number_ = 0;
+    return true;
   }
 
   bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
@@ -9021,6 +8242,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return sum == of.count && of.self_ticks <= of.total_ticks;
   }
 
+  bool moving_;
   growing_memory blocks_;  ///< of pointers
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;
@@ -9032,6 +8254,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+
+// Aggregates as text: a section of the hidden file beside the logs of a process.
+#ifndef LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+#define LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -9191,6 +8417,699 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
 
+// The aggregates that a dead process left in its ring file.
+#ifndef LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+#define LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+
+// Blocks of aggregates, copied into memory of our own.
+#ifndef LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
+#define LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
+/// none.
+class LOTUS_DETAIL_PER_MODULE aggregate_copies {
+ public:
+  /// Room for a block of so many bytes, zeroed. Null where memory is missing; what it gave before
+  /// is gone.
+  aggregates_block* add(std::size_t bytes) noexcept {
+    void* const block = blocks_.add(bytes);
+    auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
+    if (block == nullptr || place == nullptr) {
+      failed_ = true;
+      return nullptr;
+    }
+    *place = {0, blocks_.bytes() - bytes};
+    return static_cast<aggregates_block*>(block);
+  }
+
+  /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
+  /// be adding a call then, and begins no other before this returns.
+  /// @param for_each_block  called with void(const aggregates_block&), again and again.
+  template <class ForEachBlock>
+  void add_whole(ForEachBlock&& for_each_block) noexcept {
+    const std::size_t first = count();
+    for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
+    if (failed_) return;
+    // What has not changed from the first word to the last, looked at twice, was so in between.
+    constexpr int most_attempts = 100;
+    bool same = false;
+    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
+      std::size_t i = first;
+      for_each_block(
+          [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
+      same = true;
+      i = first;
+      for_each_block([&](const aggregates_block& block) {
+        same = is_still(block, at(i++), used_bytes(block)) && same;
+      });
+    }
+    std::size_t i = first;
+    for_each_block(
+        [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
+  }
+
+  /// No more are added.
+  void finish() noexcept {
+    for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
+    std::sort(places(), places() + count());
+  }
+
+  /// Memory was missing; what is here is of no use.
+  bool failed() const noexcept { return failed_; }
+  void fail() noexcept { failed_ = true; }
+
+  /// Calls `each(aggregate_chain&)` for every thread.
+  template <class Each>
+  void for_each_chain(aggregate_state state, Each&& each) const noexcept {
+    for (std::size_t i = 0; i < count();) {
+      aggregate_chain chain{state};
+      for (const std::uint32_t thread = places()[i].chain;
+           i < count() && places()[i].chain == thread; ++i) {
+        chain.add(at(i));
+      }
+      each(chain);
+    }
+  }
+
+ private:
+  struct block_place {
+    std::uint32_t chain;
+    std::size_t in_blocks;
+
+    bool operator<(const block_place& other) const noexcept {
+      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
+    }
+  };
+
+  static std::size_t used_bytes(const aggregates_block& block) noexcept {
+    return sizeof(block) +
+           static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
+  }
+
+  // Word by word: another thread may be writing them.
+  static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    auto* const out = reinterpret_cast<std::uint64_t*>(&to);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      out[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+    }
+  }
+  static bool is_still(const aggregates_block& from, const aggregates_block& copied,
+                       std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    const auto* const before = reinterpret_cast<const std::uint64_t*>(&copied);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      if (__atomic_load_n(words + i, __ATOMIC_ACQUIRE) != before[i]) return false;
+    }
+    return true;
+  }
+
+  std::size_t count() const noexcept { return places_.bytes() / sizeof(block_place); }
+  block_place* places() const noexcept {
+    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
+  }
+  aggregates_block& at(std::size_t i) const noexcept {
+    return *reinterpret_cast<aggregates_block*>(const_cast<char*>(blocks_.data()) +
+                                                places()[i].in_blocks);
+  }
+
+  growing_memory blocks_;  ///< one behind the other
+  growing_memory places_;  ///< of block_place
+  bool failed_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
+
+// A ring file that a process left. Whatever stands in it is checked before it is believed.
+#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
+#define LOTUS_RECOVERY_DEAD_RING_HPP
+
+// One ring of a ring file, copied piece by piece into memory of our own.
+//
+// Whoever can write to the directory may have made the file, and may change or shorten it while it
+// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
+// copy is used.
+#ifndef LOTUS_RECOVERY_RING_COPY_HPP
+#define LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// A copy of one ring, its records a window of at most window_records.
+class ring_copy {
+ public:
+  static constexpr std::size_t window_records = 4096;
+
+  ring_copy() noexcept = default;
+  ring_copy(const ring_copy&) = delete;
+  ring_copy& operator=(const ring_copy&) = delete;
+  ~ring_copy() {
+    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  }
+
+  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
+  /// memory.
+  /// @param bytes  of the ring's block.
+  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (ring_ == nullptr) {
+      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+    }
+    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
+    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
+    fd_ = fd;
+    at_ = at;
+    doubted_ = false;
+    capacity_ = ring_->capacity;
+    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity_) > bytes) return false;
+    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
+    ring_->capacity = window_records;
+    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
+      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      std::memcpy(&appending, &log.appending, 1);
+      log.appending = appending != 0;
+    }
+    const commit_point& c = ring_->committed();
+    head_ = ring_->published[0].load(std::memory_order_relaxed);
+    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
+    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+      return false;
+    }
+    std::uint64_t good = c.tail[1];
+    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    if (good != interrupt_head) doubt(good);
+    ring_->published[1].store(good, std::memory_order_relaxed);
+    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Copies the next of the records behind the committed ones. False where there are none that can
+  /// be believed.
+  bool fetch() noexcept {
+    const std::uint64_t at = ring_->committed().tail[0];
+    const std::uint64_t in_window = window_records - (at & (window_records - 1));
+    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
+    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
+    if (count > in_file) count = in_file;
+    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
+    std::uint64_t good = at;
+    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
+      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+    }
+    if (good != at + count) doubt(good);
+    ring_->published[0].store(good, std::memory_order_relaxed);
+    return good != at || left() > 0;
+  }
+
+  ring_block& ring() noexcept { return *ring_; }
+  std::uint64_t file_offset() const noexcept { return at_; }
+  /// How many records are complete and not in the logs.
+  std::uint64_t left() const noexcept {
+    const commit_point& c = ring_->committed();
+    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  }
+  /// Whether there were records that no process can have stored; what follows them is left out.
+  bool doubted() const noexcept { return doubted_; }
+
+ private:
+  static bool believable(const record& r) noexcept {
+    return kind_of(r.tag).kind != event_kind::none;
+  }
+
+  void doubt(std::uint64_t good) noexcept {
+    doubted_ = true;
+    // Of what else this ring says nothing is believed.
+    const std::uint64_t tail = ring_->committed().tail[0];
+    head_ = good - tail <= head_ - tail ? good : tail;
+  }
+
+  ring_block* ring_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t at_ = 0;
+  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t head_ = 0;
+  bool doubted_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
+class dead_ring_file {
+ public:
+  enum class state {
+    opened,
+    gone,           ///< recovered and deleted by somebody else meanwhile
+    living,         ///< its process lives
+    busy,           ///< somebody recovers it at this moment
+    damaged,        ///< not a ring file
+    other_version,  ///< of the library wrote it
+    refused,        ///< see error()
+  };
+
+  /// Opens `name` in `directory` (borrowed).
+  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
+    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
+                   : open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ < 0) return not_opened(directory, name);
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (writable) {
+      error_ = take_file_lock(fd_, recovery_lock_byte);
+      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
+    } else if (being_recovered()) {
+      return state::busy;
+    }
+    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
+    return check_header();
+  }
+
+  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
+  /// in part.
+  state open_any(int directory, const char* name, const file_owners& owners) noexcept {
+    fd_ = open_own(directory, name, O_RDONLY, owners, status_);
+    if (fd_ >= 0) return check_header();
+    error_ = -fd_;
+    return error_ == ENOENT ? state::gone : state::refused;
+  }
+
+  dead_ring_file() noexcept = default;
+  dead_ring_file(const dead_ring_file&) = delete;
+  dead_ring_file& operator=(const dead_ring_file&) = delete;
+  ~dead_ring_file() {
+    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Why the file was refused: what file_error_text() knows.
+  int error() const noexcept { return error_; }
+  const ring_file_header& header() const noexcept { return *header_; }
+  const struct stat& status() const noexcept { return status_; }
+  int descriptor() const noexcept { return fd_; }
+
+  /// Whether somebody has recovered it since it was opened to read, or does.
+  bool being_recovered() const noexcept {
+    struct stat now {};
+    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
+           now.st_nlink == 0;
+  }
+
+  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
+  /// than a process has is left out.
+  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  int read_blocks(std::int64_t until_ns) noexcept {
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    std::uint64_t at = header_->header_bytes;
+    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+      block_header block{};
+      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
+      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+          block.bytes % least_page_bytes != 0) {
+        return 0;
+      }
+      if (blocks == most_blocks) {
+        too_much_ = true;
+        return 0;
+      }
+      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      switch (block.kind.load(std::memory_order_relaxed)) {
+        case block_kind::ring: {
+          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::aggregates: {
+          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::names:
+          if (!read_names(at, block.bytes)) return 0;
+          break;
+        default:
+          return 0;
+      }
+      at += block.bytes;
+    }
+    return 0;
+  }
+
+  /// Calls `each(ring_copy&)` for every ring that makes sense.
+  /// @return how many do not, or not wholly; those that were left out count as one.
+  template <class Each>
+  std::uint64_t for_each_ring(Each&& each) noexcept {
+    std::uint64_t doubted = too_much_ ? 1 : 0;
+    ring_copy copy;
+    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
+      const bool sound = copy.copy(fd_, place.at, place.bytes);
+      if (sound) each(copy);
+      if (!sound || copy.doubted()) ++doubted;
+    }
+    return doubted;
+  }
+
+  /// Calls `each(at, bytes)` for every block of aggregates.
+  template <class Each>
+  void for_each_aggregates_block(Each&& each) const noexcept {
+    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
+      each(place.at, place.bytes);
+    }
+  }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
+  const clock_map& clocks() const noexcept {
+    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
+  }
+
+  /// Whether its logs are compact ones.
+  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
+
+  /// How a line begins that has the name `id`.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id == unnamed_id) return unnamed_line_start;
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
+    return {text_.data() + n.at, n.bytes};
+  }
+
+ private:
+  struct ring_place {
+    std::uint64_t at;
+    std::uint64_t bytes;
+  };
+  struct name_place {
+    std::uint32_t at;  ///< in text_
+    std::uint32_t bytes;
+  };
+  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
+  /// stack, and Linux allows a process 65,530.
+  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
+  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
+  /// Ours are smaller; more is not believed, nor read.
+  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+
+  /// A file that cannot be written may be that of a living process all the same.
+  state not_opened(int directory, const char* name) noexcept {
+    error_ = -fd_;
+    if (error_ == ENOENT) return state::gone;
+    fd_ = open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    return state::refused;
+  }
+
+  state check_header() noexcept {
+    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
+    if (header_ == nullptr) {
+      error_ = ENOMEM;
+      return state::refused;
+    }
+    const ring_file_header& h = *header_;
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
+        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
+      return state::damaged;
+    }
+    if (h.layout != ring_file_layout) return state::other_version;
+    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
+      return state::damaged;
+    }
+    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
+    const bool usable = h.layout == ring_file_layout &&
+                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
+                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
+                        index <= 1 && h.clocks[index].valid();
+    return usable ? state::opened : state::damaged;
+  }
+
+  /// A plain name, such as stands before "_main_pid_1".
+  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
+    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
+    if (end == nullptr || end == prefix) return false;
+    for (const char* c = prefix; c != end; ++c) {
+      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
+    }
+    return true;
+  }
+
+  /// False where the block makes no sense: names are numbered as they come.
+  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+    std::uint64_t used = 0;
+    if (bytes > most_names_block_bytes ||
+        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
+        used > bytes - sizeof(names_block)) {
+      return false;
+    }
+    growing_memory block;
+    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
+    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
+    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
+      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
+          text_.bytes() > most_text_bytes) {
+        too_much_ = true;
+        return true;
+      }
+      stored_name head{};
+      std::memcpy(&head, block.data() + i, sizeof(head));
+      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
+      if (head.bytes > used - i - sizeof(head)) return false;
+      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      i += padded_name_bytes(head.bytes);
+      if (i > used) return false;
+    }
+    return true;
+  }
+
+  /// What the library did not write itself is written again as a name.
+  bool add_name(std::string_view start) noexcept {
+    char line[max_line_name_bytes + 1];
+    if (!is_line_start(start)) {
+      const std::size_t bytes = write_line_name(start, line);
+      line[bytes] = ',';
+      start = {line, bytes + 1};
+    }
+    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
+    void* const text = text_.add(start.size());
+    if (place == nullptr || text == nullptr) return false;
+    std::memcpy(text, start.data(), start.size());
+    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
+              static_cast<std::uint32_t>(start.size())};
+    return true;
+  }
+
+  int fd_ = -1;
+  int error_ = 0;
+  struct stat status_ {};
+  ring_file_header* header_ = nullptr;
+  growing_memory rings_;       ///< of ring_place
+  growing_memory aggregates_;  ///< of ring_place
+  growing_memory names_;       ///< of name_place, by id - 1
+  growing_memory text_;
+  bool too_much_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_RING_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies of them, whose blocks have been found.
+class LOTUS_DETAIL_PER_MODULE dead_aggregates {
+ public:
+  /// @param file   borrowed.
+  /// @param state  moving, where its process may live.
+  explicit dead_aggregates(const dead_ring_file& file,
+                           aggregate_state state = aggregate_state::whole) noexcept
+      : file_{file}, state_{state} {
+    file.for_each_aggregates_block([this](std::uint64_t at, std::uint64_t bytes) {
+      if (bytes > most_block_bytes) {
+        ++doubted_;
+        return;
+      }
+      aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
+      if (block == nullptr) return;
+      if (!read_at(file_.descriptor(), static_cast<void*>(block), static_cast<std::size_t>(bytes),
+                   at)) {
+        copies_.fail();
+      }
+      block->header.bytes = bytes;  // it may have been changed since it was looked at
+    });
+    copies_.finish();
+  }
+
+  /// Blocks that are not believed.
+  std::uint64_t doubted() const noexcept { return doubted_; }
+
+  /// As detail::for_each_section().
+  template <class Append>
+  int for_each_section(Append&& append) const noexcept {
+    if (copies_.failed()) return ENOMEM;
+    return detail::for_each_section(
+        {file_.header().begun_ns, 0}, mean_rate(file_.clocks()),
+        [this](std::uint32_t id) { return file_.line_start(id); },
+        [this](auto&& each) { copies_.for_each_chain(state_, each); }, append);
+  }
+
+ private:
+  /// Ours are smaller.
+  static constexpr std::uint64_t most_block_bytes = std::uint64_t{256} << 10;
+
+  const dead_ring_file& file_;
+  aggregate_state state_;
+  aggregate_copies copies_;
+  std::uint64_t doubted_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+
+// What processes that died left in their ring files.
+#ifndef LOTUS_RECOVERY_RECOVERY_HPP
+#define LOTUS_RECOVERY_RECOVERY_HPP
+
+// Records to blocks of a compact log.
+#ifndef LOTUS_RECOVERY_COMPACT_FILLER_HPP
+#define LOTUS_RECOVERY_COMPACT_FILLER_HPP
+
+// Compact logs: what a block of records is, and how its numbers are written.
+//
+// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
+// others go on with the names that stand in the blocks since, and with their last numbers.
+#ifndef LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+#define LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
+inline constexpr std::uint8_t compact_version = 1;
+inline constexpr std::uint8_t compact_begins_anew = 1;
+/// Codes below it are kinds of records without a name; from it on they count what is announced.
+inline constexpr std::uint32_t first_named_code = 16;
+/// Instead of a record's code: a name follows.
+inline constexpr std::uint32_t announcement_code = 0;
+
+struct compact_block_header {
+  char magic[4];
+  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint8_t version;
+  std::uint8_t flags;
+  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t unused;
+  std::uint32_t records;
+  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
+  std::int64_t first_ns;   ///< no record begins before
+  std::int64_t last_ns;    ///< none ends behind
+  std::uint64_t checksum;  ///< of all else
+};
+static_assert(sizeof(compact_block_header) == 48 &&
+                  std::is_trivially_copyable_v<compact_block_header>,
+              "it stands in files");
+
+constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
+  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
+}
+constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
+}
+
+/// The difference of two numbers of 64 bits, which may wrap around.
+constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
+  return static_cast<std::int64_t>(a - b);
+}
+
+/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
+/// the end; touches at most 10 bytes, and always 2.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
+  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
+    const auto more = static_cast<unsigned>(value > 0x7F);
+    const auto both =
+        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
+    std::memcpy(out, &both, sizeof(both));
+    return out + 1 + more;
+  }
+  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
+/// do at once.
+inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
+  std::uint64_t sum = count;
+  std::uint64_t other = ~sum;
+  std::size_t at = 0;
+  for (; count - at >= 16; at += 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, 16);
+    sum = (sum ^ words[0]) * odd;
+    other = (other ^ words[1]) * odd;
+    sum ^= sum >> 29U;
+    other ^= other >> 29U;
+  }
+  sum = (sum ^ other) * odd;
+  for (; count - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, 8);
+    sum = (sum ^ word) * odd;
+    sum ^= sum >> 29U;
+  }
+  std::uint64_t last = 0;
+  if (at < count) std::memcpy(&last, bytes + at, count - at);
+  sum = (sum ^ last) * odd;
+  return sum ^ (sum >> 32U);
+}
+
+/// Of a block. Guards against damage, not against intent.
+inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
+  constexpr std::size_t head = sizeof(compact_block_header);
+  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
+         mix_bytes(block + head, bytes - head);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+
 // One ring's complete records, as lines, to a sink.
 #ifndef LOTUS_RECOVERY_DRAIN_HPP
 #define LOTUS_RECOVERY_DRAIN_HPP
@@ -9336,6 +9255,96 @@ inline void tell_log_number(int directory, const char* info, const file_owners& 
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_LOG_CLAIMS_HPP
+
+// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
+// and the next lines begin a new one.
+#ifndef LOTUS_RECOVERY_LOG_PARTS_HPP
+#define LOTUS_RECOVERY_LOG_PARTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The longest name of a log, and its end.
+inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
+
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
+/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
+/// the prefix.
+/// @param compact  the hidden log is the only one.
+/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
+  char which[32] = "";
+  if (part != 0) {
+    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
+  }
+  const bool hidden = role == log_role::beside;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
+  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
+}
+
+/// Of which ns since the epoch are a number still; no clock tells more.
+inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+
+/// What the name of a log says.
+struct log_name {
+  log_role role = log_role::beside;
+  bool compact = false;         ///< it is the only one of its thread
+  std::uint64_t part = 0;       ///< 0: it still grows
+  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
+  std::size_t part_length = 0;  ///< how long that is
+  std::uint64_t number = 0;     ///< at its end
+
+  /// False where `name` is none of a log with this prefix.
+  bool parse(const char* name, const char* prefix) noexcept {
+    *this = log_name{};
+    const char* p = name;
+    compact = take(p, compact_log_start);
+    const bool hidden = compact || take(p, beside_log_start);
+    if (!take(p, prefix)) return false;
+    const char* const behind_prefix = p;
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+      part_at = static_cast<std::size_t>(behind_prefix - name);
+      part_length = static_cast<std::size_t>(p - behind_prefix);
+    } else {
+      part = 0;
+      p = behind_prefix;
+    }
+    if (!hidden) {
+      if (take(p, "_main")) {
+        role = log_role::main;
+      } else if (take(p, "_worker")) {
+        role = log_role::worker;
+      } else {
+        return false;
+      }
+    }
+    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
+  }
+
+ private:
+  static bool take(const char*& p, const char* text) noexcept {
+    const std::size_t bytes = std::strlen(text);
+    if (std::strncmp(p, text, bytes) != 0) return false;
+    p += bytes;
+    return true;
+  }
+
+  /// False where there is no number of at most 18 digits.
+  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
+    const char* const first = p;
+    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
+      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
+    }
+    return p != first;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_LOG_PARTS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -9648,6 +9657,12 @@ class line_filler {
     return 0;
   }
 
+  /// Has no quicker way for some of them.
+  static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
+                                      std::uint64_t) noexcept {
+    return at;
+  }
+
   /// False where there is no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -9703,7 +9718,8 @@ class line_filler {
 /// goes: what was appended is never given again.
 /// @param heads  read before the clock of `fill` was made.
 /// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
-/// false, append(sink, loader), then committed(sink) or failed().
+/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
+/// loader), then committed(sink) or failed().
 /// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
 /// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
 /// loader is the id of its name, 0 the default one.
@@ -9723,7 +9739,9 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
       }
       if (at == heads.head[lane]) return sink.commit(lane, at, loader);
       if (const int error = fill.begin(sink, loader); error != 0) return error;
-      for (; at != heads.head[lane]; ++at) {
+      for (;; ++at) {
+        at = fill.add_operations(ring, lane, at, heads.head[lane]);
+        if (at == heads.head[lane]) break;
         const record& r = ring.slot(lane, at);
         if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
           if (lane == 0) break;
@@ -9747,6 +9765,1120 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
+/// none.
+class compact_chain {
+ public:
+  struct entry {
+    std::uint64_t key;  ///< 0: free
+    std::uint32_t code;
+    std::uint32_t unused;
+    std::uint64_t last;  ///< number or value
+  };
+
+  /// Whether the log that is appended to next is the one of the last block, and ends with it.
+  bool goes_on(const log_position& at) const noexcept {
+    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
+  }
+  void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
+  void appended(const log_position& at) noexcept {
+    inode_ = at.inode;
+    length_ = at.length;
+    ++blocks_;
+  }
+
+  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
+  entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
+    key = key_of(kind, name);
+    for (std::uint64_t i = home_of(kind, name);; ++i) {
+      entry& e = entries_[i % slots];
+      if (e.key == key) return &e;
+      if (e.key == 0) return used_ < most_names ? &e : nullptr;
+    }
+  }
+  /// The code of an operation's name; 0 where that is not known at once.
+  LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
+    const entry& e = entries_[home_of(event_kind::operation, name) % slots];
+    return e.key == key_of(event_kind::operation, name) ? e.code : 0;
+  }
+  void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
+
+  std::uint64_t last_of[first_named_code];  ///< number, by kind of records without a name
+  std::uint64_t last_item;
+
+ private:
+  static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
+    return (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
+  }
+  static constexpr std::uint64_t home_of(event_kind kind, std::uint32_t name) noexcept {
+    return std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);
+  }
+
+  static constexpr std::uint32_t slots = 1024;
+  static constexpr std::uint32_t most_names = 700;
+  /// So much a damaged block can cost.
+  static constexpr std::uint32_t most_blocks = 64;
+
+  std::uint64_t inode_;
+  std::uint64_t length_;
+  std::uint32_t blocks_;
+  std::uint32_t used_;
+  entry entries_[slots];
+};
+
+/// Writes records as one block for each append, to the log that lies beside in text. As
+/// line_filler.
+template <class Names>
+class compact_filler {
+ public:
+  compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
+                 drain_buffer& buffer) noexcept
+      : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
+    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
+  }
+
+  template <class Sink>
+  int begin(Sink& sink, std::uint32_t loader) noexcept {
+    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
+    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
+    if (anew) chain_.begin_anew();
+    full_of_names_ = false;
+    head_ = {};
+    head_.flags = anew ? compact_begins_anew : std::uint8_t{0};
+    head_.first_ns = INT64_MAX;
+    head_.last_ns = INT64_MIN;
+    end_ = block_ + sizeof(head_);
+    return 0;
+  }
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
+      return false;
+    }
+    const record_kind& kind = kind_of(r.tag);
+    const bool named = has_name(kind) || kind.kind == event_kind::none;
+    std::uint64_t* last = &chain_.last_of[static_cast<std::uint8_t>(kind.kind) % first_named_code];
+    char* p = end_;
+    std::uint32_t code = static_cast<std::uint8_t>(kind.kind);
+    if (named) {
+      const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
+      std::uint64_t key = 0;
+      compact_chain::entry* const e = chain_.find(kind.kind, name, key);
+      if (LOTUS_DETAIL_UNLIKELY(e == nullptr)) {
+        full_of_names_ = true;
+        return false;
+      }
+      if (LOTUS_DETAIL_UNLIKELY(e->key == 0)) {
+        chain_.take(*e, key);
+        p = announce(p, kind, has_name(kind) ? names_(name) : kind.prefix);
+      }
+      last = &e->last;
+      code = e->code;
+    }
+    end_ = put_record(put_varint(p, code), r, kind, *last);
+    ++head_.records;
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
+    if (!kind.beside.empty()) head_.roles |= beside_bit;
+    return true;
+  }
+
+  /// Adds what most of a log is, operations whose names the block has told, up to the first record
+  /// that is none, or for which there is no room; returns its place. As add(), with all that
+  /// changes in registers: what is written as characters might be anything of this object's.
+  std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
+                               std::uint64_t head) noexcept {
+    if (lane != 0 || head_.records == 0) return at;
+    const record* const slots = ring.slots();
+    const std::uint64_t mask = ring.capacity - 1;
+    const clock_segment clock = clock_.newest();
+    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
+    const std::uint64_t begin = at;
+    std::int64_t first_ns = head_.first_ns;
+    std::int64_t last_ns = head_.last_ns;
+    std::int64_t time_before_ns = time_before_ns_;
+    char* p = end_;
+    for (; at != head && p <= last_begin; ++at) {
+      const record& r = slots[at & mask];
+      if (r.tag.kind() != event_kind::operation || r.begin_ticks < clock.start_ticks) break;
+      const std::uint32_t code =
+          chain_.code_of_operation(static_cast<std::uint32_t>(r.tag.value()));
+      const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
+      const std::int64_t end_ns = clock.to_ns(r.end_ticks);
+      if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
+      const std::uint64_t since = to_zigzag(wrapped_difference(
+          static_cast<std::uint64_t>(end_ns), static_cast<std::uint64_t>(time_before_ns)));
+      p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
+      time_before_ns = end_ns;
+      first_ns = std::min(first_ns, start_ns);
+      last_ns = std::max(last_ns, end_ns);
+    }
+    if (at == begin) return at;
+    end_ = p;
+    head_.first_ns = first_ns;
+    head_.last_ns = last_ns;
+    time_before_ns_ = time_before_ns;
+    head_.records += static_cast<std::uint32_t>(at - begin);
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(log_role::worker));
+    return at;
+  }
+
+  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t) noexcept {
+    if (head_.records == 0) return 0;
+    std::memcpy(head_.magic, compact_block_magic, sizeof(head_.magic));
+    head_.version = compact_version;
+    head_.bytes = static_cast<std::uint32_t>(end_ - block_);
+    std::memcpy(block_, &head_, sizeof(head_));
+    const std::uint64_t checksum = block_checksum(block_, head_.bytes);
+    std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
+    const int error = sink.append(log_role::beside, block_, head_.bytes);
+    if (error != 0) failed();
+    return error;
+  }
+
+  template <class Sink>
+  void committed(const Sink& sink) noexcept {
+    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
+  }
+  /// What was told last may not stand in the log.
+  void failed() noexcept { chain_.begin_anew(); }
+
+ private:
+  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
+  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
+                                                        std::uint64_t since,
+                                                        std::uint64_t duration) noexcept {
+    // Nearly all: five bytes at most, in one word.
+    if (LOTUS_DETAIL_LIKELY((since | duration) < 0x4000 && code < 0x80)) {
+      const std::uint64_t more_since = since > 0x7F ? 1 : 0;
+      const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
+      const std::uint64_t a = (since & 0x7FU) | more_since << 7U | (since >> 7U) << 8U;
+      const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
+      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_since);
+      std::memcpy(p, &word, sizeof(word));
+      return p + 3 + more_since + more_duration;
+    }
+    return put_varint(put_varint(put_varint(p, code), since), duration);
+  }
+
+  LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
+                                          std::string_view name) noexcept {
+    p = put_varint(p, announcement_code);
+    *p++ = static_cast<char>(kind.kind);
+    p = put_varint(p, name.size());
+    std::memcpy(p, name.data(), name.size());
+    return p + name.size();
+  }
+
+  /// A number that is told by its difference to the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
+                                                     std::uint64_t& last) noexcept {
+    p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
+    last = number;
+    return p;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
+                                              std::uint64_t& last) noexcept {
+    const bool lasts = kind.duration == written_duration::measured ||
+                       kind.duration == written_duration::measured_unlike_placeholder;
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
+    const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
+    std::int64_t duration_ns = s.duration_ns < 0 ? 0 : s.duration_ns;
+    if (kind.duration == written_duration::measured_unlike_placeholder &&
+        duration_ns == placeholder_ns) {
+      ++duration_ns;
+    }
+    const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
+                                                   static_cast<std::uint64_t>(duration_ns));
+    if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
+    p = put_varint(p, to_zigzag(wrapped_difference(static_cast<std::uint64_t>(time_ns),
+                                                   static_cast<std::uint64_t>(time_before_ns_))));
+    time_before_ns_ = time_ns;
+    head_.first_ns = std::min(head_.first_ns, start_ns);
+    head_.last_ns = std::max(head_.last_ns, time_ns);
+    if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
+    if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
+    return put_numbers(p, r, kind, last);
+  }
+
+  char* put_numbers(char* p, const record& r, const record_kind& kind,
+                    std::uint64_t& last) noexcept {
+    if (kind.value == record_value::batch) p = put_number(p, r.tag.value(), last);
+    if (kind.value == record_value::name_and_number) {
+      p = put_number(p, r.tag.value() & 0xFFFFFFFFU, last);
+    }
+    switch (kind.kind) {
+      case event_kind::counter:
+      case event_kind::stage_number:
+        return put_number(p, r.end_ticks, last);
+      case event_kind::batch_takes:
+        return put_number(p, r.end_ticks, chain_.last_item);
+      case event_kind::off_cpu:
+        p = put_varint(p, r.end_ticks);
+        return put_varint(p, r.tag.value() == run_queue_unknown ? 0 : r.tag.value() + 1);
+      default:
+        return counts_heap(kind.kind) ? put_varint(p, r.end_ticks) : p;
+    }
+  }
+
+  const tick_converter& clock_;
+  const Names& names_;
+  compact_chain& chain_;
+  char* const block_;
+  char* end_ = nullptr;
+  compact_block_header head_{};
+  std::int64_t time_before_ns_ = 0;
+  bool full_of_names_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_COMPACT_FILLER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What of a directory is to be recovered.
+struct recovery_limits {
+  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
+  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
+  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
+  bool advance = true;                ///< also when time is up before anything is done, do a part
+};
+
+struct recovery {
+  std::uint64_t files = 0;          ///< dead ring files that were read to their end
+  std::uint64_t records = 0;        ///< lines appended to the logs
+  std::uint64_t living = 0;         ///< ring files left alone because their processes live
+  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
+  std::uint64_t damaged = 0;        ///< files that are no ring files
+  std::uint64_t other_version = 0;  ///< ring files of another version of the library
+  std::uint64_t refused = 0;        ///< ring files that could not be opened
+  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
+  bool left = false;                ///< time was up before all was done
+  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
+  char failed_log[log_name_bytes] = {};
+};
+
+/// Where a dead process' logs are, and how they are made: as the ring file was.
+inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
+  const struct stat& status = file.status();
+  return {directory,
+          file.header().prefix,
+          file_owners::only(status.st_uid),
+          status.st_mode & 0666U,
+          info,
+          {&file,
+           [](const void* names, std::uint32_t id) {
+             return static_cast<const dead_ring_file*>(names)->line_start(id);
+           }},
+          file.compact(),
+          &status};
+}
+
+/// Appends to its logs what one ring holds.
+/// @param info  name of the information file of its process.
+/// Returns 0, ETIME, or what file_error_text() knows.
+inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
+                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
+  open_log opened[log_roles];
+  const log_folder folder = folder_of(directory, file, info);
+  log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
+  logs.undo_torn();
+  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+  const tick_converter clock = file.clock();
+  const auto drain_all = [&](auto& fill) {
+    int error = 0;
+    while (error == 0 && copy.fetch()) {
+      const lane_heads heads{copy.ring()};
+      const std::uint64_t before = heads.beyond(copy.ring().committed());
+      error = drain_ring(copy.ring(), heads, fill, logs);
+      result.records += before - heads.beyond(copy.ring().committed());
+      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+    }
+    return error;
+  };
+  int error = ENOMEM;
+  if (!file.compact()) {
+    line_filler fill{clock, names, buffer};
+    error = drain_all(fill);
+  } else if (void* const chain = map_memory(sizeof(compact_chain))) {
+    compact_filler fill{clock, names, *static_cast<compact_chain*>(chain), buffer};
+    error = drain_all(fill);
+    munmap(chain, sizeof(compact_chain));
+  }
+  if (error != 0 && error != ETIME && result.error == 0) {
+    result.error = error;
+    std::snprintf(result.failed_log, sizeof(result.failed_log), "%s", logs.name());
+  }
+  close_all(opened);
+  return error;
+}
+
+/// Appends a dead process' aggregates to the files that it would have written itself. What has been
+/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
+inline int recover_aggregates(int directory, const dead_ring_file& file,
+                              recovery& result) noexcept {
+  const log_folder folder = folder_of(directory, file, nullptr);
+  loader_folders folders{folder};
+  const dead_aggregates found{file};
+  result.doubted += found.doubted();
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
+    if (error != 0 && result.error == 0) {
+      put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
+    }
+    return error;
+  });
+}
+
+/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
+/// May be killed at any instant and run again: the commits in the file say how far it came.
+inline void recover_file(int directory, const char* name, dead_ring_file& file,
+                         const recovery_limits& limits, recovery& result,
+                         drain_buffer& buffer) noexcept {
+  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
+  if (error == ENOMEM && result.error == 0) result.error = error;
+  char info[sizeof(run_info_start) + 256];
+  std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
+  bool done = error == 0;
+  bool late = error == ETIME;
+  if (error == 0) {
+    result.doubted += file.for_each_ring([&](ring_copy& copy) {
+      const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
+      if (!wanted || late) {
+        if (copy.left() > 0) done = false;
+        return;
+      }
+      error = recover_ring(directory, file, info, copy, limits.until_ns, result, buffer);
+      if (error != 0) done = false;
+      late = error == ETIME;
+    });
+  }
+  if (late) result.left = true;
+  if (!done) return;
+  error = recover_aggregates(directory, file, result);
+  if (error != 0) {
+    if (result.error == 0) result.error = error;
+    return;
+  }
+  unlinkat(directory, name, 0);
+  ++result.files;
+}
+
+/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
+/// Returns 0 or why it is no such file.
+inline int delete_if_unfinished(int directory, const char* name,
+                                const file_owners& owners) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, name, O_RDONLY, owners, status);
+  if (fd < 0) return fd == -ENOENT ? 0 : -fd;
+  const bool abandoned =
+      time(nullptr) - status.st_mtime > 60 && !file_lock_is_taken(fd, owner_lock_byte);
+  if (abandoned) unlinkat(directory, name, 0);
+  close(fd);
+  return 0;
+}
+
+/// Recovers the dead ring files in `directory` (borrowed).
+/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
+/// though its process is dead; `error` where it is refused.
+template <class Tell>
+recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
+  using state = dead_ring_file::state;
+  recovery result;
+  file_owners owners = file_owners::of_caller(directory);
+  bool asked = false;
+  drain_buffer* buffer = nullptr;
+  for_each_entry(directory, [&](const char* name) {
+    if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
+        0) {
+      const int error = delete_if_unfinished(directory, name, owners);
+      if (error != 0) tell(name, state::refused, error);
+      return;
+    }
+    if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
+    const bool may_end = !limits.advance || result.records + result.files > 0;
+    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
+      result.left = true;
+      return;
+    }
+    if (!asked && belongs_to_another(directory, name, owners)) {
+      owners.ask_file_system(directory);
+      asked = true;
+    }
+    dead_ring_file file;
+    const state found = file.open(directory, name, true, owners);
+    if (found == state::living) ++result.living;
+    if (found == state::busy) ++result.busy;
+    if (found == state::damaged) ++result.damaged;
+    if (found == state::other_version) ++result.other_version;
+    if (found == state::refused) ++result.refused;
+    if (found == state::damaged || found == state::other_version || found == state::refused) {
+      tell(name, found, file.error());
+    }
+    if (found != state::opened) return;
+    if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;
+    if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+    if (buffer == nullptr) {
+      result.error = ENOMEM;
+    } else {
+      recover_file(directory, name, file, limits, result, *buffer);
+    }
+  });
+  if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
+  return result;
+}
+
+/// @param prefix  only those of runs with this prefix; null: all.
+inline recovery recover_directory(int directory, const char* prefix) noexcept {
+  recovery_limits limits;
+  limits.prefix = prefix;
+  return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RECOVERY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
+/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
+/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
+/// passed over.
+/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
+/// @param prefix  only of runs with this prefix.
+/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
+inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
+                                const file_owners& owners, int to) noexcept {
+  constexpr std::int64_t most_ns = 50'000'000;
+  dead_ring_file file;
+  if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
+  if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
+  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
+  if (error != 0) return error == ETIME ? 0 : error;
+  const dead_aggregates found{file, aggregate_state::moving};
+  const log_folder run = folder_of(to, file, nullptr);
+  loader_folders folders{run};
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    return append_aggregates(run, folders, loader, file.header().pid, section);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP
+
+// All logs that lie in a run's directory, whichever process writes them.
+#ifndef LOTUS_RECOVERY_RUN_LOGS_HPP
+#define LOTUS_RECOVERY_RUN_LOGS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A regular file of an owner that may change it. Valid for the call that it is given to.
+struct run_log {
+  int folder;          ///< descriptor of where it lies
+  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  const char* name;
+  struct stat status;
+  log_name said;
+};
+
+/// Calls `each(run_log)` for the logs of one folder.
+template <class Each>
+void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
+                     Each&& each) noexcept {
+  for_each_entry(folder, [&](const char* name) {
+    run_log log{folder, loader, name, {}, {}};
+    if (!log.said.parse(name, prefix)) return;
+    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
+  });
+}
+
+/// Whether a folder is a run of its own, and not a loader's.
+inline bool is_other_run(int folder) noexcept {
+  bool found = false;
+  for_each_entry(folder, [&](const char* name) {
+    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
+  });
+  return found;
+}
+
+/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
+/// loaders.
+template <class Each>
+void for_each_run_folder(int directory, const file_owners& owners, Each&& each) noexcept {
+  each(directory, "");
+  for_each_entry(directory, [&](const char* name) {
+    struct stat status {};
+    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
+      return;
+    }
+    const int folder =
+        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return;
+    if (!is_other_run(folder)) each(folder, name);
+    close(folder);
+  });
+}
+
+/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
+/// those of loaders too.
+template <class Each>
+void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                  Each&& each) noexcept {
+  for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
+    for_each_log_in(folder, loader, prefix, owners, each);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RUN_LOGS_HPP
+
+// Where snapshots lie, and what they are called.
+#ifndef LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+#define LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
+/// in the directory that the program works in has them there, with its prefix for a name. Names are
+/// in the order of time.
+class snapshot_place {
+ public:
+  /// @param directory  descriptor of the run's, borrowed.
+  snapshot_place(int directory, const log_location& run) noexcept {
+    const char* const slash = std::strrchr(run.directory, '/');
+    const char* name = slash == nullptr ? run.directory : slash + 1;
+    const bool inside =
+        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    if (parent_ < 0) error_ = errno;
+    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
+  }
+  snapshot_place(const snapshot_place&) = delete;
+  snapshot_place& operator=(const snapshot_place&) = delete;
+  ~snapshot_place() {
+    if (parent_ >= 0) close(parent_);
+  }
+
+  /// 0 or errno.
+  int error() const noexcept { return error_; }
+  int parent() const noexcept { return parent_; }
+
+  /// Whether a folder is a snapshot of this run, finished.
+  bool is_one(const char* name) const noexcept {
+    const std::size_t bytes = std::strlen(start_);
+    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
+  }
+
+  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
+                unsigned attempt) const noexcept {
+    const time_t seconds = ns / 1'000'000'000;
+    struct tm utc {};
+    gmtime_r(&seconds, &utc);
+    char when[32];
+    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
+    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
+    char why[most_reason_bytes + 1] = {};
+    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
+      const char c = reason[i];
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+      why[i] = plain ? c : '-';
+    }
+    char again[16] = "";
+    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
+    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
+  }
+
+  static constexpr char between[] = ".snapshot-";
+  static constexpr std::size_t most_reason_bytes = 64;
+
+  /// "20261123T101500.123456Z-"
+  static bool is_time(const char* text) noexcept {
+    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
+      const char c = *text++;
+      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
+    }
+    return true;
+  }
+
+ private:
+  int parent_ = -1;
+  int error_ = 0;
+  char start_[192] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
+
+// How far a log that somebody is appending to holds whole lines or blocks.
+#ifndef LOTUS_RECOVERY_WHOLE_END_HPP
+#define LOTUS_RECOVERY_WHOLE_END_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
+/// is long.
+inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
+  char text[4096];
+  std::uint64_t end = bytes;
+  for (int i = 0; i < 16 && end > 0; ++i) {
+    const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
+    if (!read_at(fd, text, n, end - n)) return 0;
+    for (std::size_t at = n; at > 0; --at) {
+      if (text[at - 1] == '\n') return end - n + at;
+    }
+    end -= n;
+  }
+  return 0;
+}
+
+/// Behind the last block that is all there. A block that is damaged ends the search; the reader
+/// tells of it.
+inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
+  std::uint64_t end = 0;
+  while (bytes - end >= sizeof(compact_block_header)) {
+    compact_block_header head{};
+    if (!read_at(fd, static_cast<void*>(&head), sizeof(head), end)) return end;
+    const bool is_one = std::memcmp(head.magic, compact_block_magic, sizeof(head.magic)) == 0 &&
+                        head.bytes >= sizeof(head);
+    if (!is_one) return bytes;
+    if (head.bytes > bytes - end) return end;
+    end += head.bytes;
+  }
+  return end;
+}
+
+/// @param status  of `fd`.
+inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_WHOLE_END_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a process has counted itself, which makes a snapshot of its run.
+struct own_aggregates {
+  void* of = nullptr;
+  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
+  int (*append)(void* of, int folder) noexcept = nullptr;
+};
+
+/// Makes a snapshot; what is left undone is deleted again.
+class snapshot_folder {
+ public:
+  static constexpr std::size_t name_bytes = 352;
+
+  /// @param from   descriptor of the run's directory, borrowed, as all else.
+  /// @param mode   of new files, less the umask.
+  snapshot_folder(int from, const log_location& run, const file_owners& owners,
+                  mode_t mode) noexcept
+      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
+
+  /// Returns 0 or what file_error_text() knows; then there is nothing.
+  /// @param info  name of the information file that tells of the snapshot; of that process where
+  /// `own` is given.
+  int make(std::string_view reason, const char* info, const own_aggregates& own = {}) noexcept {
+    if (place_.error() != 0) return place_.error();
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    int error = EEXIST;
+    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
+      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
+      struct stat status {};
+      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
+      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
+      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
+    }
+    if (error != 0) return error;
+    const int folder =
+        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (folder < 0) return errno;
+    error = fill(folder, info, own, now_ns);
+    close(folder);
+    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
+      error = errno;
+    }
+    if (error != 0) remove_folder(unfinished_);
+    return error;
+  }
+
+  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  void keep_within(std::uint64_t most_bytes) noexcept {
+    for (;;) {
+      char oldest[256] = "";
+      std::uint64_t bytes = 0;
+      unsigned count = 0;
+      for_each_entry(place_.parent(), [&](const char* name) {
+        if (!place_.is_one(name)) return;
+        ++count;
+        bytes += bytes_of(name);
+        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
+          std::snprintf(oldest, sizeof(oldest), "%s", name);
+        }
+      });
+      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+    }
+  }
+
+  /// Its name, beside the run.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  template <class Each>
+  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
+    for_each_entry(folder, [&](const char* name) {
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
+      struct stat status {};
+      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISDIR(status.st_mode) && depth > 0) {
+        const int inner =
+            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        if (inner < 0) return;
+        for_each_file(inner, depth - 1, each);
+        close(inner);
+      }
+      each(folder, name, status);
+    });
+  }
+
+  int open_one(const char* name) const noexcept {
+    const int folder = open_out_of_the_way(place_.parent(), name,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status {};
+    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
+    close(folder);
+    return -1;
+  }
+
+  std::uint64_t bytes_of(const char* name) const noexcept {
+    std::uint64_t bytes = 0;
+    const int folder = open_one(name);
+    if (folder < 0) return 0;
+    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
+      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
+    });
+    close(folder);
+    return bytes;
+  }
+
+  bool remove_folder(const char* name) const noexcept {
+    const int folder = open_one(name);
+    if (folder < 0) return false;
+    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
+      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    });
+    close(folder);
+    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
+  }
+
+  int fill(int folder, const char* info, const own_aggregates& own, std::int64_t now_ns) noexcept {
+    // First, so that a folder within the run is none of its loaders'.
+    int error = tell(folder, info, now_ns);
+    // What becomes a part meanwhile is left out rather than there twice.
+    for (const bool parts : {true, false}) {
+      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
+        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+      });
+    }
+    if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
+    if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
+    for_each_entry(from_, [&](const char* name) {
+      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
+    });
+    return error;
+  }
+
+  int tell(int folder, const char* info, std::int64_t now_ns) const noexcept {
+    struct stat status {};
+    bool made = false;
+    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
+    if (fd < 0) return -fd;
+    char line[64];
+    const int bytes =
+        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
+    const int error = write_all(fd, line, static_cast<std::size_t>(bytes));
+    close(fd);
+    return error;
+  }
+
+  static bool begins_with(const char* name, const char* start) noexcept {
+    return std::strncmp(name, start, std::strlen(start)) == 0;
+  }
+
+  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
+  /// then there twice, in sections of one name, of which one counts.
+  /// @param own_info  the process with this information file adds its own.
+  int add_aggregates(int folder, const char* own_info) const noexcept {
+    int error = 0;
+    for_each_entry(from_, [&](const char* name) {
+      if (error != 0 || !begins_with(name, ring_file_start)) return;
+      const char* const whose = name + sizeof(ring_file_start) - 1;
+      const bool own = begins_with(own_info, run_info_start) &&
+                       std::strcmp(own_info + sizeof(run_info_start) - 1, whose) == 0;
+      if (!own) error = copy_ring_aggregates(from_, name, run_.prefix, owners_, folder);
+    });
+    for_each_run_folder(from_, owners_, [&](int in, const char* loader) {
+      for_each_entry(in, [&](const char* name) {
+        if (error != 0 || !begins_with(name, aggregates_file_start)) return;
+        int to = 0;
+        error = open_folder(folder, loader, to);
+        if (error == 0) error = append_copy(in, to, name);
+        if (error == 0 && to != folder) close(to);
+      });
+    });
+    return error;
+  }
+
+  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
+  int open_folder(int folder, const char* loader, int& to) const noexcept {
+    to = folder;
+    if (*loader == '\0') return 0;
+    if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
+    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return to < 0 ? errno : 0;
+  }
+
+  /// A part has a second name from now on, where the file system knows that; of what grows there is
+  /// a copy, as far as it is whole.
+  int add(int folder, const run_log& log) const noexcept {
+    int to = folder;
+    int error = open_folder(folder, log.loader, to);
+    if (error != 0) return error;
+    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+      struct stat status {};
+      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
+      // It may have become a part meanwhile, or be gone.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      if (fd >= 0) close(fd);
+    }
+    if (to != folder) close(to);
+    return error;
+  }
+
+  /// Who may read its files may look for them.
+  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
+
+  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
+  int append_copy(int from, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int fd = open_regular(from, name, O_RDONLY, status);
+    if (fd < 0) return 0;
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    bool made = false;
+    const int to = open_to_append(folder, name, owners_, mode_, status, made);
+    const int error = to < 0 ? -to : copy(fd, bytes, to);
+    close(fd);
+    return error;
+  }
+
+  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
+    return to < 0 ? -to : copy(fd, bytes, to);
+  }
+
+  /// Closes `to`.
+  static int copy(int fd, std::uint64_t bytes, int to) noexcept {
+    static_assert(copy_bytes % 4096 == 0);
+    char buffer[copy_bytes];
+    int error = 0;
+    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
+      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
+                              static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error = n < 0 ? errno : 0;
+        break;
+      }
+      error = write_all(to, buffer, static_cast<std::size_t>(n));
+      done += static_cast<std::uint64_t>(n);
+    }
+    close(to);
+    return error;
+  }
+
+  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
+
+  int from_;
+  const log_location& run_;
+  const file_owners& owners_;
+  mode_t mode_;
+  snapshot_place place_;
+  char name_[name_bytes] = {};
+  char unfinished_[name_bytes + 16] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
+inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
+                          std::uint64_t most_bytes, const own_aggregates& own) noexcept {
+  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
+  const int error = folder.make(reason, logs.info, own);
+  if (error == 0) {
+    folder.keep_within(most_bytes);
+    say("snapshot %s is beside the run", folder.name());
+  } else {
+    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+        file_error_text(error));
+  }
+  return error == 0;
+}
+
+/// Set by the handler of options::snapshot_signal.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
+
+LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
+                                                       void* context) noexcept {
+  snapshot_signalled.store(true, std::memory_order_relaxed);
+  const struct sigaction& before = handled_before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  }
+}
+
+/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
+/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+class snapshot_triggers {
+ public:
+  void begin(const options& chosen) noexcept {
+    most_bytes_ = chosen.snapshots_bytes;
+    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
+    last_wait_ns_ = 0;
+    told_wait_ = 0;
+    signal_ = 0;
+    if (chosen.snapshot_signal == 0) return;
+    struct sigaction ours {};
+    ours.sa_sigaction = on_snapshot_signal;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    snapshot_signalled.store(false, std::memory_order_relaxed);
+    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
+      signal_ = chosen.snapshot_signal;
+    } else {
+      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+    }
+  }
+
+  void end() noexcept {
+    struct sigaction now {};
+    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
+    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
+    if (ours) sigaction(signal_, &handled_before, nullptr);
+    signal_ = 0;
+  }
+
+  /// That all snapshots may have.
+  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
+  /// How long a wait is that is worth a snapshot; 0: none is.
+  std::int64_t wait_ns() const noexcept { return wait_ns_; }
+  /// Caller holds the guard of the producer, which has a ring.
+  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
+    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
+    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
+    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
+    // Of one that lasts there is one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
+    told_wait_ = is_long ? since : 0;
+    last_wait_ns_ = now_ns;
+    wait_seen_ = true;
+  }
+
+  /// Takes what asks for a snapshot now; false where nothing does.
+  /// @param reason  snapshot_place::most_reason_bytes + 1
+  bool take(const log_folder& logs, char* reason) noexcept {
+    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    if (std::exchange(wait_seen_, false)) {
+      std::snprintf(reason, room, "wait");
+      return true;
+    }
+    if (snapshot_signalled.load(std::memory_order_relaxed) &&
+        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+      std::snprintf(reason, room, "signal");
+      return true;
+    }
+    return take_request(logs, reason);
+  }
+
+ private:
+  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
+
+  /// Of the processes of a run that see it, one takes it.
+  static bool take_request(const log_folder& logs, char* reason) noexcept {
+    struct stat status {};
+    if (logs.directory < 0 ||
+        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return false;
+    }
+    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
+    if (fd < 0) return false;
+    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    close(fd);
+    reason[bytes > 0 ? bytes : 0] = '\0';
+    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
+  }
+
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t wait_ns_ = 0;
+  std::int64_t last_wait_ns_ = 0;
+  std::uint64_t told_wait_ = 0;
+  bool wait_seen_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SNAPSHOT_HPP
+
+// Where a run's records go: rings, ring file and logs of one directory.
+#ifndef LOTUS_STORE_STORAGE_HPP
+#define LOTUS_STORE_STORAGE_HPP
 
 // Records in memory while the disk does not take them.
 #ifndef LOTUS_STORE_BACKLOG_HPP
@@ -10230,798 +11362,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
 
-// What processes that died left in their ring files.
-#ifndef LOTUS_RECOVERY_RECOVERY_HPP
-#define LOTUS_RECOVERY_RECOVERY_HPP
-
-// Records to blocks of a compact log.
-#ifndef LOTUS_RECOVERY_COMPACT_FILLER_HPP
-#define LOTUS_RECOVERY_COMPACT_FILLER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
-/// none.
-class compact_chain {
- public:
-  struct entry {
-    std::uint64_t key;  ///< 0: free
-    std::uint32_t code;
-    std::uint32_t unused;
-    std::uint64_t last;  ///< number or value
-  };
-
-  /// Whether the log that is appended to next is the one of the last block, and ends with it.
-  bool goes_on(const log_position& at) const noexcept {
-    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
-  }
-  void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
-  void appended(const log_position& at) noexcept {
-    inode_ = at.inode;
-    length_ = at.length;
-    ++blocks_;
-  }
-
-  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
-  entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
-    key = (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
-    for (std::uint64_t i = std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);; ++i) {
-      entry& e = entries_[i % slots];
-      if (e.key == key) return &e;
-      if (e.key == 0) return used_ < most_names ? &e : nullptr;
-    }
-  }
-  void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
-
-  std::uint64_t last_of[first_named_code];  ///< number, by kind of records without a name
-  std::uint64_t last_item;
-
- private:
-  static constexpr std::uint32_t slots = 1024;
-  static constexpr std::uint32_t most_names = 700;
-  /// So much a damaged block can cost.
-  static constexpr std::uint32_t most_blocks = 64;
-
-  std::uint64_t inode_;
-  std::uint64_t length_;
-  std::uint32_t blocks_;
-  std::uint32_t used_;
-  entry entries_[slots];
-};
-
-/// Writes records as one block for each append, to the log that lies beside in text. As
-/// line_filler.
-template <class Names>
-class compact_filler {
- public:
-  compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
-                 drain_buffer& buffer) noexcept
-      : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
-    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
-  }
-
-  template <class Sink>
-  int begin(Sink& sink, std::uint32_t loader) noexcept {
-    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
-    if (anew) chain_.begin_anew();
-    full_of_names_ = false;
-    head_ = {};
-    head_.flags = anew ? compact_begins_anew : std::uint8_t{0};
-    head_.first_ns = INT64_MAX;
-    head_.last_ns = INT64_MIN;
-    end_ = block_ + sizeof(head_);
-    return 0;
-  }
-
-  /// False where there is no room left.
-  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
-    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
-      return false;
-    }
-    const record_kind& kind = kind_of(r.tag);
-    const bool named = has_name(kind) || kind.kind == event_kind::none;
-    std::uint64_t* last = &chain_.last_of[static_cast<std::uint8_t>(kind.kind) % first_named_code];
-    char* p = end_;
-    std::uint32_t code = static_cast<std::uint8_t>(kind.kind);
-    if (named) {
-      const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
-      std::uint64_t key = 0;
-      compact_chain::entry* const e = chain_.find(kind.kind, name, key);
-      if (LOTUS_DETAIL_UNLIKELY(e == nullptr)) {
-        full_of_names_ = true;
-        return false;
-      }
-      if (LOTUS_DETAIL_UNLIKELY(e->key == 0)) {
-        chain_.take(*e, key);
-        p = announce(p, kind, has_name(kind) ? names_(name) : kind.prefix);
-      }
-      last = &e->last;
-      code = e->code;
-    }
-    end_ = put_record(put_varint(p, code), r, kind, *last);
-    ++head_.records;
-    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.beside.empty()) head_.roles |= beside_bit;
-    return true;
-  }
-
-  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
-  template <class Sink>
-  int append(Sink& sink, std::uint32_t) noexcept {
-    if (head_.records == 0) return 0;
-    std::memcpy(head_.magic, compact_block_magic, sizeof(head_.magic));
-    head_.version = compact_version;
-    head_.bytes = static_cast<std::uint32_t>(end_ - block_);
-    std::memcpy(block_, &head_, sizeof(head_));
-    const std::uint64_t checksum = block_checksum(block_, head_.bytes);
-    std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
-    const int error = sink.append(log_role::beside, block_, head_.bytes);
-    if (error != 0) failed();
-    return error;
-  }
-
-  template <class Sink>
-  void committed(const Sink& sink) noexcept {
-    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
-  }
-  /// What was told last may not stand in the log.
-  void failed() noexcept { chain_.begin_anew(); }
-
- private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
-  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
-
-  LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
-                                          std::string_view name) noexcept {
-    p = put_varint(p, announcement_code);
-    *p++ = static_cast<char>(kind.kind);
-    p = put_varint(p, name.size());
-    std::memcpy(p, name.data(), name.size());
-    return p + name.size();
-  }
-
-  /// A number that is told by its difference to the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
-                                                     std::uint64_t& last) noexcept {
-    p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
-    last = number;
-    return p;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
-                                              std::uint64_t& last) noexcept {
-    const bool lasts = kind.duration == written_duration::measured ||
-                       kind.duration == written_duration::measured_unlike_placeholder;
-    const tick_converter::span s =
-        clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
-    const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
-    std::int64_t duration_ns = s.duration_ns < 0 ? 0 : s.duration_ns;
-    if (kind.duration == written_duration::measured_unlike_placeholder &&
-        duration_ns == placeholder_ns) {
-      ++duration_ns;
-    }
-    const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
-                                                   static_cast<std::uint64_t>(duration_ns));
-    if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
-    p = put_varint(p, to_zigzag(wrapped_difference(static_cast<std::uint64_t>(time_ns),
-                                                   static_cast<std::uint64_t>(time_before_ns_))));
-    time_before_ns_ = time_ns;
-    head_.first_ns = std::min(head_.first_ns, start_ns);
-    head_.last_ns = std::max(head_.last_ns, time_ns);
-    if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
-    if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
-    return put_numbers(p, r, kind, last);
-  }
-
-  char* put_numbers(char* p, const record& r, const record_kind& kind,
-                    std::uint64_t& last) noexcept {
-    if (kind.value == record_value::batch) p = put_number(p, r.tag.value(), last);
-    if (kind.value == record_value::name_and_number) {
-      p = put_number(p, r.tag.value() & 0xFFFFFFFFU, last);
-    }
-    switch (kind.kind) {
-      case event_kind::counter:
-      case event_kind::stage_number:
-        return put_number(p, r.end_ticks, last);
-      case event_kind::batch_takes:
-        return put_number(p, r.end_ticks, chain_.last_item);
-      case event_kind::off_cpu:
-        p = put_varint(p, r.end_ticks);
-        return put_varint(p, r.tag.value() == run_queue_unknown ? 0 : r.tag.value() + 1);
-      default:
-        return counts_heap(kind.kind) ? put_varint(p, r.end_ticks) : p;
-    }
-  }
-
-  const tick_converter& clock_;
-  const Names& names_;
-  compact_chain& chain_;
-  char* const block_;
-  char* end_ = nullptr;
-  compact_block_header head_{};
-  std::int64_t time_before_ns_ = 0;
-  bool full_of_names_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_COMPACT_FILLER_HPP
-
-// The aggregates that a dead process left in its ring file.
-#ifndef LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
-#define LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
-
-// A ring file that a process left. Whatever stands in it is checked before it is believed.
-#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
-#define LOTUS_RECOVERY_DEAD_RING_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
-inline bool is_line_start(std::string_view text) noexcept {
-  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
-  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // Within the text, for its last byte is the comma.
-    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
-class dead_ring_file {
- public:
-  enum class state {
-    opened,
-    gone,           ///< recovered and deleted by somebody else meanwhile
-    living,         ///< its process lives
-    busy,           ///< somebody recovers it at this moment
-    damaged,        ///< not a ring file
-    other_version,  ///< of the library wrote it
-    refused,        ///< see error()
-  };
-
-  /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to append to the logs and delete it; otherwise only to read.
-  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
-    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
-                   : open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ < 0) return not_opened(directory, name);
-    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
-    if (writable) {
-      error_ = take_file_lock(fd_, recovery_lock_byte);
-      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
-    } else if (being_recovered()) {
-      return state::busy;
-    }
-    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
-    return check_header();
-  }
-
-  dead_ring_file() noexcept = default;
-  dead_ring_file(const dead_ring_file&) = delete;
-  dead_ring_file& operator=(const dead_ring_file&) = delete;
-  ~dead_ring_file() {
-    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
-    if (fd_ >= 0) close(fd_);
-  }
-
-  /// Why the file was refused: what file_error_text() knows.
-  int error() const noexcept { return error_; }
-  const ring_file_header& header() const noexcept { return *header_; }
-  const struct stat& status() const noexcept { return status_; }
-  int descriptor() const noexcept { return fd_; }
-
-  /// Whether somebody has recovered it since it was opened to read, or does.
-  bool being_recovered() const noexcept {
-    struct stat now {};
-    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
-           now.st_nlink == 0;
-  }
-
-  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
-  /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC.
-  /// @return 0, ENOMEM, or ETIME where it came to be later.
-  int read_blocks(std::int64_t until_ns) noexcept {
-    const auto size = static_cast<std::uint64_t>(status_.st_size);
-    std::uint64_t at = header_->header_bytes;
-    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
-      block_header block{};
-      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
-      if (block.bytes < least_page_bytes || block.bytes > size - at ||
-          block.bytes % least_page_bytes != 0) {
-        return 0;
-      }
-      if (blocks == most_blocks) {
-        too_much_ = true;
-        return 0;
-      }
-      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
-      switch (block.kind.load(std::memory_order_relaxed)) {
-        case block_kind::ring: {
-          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
-          if (place == nullptr) return ENOMEM;
-          *place = {at, block.bytes};
-          break;
-        }
-        case block_kind::aggregates: {
-          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
-          if (place == nullptr) return ENOMEM;
-          *place = {at, block.bytes};
-          break;
-        }
-        case block_kind::names:
-          if (!read_names(at, block.bytes)) return 0;
-          break;
-        default:
-          return 0;
-      }
-      at += block.bytes;
-    }
-    return 0;
-  }
-
-  /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; those that were left out count as one.
-  template <class Each>
-  std::uint64_t for_each_ring(Each&& each) noexcept {
-    std::uint64_t doubted = too_much_ ? 1 : 0;
-    ring_copy copy;
-    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
-      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
-      const bool sound = copy.copy(fd_, place.at, place.bytes);
-      if (sound) each(copy);
-      if (!sound || copy.doubted()) ++doubted;
-    }
-    return doubted;
-  }
-
-  /// Calls `each(at, bytes)` for every block of aggregates.
-  template <class Each>
-  void for_each_aggregates_block(Each&& each) const noexcept {
-    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
-      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
-      each(place.at, place.bytes);
-    }
-  }
-
-  /// The clock to convert the records with.
-  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
-  const clock_map& clocks() const noexcept {
-    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
-  }
-
-  /// Whether its logs are compact ones.
-  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
-
-  /// How a line begins that has the name `id`.
-  std::string_view line_start(std::uint64_t id) const noexcept {
-    if (id == unnamed_id) return unnamed_line_start;
-    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
-    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
-    return {text_.data() + n.at, n.bytes};
-  }
-
- private:
-  struct ring_place {
-    std::uint64_t at;
-    std::uint64_t bytes;
-  };
-  struct name_place {
-    std::uint32_t at;  ///< in text_
-    std::uint32_t bytes;
-  };
-  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
-  /// stack, and Linux allows a process 65,530.
-  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
-  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// Ours are smaller; more is not believed, nor read.
-  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
-
-  /// A file that cannot be written may be that of a living process all the same.
-  state not_opened(int directory, const char* name) noexcept {
-    error_ = -fd_;
-    if (error_ == ENOENT) return state::gone;
-    fd_ = open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
-    return state::refused;
-  }
-
-  state check_header() noexcept {
-    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
-    if (header_ == nullptr) {
-      error_ = ENOMEM;
-      return state::refused;
-    }
-    const ring_file_header& h = *header_;
-    const auto size = static_cast<std::uint64_t>(status_.st_size);
-    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
-        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
-      return state::damaged;
-    }
-    if (h.layout != ring_file_layout) return state::other_version;
-    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
-      return state::damaged;
-    }
-    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
-    const bool usable = h.layout == ring_file_layout &&
-                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
-                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
-                        index <= 1 && h.clocks[index].valid();
-    return usable ? state::opened : state::damaged;
-  }
-
-  /// A plain name, such as stands before "_main_pid_1".
-  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
-    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
-    if (end == nullptr || end == prefix) return false;
-    for (const char* c = prefix; c != end; ++c) {
-      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
-    }
-    return true;
-  }
-
-  /// False where the block makes no sense: names are numbered as they come.
-  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
-    std::uint64_t used = 0;
-    if (bytes > most_names_block_bytes ||
-        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
-        used > bytes - sizeof(names_block)) {
-      return false;
-    }
-    growing_memory block;
-    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
-    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
-    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
-      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
-          text_.bytes() > most_text_bytes) {
-        too_much_ = true;
-        return true;
-      }
-      stored_name head{};
-      std::memcpy(&head, block.data() + i, sizeof(head));
-      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
-      if (head.bytes > used - i - sizeof(head)) return false;
-      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
-      i += padded_name_bytes(head.bytes);
-      if (i > used) return false;
-    }
-    return true;
-  }
-
-  /// What the library did not write itself is written again as a name.
-  bool add_name(std::string_view start) noexcept {
-    char line[max_line_name_bytes + 1];
-    if (!is_line_start(start)) {
-      const std::size_t bytes = write_line_name(start, line);
-      line[bytes] = ',';
-      start = {line, bytes + 1};
-    }
-    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
-    void* const text = text_.add(start.size());
-    if (place == nullptr || text == nullptr) return false;
-    std::memcpy(text, start.data(), start.size());
-    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
-              static_cast<std::uint32_t>(start.size())};
-    return true;
-  }
-
-  int fd_ = -1;
-  int error_ = 0;
-  struct stat status_ {};
-  ring_file_header* header_ = nullptr;
-  growing_memory rings_;       ///< of ring_place
-  growing_memory aggregates_;  ///< of ring_place
-  growing_memory names_;       ///< of name_place, by id - 1
-  growing_memory text_;
-  bool too_much_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_DEAD_RING_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Copies of them, whose blocks have been found.
-class LOTUS_DETAIL_PER_MODULE dead_aggregates {
- public:
-  /// @param file  borrowed.
-  explicit dead_aggregates(const dead_ring_file& file) noexcept : file_{file} {
-    file.for_each_aggregates_block([this](std::uint64_t at, std::uint64_t bytes) {
-      if (bytes > most_block_bytes) {
-        ++doubted_;
-        return;
-      }
-      void* const copy = blocks_.add(static_cast<std::size_t>(bytes));
-      auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
-      if (copy == nullptr || place == nullptr ||
-          !read_at(file_.descriptor(), copy, static_cast<std::size_t>(bytes), at)) {
-        failed_ = true;
-        return;
-      }
-      auto& block = *static_cast<aggregates_block*>(copy);
-      block.header.bytes = bytes;  // it may have been changed since it was looked at
-      *place = {block.chain, static_cast<std::size_t>(blocks_.bytes() - bytes)};
-    });
-    std::sort(first_place(), behind_places());
-  }
-
-  /// Blocks that are not believed.
-  std::uint64_t doubted() const noexcept { return doubted_; }
-
-  /// As detail::for_each_section().
-  template <class Append>
-  int for_each_section(Append&& append) const noexcept {
-    if (failed_) return ENOMEM;
-    return detail::for_each_section(
-        {file_.header().begun_ns, 0}, mean_rate(file_.clocks()),
-        [this](std::uint32_t id) { return file_.line_start(id); },
-        [this](auto&& each) {
-          for (block_place* at = first_place(); at != behind_places();) {
-            aggregate_chain chain;
-            for (const std::uint32_t thread = at->chain;
-                 at != behind_places() && at->chain == thread; ++at) {
-              chain.add(*reinterpret_cast<const aggregates_block*>(blocks_.data() + at->in_blocks));
-            }
-            each(chain);
-          }
-        },
-        append);
-  }
-
- private:
-  /// Ours are smaller.
-  static constexpr std::uint64_t most_block_bytes = std::uint64_t{256} << 10;
-
-  struct block_place {
-    std::uint32_t chain;
-    std::size_t in_blocks;
-
-    bool operator<(const block_place& other) const noexcept {
-      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
-    }
-  };
-
-  block_place* first_place() const noexcept {
-    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
-  }
-  block_place* behind_places() const noexcept {
-    return first_place() + places_.bytes() / sizeof(block_place);
-  }
-
-  const dead_ring_file& file_;
-  growing_memory blocks_;  ///< one behind the other
-  growing_memory places_;  ///< of block_place
-  std::uint64_t doubted_ = 0;
-  bool failed_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What of a directory is to be recovered.
-struct recovery_limits {
-  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
-  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
-  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
-  bool advance = true;                ///< also when time is up before anything is done, do a part
-};
-
-struct recovery {
-  std::uint64_t files = 0;          ///< dead ring files that were read to their end
-  std::uint64_t records = 0;        ///< lines appended to the logs
-  std::uint64_t living = 0;         ///< ring files left alone because their processes live
-  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
-  std::uint64_t damaged = 0;        ///< files that are no ring files
-  std::uint64_t other_version = 0;  ///< ring files of another version of the library
-  std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
-  bool left = false;                ///< time was up before all was done
-  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
-  char failed_log[log_name_bytes] = {};
-};
-
-/// Where a dead process' logs are, and how they are made: as the ring file was.
-inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
-  const struct stat& status = file.status();
-  return {directory,
-          file.header().prefix,
-          file_owners::only(status.st_uid),
-          status.st_mode & 0666U,
-          info,
-          {&file,
-           [](const void* names, std::uint32_t id) {
-             return static_cast<const dead_ring_file*>(names)->line_start(id);
-           }},
-          file.compact(),
-          &status};
-}
-
-/// Appends to its logs what one ring holds.
-/// @param info  name of the information file of its process.
-/// Returns 0, ETIME, or what file_error_text() knows.
-inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
-                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
-  open_log opened[log_roles];
-  const log_folder folder = folder_of(directory, file, info);
-  log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
-  logs.undo_torn();
-  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
-  const tick_converter clock = file.clock();
-  const auto drain_all = [&](auto& fill) {
-    int error = 0;
-    while (error == 0 && copy.fetch()) {
-      const lane_heads heads{copy.ring()};
-      const std::uint64_t before = heads.beyond(copy.ring().committed());
-      error = drain_ring(copy.ring(), heads, fill, logs);
-      result.records += before - heads.beyond(copy.ring().committed());
-      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
-    }
-    return error;
-  };
-  int error = ENOMEM;
-  if (!file.compact()) {
-    line_filler fill{clock, names, buffer};
-    error = drain_all(fill);
-  } else if (void* const chain = map_memory(sizeof(compact_chain))) {
-    compact_filler fill{clock, names, *static_cast<compact_chain*>(chain), buffer};
-    error = drain_all(fill);
-    munmap(chain, sizeof(compact_chain));
-  }
-  if (error != 0 && error != ETIME && result.error == 0) {
-    result.error = error;
-    std::snprintf(result.failed_log, sizeof(result.failed_log), "%s", logs.name());
-  }
-  close_all(opened);
-  return error;
-}
-
-/// Appends a dead process' aggregates to the files that it would have written itself. What has been
-/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
-inline int recover_aggregates(int directory, const dead_ring_file& file,
-                              recovery& result) noexcept {
-  const log_folder folder = folder_of(directory, file, nullptr);
-  loader_folders folders{folder};
-  const dead_aggregates found{file};
-  result.doubted += found.doubted();
-  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
-    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
-    if (error != 0 && result.error == 0) {
-      put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
-    }
-    return error;
-  });
-}
-
-/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
-/// May be killed at any instant and run again: the commits in the file say how far it came.
-inline void recover_file(int directory, const char* name, dead_ring_file& file,
-                         const recovery_limits& limits, recovery& result,
-                         drain_buffer& buffer) noexcept {
-  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
-  if (error == ENOMEM && result.error == 0) result.error = error;
-  char info[sizeof(run_info_start) + 256];
-  std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
-  bool done = error == 0;
-  bool late = error == ETIME;
-  if (error == 0) {
-    result.doubted += file.for_each_ring([&](ring_copy& copy) {
-      const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
-      if (!wanted || late) {
-        if (copy.left() > 0) done = false;
-        return;
-      }
-      error = recover_ring(directory, file, info, copy, limits.until_ns, result, buffer);
-      if (error != 0) done = false;
-      late = error == ETIME;
-    });
-  }
-  if (late) result.left = true;
-  if (!done) return;
-  error = recover_aggregates(directory, file, result);
-  if (error != 0) {
-    if (result.error == 0) result.error = error;
-    return;
-  }
-  unlinkat(directory, name, 0);
-  ++result.files;
-}
-
-/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
-/// Returns 0 or why it is no such file.
-inline int delete_if_unfinished(int directory, const char* name,
-                                const file_owners& owners) noexcept {
-  struct stat status {};
-  const int fd = open_own(directory, name, O_RDONLY, owners, status);
-  if (fd < 0) return fd == -ENOENT ? 0 : -fd;
-  const bool abandoned =
-      time(nullptr) - status.st_mtime > 60 && !file_lock_is_taken(fd, owner_lock_byte);
-  if (abandoned) unlinkat(directory, name, 0);
-  close(fd);
-  return 0;
-}
-
-/// Recovers the dead ring files in `directory` (borrowed).
-/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
-/// though its process is dead; `error` where it is refused.
-template <class Tell>
-recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
-  using state = dead_ring_file::state;
-  recovery result;
-  file_owners owners = file_owners::of_caller(directory);
-  bool asked = false;
-  drain_buffer* buffer = nullptr;
-  for_each_entry(directory, [&](const char* name) {
-    if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
-        0) {
-      const int error = delete_if_unfinished(directory, name, owners);
-      if (error != 0) tell(name, state::refused, error);
-      return;
-    }
-    if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
-    const bool may_end = !limits.advance || result.records + result.files > 0;
-    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
-      result.left = true;
-      return;
-    }
-    if (!asked && belongs_to_another(directory, name, owners)) {
-      owners.ask_file_system(directory);
-      asked = true;
-    }
-    dead_ring_file file;
-    const state found = file.open(directory, name, true, owners);
-    if (found == state::living) ++result.living;
-    if (found == state::busy) ++result.busy;
-    if (found == state::damaged) ++result.damaged;
-    if (found == state::other_version) ++result.other_version;
-    if (found == state::refused) ++result.refused;
-    if (found == state::damaged || found == state::other_version || found == state::refused) {
-      tell(name, found, file.error());
-    }
-    if (found != state::opened) return;
-    if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;
-    if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-    if (buffer == nullptr) {
-      result.error = ENOMEM;
-    } else {
-      recover_file(directory, name, file, limits, result, *buffer);
-    }
-  });
-  if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
-  return result;
-}
-
-/// @param prefix  only those of runs with this prefix; null: all.
-inline recovery recover_directory(int directory, const char* prefix) noexcept {
-  recovery_limits limits;
-  limits.prefix = prefix;
-  return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RECOVERY_HPP
-
 // What a program is told of its run's files.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
@@ -11474,6 +11814,17 @@ class part_numbers {
     return std::max(now_ms, last + 1);
   }
 
+  /// The next number is above that of a part which is there: another process' numbers may have run
+  /// ahead of the clock. What is further ahead than any run is somebody's mistake.
+  void begin_behind(std::uint64_t part) noexcept {
+    constexpr std::uint64_t most_ahead_ms = 3'600'000;
+    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+    if (part > now_ms + most_ahead_ms) return;
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    while (last < part && !last_.compare_exchange_weak(last, part, std::memory_order_relaxed)) {
+    }
+  }
+
  private:
   std::atomic<std::uint64_t> last_{0};
 };
@@ -11541,6 +11892,13 @@ class log_retention {
     limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
                   static_cast<std::int64_t>(age_ms) * 1'000'000);
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  }
+
+  /// Parts are going to be newer than those that are there, as their numbers tell.
+  void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
+    if (!any()) return;
+    for_each_log(directory, prefix, owners,
+                 [this](const run_log& log) { numbers_.begin_behind(log.said.part); });
   }
 
   bool any() const noexcept { return limits_.any(); }
@@ -11734,6 +12092,7 @@ namespace detail {
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+///   back <ns>: by so much at most a text log's line ends before one that stands before it
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
@@ -11805,6 +12164,23 @@ class run_info {
                                static_cast<unsigned long long>(clock.start_ticks),
                                static_cast<long long>(clock.start_ns),
                                static_cast<unsigned long long>(clock.rate)));
+  }
+
+  /// A span is going to be recorded that is over for so long, or will be where that is negative.
+  void add_span(std::int64_t over_for_ns) noexcept {
+    const bool over = over_for_ns >= 0;
+    const std::uint64_t away_ns = over ? static_cast<std::uint64_t>(over_for_ns)
+                                       : 0 - static_cast<std::uint64_t>(over_for_ns);
+    std::uint64_t& told_ns = over ? behind_ns_ : ahead_ns_;
+    if (away_ns <= told_ns || directory_ == nullptr) return;
+    // Up to a power of two, so that there are few lines.
+    constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
+    std::uint64_t tell_ns = std::uint64_t{1} << 20;
+    while (tell_ns < away_ns && tell_ns < most_ns) tell_ns *= 2;
+    const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
+    char text[48];
+    const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
+    if (append(text, n) != 0) told_ns = tell_ns;
   }
 
   /// Of one recording.
@@ -11986,7 +12362,9 @@ class run_info {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
-  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  std::uint64_t behind_ns_ = 0;  ///< how long a span was over at most when it was recorded, as told
+  std::uint64_t ahead_ns_ = 0;   ///< likewise, how long it took to be over
+  off_t records_end_ = 0;        ///< of the room for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 
@@ -12063,6 +12441,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
+    retention_.begin_behind_parts(directory, location_.prefix, owners_);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     reports_.run_begins();
@@ -12096,30 +12475,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Gives the producer a ring of this run. False where there is no memory.
-  bool attach(producer& p) noexcept {
-    make_due_ring_file();
-    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-    const locked hold{file_lock_};
-    if (p.ring != nullptr) ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    int error = 0;
-    ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
-    if (ring == nullptr) return false;
-    p.ring_in_file = error == 0;
-    if (!p.ring_in_file && file_.exists()) reports_.no_ring_file(location_, error);
-    info_.add_thread(p.tid.load(std::memory_order_relaxed));
-    commit_point begin{};
-    begin.loader = p.loader;
-    ring->commit(begin);
-    p.ring = ring;
-    p.attached = true;
-    p.slots = ring->slots();
-    p.mask = ring->capacity - 1;
-    p.published = &ring->published[0];
-    p.waiting_since = &ring->waiting_since;
-    p.longest_wait_ticks.store(0, std::memory_order_relaxed);
-    return true;
-  }
+  /// store/storage_rings.hpp.
+  bool attach(producer& p) noexcept;
 
   /// Where `p` could not be drained for the last time.
   unwritten_records leave(producer& p) noexcept {
@@ -12135,6 +12492,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   static void hand_over_aggregates(producer& p) noexcept;
   /// Writes what all have added up. Returns 0 or what file_error_text() knows.
   int write_aggregates(const producer_list& all) noexcept;
+  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
+  /// on; a call that ends just then waits for so long.
+  int copy_aggregates(const producer_list& all, int folder) noexcept;
   /// A call when nobody writes later.
   void write_late(const producer& p, const aggregate_call& call) noexcept;
   /// They begin anew with the next call.
@@ -12154,19 +12514,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return lost;
   }
 
-  /// Makes a drained producer's ring that of another thread.
-  void hand_over(producer& p) noexcept {
-    kept_logs_.close(p);
-    if (!p.attached) return;
-    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-    p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    commit_point c = p.ring->committed();
-    for (log_position& log : c.logs) log = {};
-    c.loader = p.loader;
-    p.ring->commit(c);
-    const locked hold{file_lock_};
-    info_.add_thread(p.tid.load(std::memory_order_relaxed));
-  }
+  /// Makes a drained producer's ring that of another thread. store/storage_rings.hpp.
+  void hand_over(producer& p) noexcept;
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
   /// store/recorder_forks.hpp.
@@ -12193,6 +12542,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     kept_logs_.keep_or_close(p);
     reports_.disk(location_, error, logs.name());
     return error;
+  }
+
+  /// A span comes that is over for so long, or will be where that is negative.
+  void tell_of_span(std::int64_t over_for_ns) noexcept {
+    constexpr std::int64_t least_ns = 1'000'000;
+    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+    make_due_ring_file();
+    const locked hold{file_lock_};
+    info_.add_span(over_for_ns);
   }
 
   /// What the logs have beyond their limits goes.
@@ -12232,6 +12590,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
  private:
   static void forget_aggregates(producer& p) noexcept;
   int append_section(std::uint32_t loader, std::string_view section) noexcept;
+  int append_section(int folder, std::uint32_t loader, std::string_view section) noexcept;
 
   void make_due_ring_file() noexcept {
     const locked hold{file_lock_};
@@ -12344,14 +12703,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none.
-  bool snapshot(std::string_view reason) noexcept {
-    const signals_blocked quiet;
-    const locked round{round_};
-    if (is_on()) return take_snapshot(reason);
-    say("no snapshot: nothing is being recorded");
-    return false;
-  }
+  /// False, after saying why, where there is none. store/recorder_snapshots.hpp.
+  bool snapshot(std::string_view reason) noexcept;
 
   std::uint64_t dropped() const noexcept {
     std::uint64_t sum = losses_.counted();
@@ -12426,6 +12779,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- records that do not just go into the ring; store/recorder_pushes.hpp
 
+  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   void push_slow(producer& p, const record& r) noexcept;
   void push_nested(producer& p, const record& r) const noexcept;
   void get_ring(producer& p) noexcept;
@@ -12456,15 +12811,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
  private:
   /// Caller holds round_.
-  bool take_snapshot(std::string_view reason) noexcept {
-    storage_.retention().hold(true);
-    storage_.retention().roll_all();
-    flush();
-    const bool made =
-        make_snapshot(storage_.logs_folder(), storage_.location(), reason, triggers_.most_bytes());
-    storage_.retention().hold(false);
-    return made;
-  }
+  bool take_snapshot(std::string_view reason) noexcept;
 
   // --- producers; caller holds the guard
 
@@ -12844,12 +13191,17 @@ inline void storage::forget_aggregates(producer& p) noexcept {
 }
 
 inline int storage::append_section(std::uint32_t loader, std::string_view section) noexcept {
-  const log_folder in = logs_folder();
-  loader_folders folders{in};
-  const auto pid = static_cast<std::uint32_t>(getpid());
-  const int error = append_aggregates(in, folders, loader, pid, section);
+  const int error = append_section(directory_.descriptor(), loader, section);
   reports_.disk(location_, error, aggregates_file_start);
   return error;
+}
+
+inline int storage::append_section(int folder, std::uint32_t loader,
+                                   std::string_view section) noexcept {
+  log_folder in = logs_folder();
+  in.directory = folder;
+  loader_folders folders{in};
+  return append_aggregates(in, folders, loader, static_cast<std::uint32_t>(getpid()), section);
 }
 
 inline int storage::write_aggregates(const producer_list& all) noexcept {
@@ -12868,6 +13220,29 @@ inline int storage::write_aggregates(const producer_list& all) noexcept {
       },
       [this](std::uint32_t loader, std::string_view section) {
         return append_section(loader, section);
+      });
+}
+
+inline int storage::copy_aggregates(const producer_list& all, int folder) noexcept {
+  aggregate_copies copies;
+  all.for_each([&](producer& p) {
+    const locked guard{p.guard};
+    thread_aggregates& a = aggregates_of(p);
+    if (a.memory == nullptr || a.memory->retired) return;
+    // Its next call goes the slow way, where this guard is waited for.
+    aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
+    copies.add_whole([&](auto&& each) { a.memory->for_each_block(each); });
+    a.first.store(first, std::memory_order_release);
+  });
+  copies.finish();
+  if (copies.failed()) return ENOMEM;
+  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
+  const locked hold{file_lock_};
+  return for_each_section(
+      {begun_ns_, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
+      [&](auto&& each) { copies.for_each_chain(aggregate_state::moving, each); },
+      [&](std::uint32_t loader, std::string_view section) {
+        return append_section(folder, loader, section);
       });
 }
 
@@ -13041,6 +13416,56 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_RECORDER_PUSHES_HPP
 #define LOTUS_STORE_RECORDER_PUSHES_HPP
 
+// Threads get rings.
+#ifndef LOTUS_STORE_STORAGE_RINGS_HPP
+#define LOTUS_STORE_STORAGE_RINGS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline bool storage::attach(producer& p) noexcept {
+  make_due_ring_file();
+  leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
+  const locked hold{file_lock_};
+  if (p.ring != nullptr) ring_file::unmap(p.ring);
+  p.ring = nullptr;
+  int error = 0;
+  ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
+  if (ring == nullptr) return false;
+  p.ring_in_file = error == 0;
+  if (!p.ring_in_file && file_.exists()) reports_.no_ring_file(location_, error);
+  info_.add_thread(p.tid.load(std::memory_order_relaxed));
+  commit_point begin{};
+  begin.loader = p.loader;
+  ring->commit(begin);
+  p.ring = ring;
+  p.attached = true;
+  p.slots = ring->slots();
+  p.mask = ring->capacity - 1;
+  p.published = &ring->published[0];
+  p.waiting_since = &ring->waiting_since;
+  p.longest_wait_ticks.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+inline void storage::hand_over(producer& p) noexcept {
+  kept_logs_.close(p);
+  if (!p.attached) return;
+  leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
+  p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  commit_point c = p.ring->committed();
+  for (log_position& log : c.logs) log = {};
+  c.loader = p.loader;
+  p.ring->commit(c);
+  const locked hold{file_lock_};
+  info_.add_thread(p.tid.load(std::memory_order_relaxed));
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_STORAGE_RINGS_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -13089,6 +13514,14 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   p.storing.store(1, std::memory_order_relaxed);
+}
+
+inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+  const signals_blocked quiet;
+  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
+  return ticks;
 }
 
 /// Where recording is on and the thread has none yet.
@@ -13407,6 +13840,40 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_PROCESS_SESSION_HPP
 
+// A running recording is put aside, and goes on.
+#ifndef LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
+#define LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline bool recorder::snapshot(std::string_view reason) noexcept {
+  const signals_blocked quiet;
+  const locked round{round_};
+  if (is_on()) return take_snapshot(reason);
+  say("no snapshot: nothing is being recorded");
+  return false;
+}
+
+inline bool recorder::take_snapshot(std::string_view reason) noexcept {
+  storage_.retention().hold(true);
+  storage_.retention().roll_all();
+  flush();
+  const own_aggregates counted{this, [](void* self, int folder) noexcept {
+                                 auto& of = *static_cast<recorder*>(self);
+                                 return of.storage_.copy_aggregates(of.producers_, folder);
+                               }};
+  const bool made = make_snapshot(storage_.logs_folder(), storage_.location(), reason,
+                                  triggers_.most_bytes(), counted);
+  storage_.retention().hold(false);
+  return made;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -13456,7 +13923,9 @@ constexpr services session::table() noexcept {
     return instance().records().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
-  s.ticks_at = [](std::int64_t ns) noexcept { return instance().records().clock().ticks_at(ns); };
+  s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+    return instance().records().ticks_of_span(begin_ns, end_ns);
+  };
   s.crossed_threads = [](record_tag tag) noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -162,6 +163,29 @@ TEST_CASE("a run goes on where one that was killed has left its logs, within the
   REQUIRE(!kept.empty());
   CHECK(*kept.rbegin() == 119'999);
   CHECK(forgotten(run.path()).files > 0);
+}
+
+TEST_CASE("parts of a process that begins are newer than what one before has numbered ahead") {
+  const support::temp_directory run;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t ahead_ms = std::int64_t{now.tv_sec} * 1000 + 60'000;
+  const fs::path old =
+      run.path() / ("lotustrace_log_part" + std::to_string(ahead_ms) + "_worker_pid_1");
+  std::ofstream lines(old);
+  for (int i = 0; i < 10'000; ++i) lines << "SOld,1,1\n";
+  lines.close();
+  lotus::options o = small_rings(run);
+  o.max_bytes = 300'000;
+  REQUIRE(lotus::start(o));
+  consume(0, 30'000);
+  lotus::stop();
+  CHECK_FALSE(fs::exists(old));
+  const std::set<std::int64_t> kept = batches(run.path());
+  REQUIRE(!kept.empty());
+  CHECK(*kept.rbegin() == 29'999);
+  CHECK(static_cast<std::int64_t>(kept.size()) == 30'000 - *kept.begin());
+  CHECK(bytes_of_logs(run.path()) < 450'000);
 }
 
 TEST_CASE("limits touch neither other runs nor other files of the directory") {

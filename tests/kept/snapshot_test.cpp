@@ -115,6 +115,7 @@ TEST_CASE("a run in the working directory has its snapshots there, which are no 
     if (entry.path().filename().string().rfind("lotustrace_log.snapshot-", 0) != 0) continue;
     ++found;
     CHECK(names_in(entry.path()).size() == 10);
+    for (const auto& in : fs::directory_iterator(entry.path())) CHECK_FALSE(in.is_directory());
   }
   CHECK(found == 2);
 }

@@ -73,6 +73,12 @@ struct annotation_calls {
   void (*end)() noexcept;  ///< of the one that began last, if there is one
 };
 
+/// When a span begins and ends.
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
@@ -106,8 +112,8 @@ struct services {
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// The ticks at a moment of CLOCK_MONOTONIC.
-  std::uint64_t (*ticks_at)(std::int64_t monotonic_ns) noexcept;
+  /// The ticks of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   /// Says once that a scope has ended on another thread than it began on.
   void (*crossed_threads)(record_tag) noexcept;
   /// A shared object wants to know from now on whether recording is on.

@@ -46,11 +46,15 @@ inline constexpr cpu_watch this_cpu_watch{};
 constexpr void begin_annotation(record_tag) noexcept {}
 constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
 
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr std::uint64_t ticks_at(std::int64_t) const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}

@@ -27,9 +27,20 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
+/// How blocks are.
+enum class aggregate_state : std::uint8_t {
+  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
+  moving,  ///< copied while their thread went on adding calls
+};
+
 /// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
+/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
+/// they were copied.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
+  explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
+      : moving_{state == aggregate_state::moving} {}
+
   /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
@@ -118,7 +129,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
   /// Where its thread goes on adding to it, again.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    constexpr int most_attempts = 100;
+    // A copy stays as it is.
+    const int most_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
@@ -134,12 +146,23 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
       if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
       if (last_number_ > 0 && last_.key == to.key) {
-        if (call != last_number_) add_last(to);
+        if (call < last_number_) add_last(to);
         last_number_ = 0;
       }
       return true;
     }
-    return false;
+    return moving_ && count_in_buckets(to);
+  }
+
+  /// Calls have come between what was copied of it first and last.
+  bool count_in_buckets(whole_aggregate& to) noexcept {
+    to.count = 0;
+    for (const std::uint64_t n : to.counts) {
+      if (__builtin_add_overflow(to.count, n, &to.count)) return false;
+    }
+    if (to.self_ticks > to.total_ticks) to.self_ticks = to.total_ticks;
+    if (last_.key == to.key) last_number_ = 0;
+    return true;
   }
 
   bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
@@ -168,6 +191,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return sum == of.count && of.self_ticks <= of.total_ticks;
   }
 
+  bool moving_;
   growing_memory blocks_;  ///< of pointers
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;

@@ -43,12 +43,17 @@ class compact_chain {
 
   /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
-    key = (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
-    for (std::uint64_t i = std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);; ++i) {
+    key = key_of(kind, name);
+    for (std::uint64_t i = home_of(kind, name);; ++i) {
       entry& e = entries_[i % slots];
       if (e.key == key) return &e;
       if (e.key == 0) return used_ < most_names ? &e : nullptr;
     }
+  }
+  /// The code of an operation's name; 0 where that is not known at once.
+  LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
+    const entry& e = entries_[home_of(event_kind::operation, name) % slots];
+    return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
@@ -56,6 +61,13 @@ class compact_chain {
   std::uint64_t last_item;
 
  private:
+  static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
+    return (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
+  }
+  static constexpr std::uint64_t home_of(event_kind kind, std::uint32_t name) noexcept {
+    return std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);
+  }
+
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t most_names = 700;
   /// So much a damaged block can cost.
@@ -125,6 +137,46 @@ class compact_filler {
     return true;
   }
 
+  /// Adds what most of a log is, operations whose names the block has told, up to the first record
+  /// that is none, or for which there is no room; returns its place. As add(), with all that
+  /// changes in registers: what is written as characters might be anything of this object's.
+  std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
+                               std::uint64_t head) noexcept {
+    if (lane != 0 || head_.records == 0) return at;
+    const record* const slots = ring.slots();
+    const std::uint64_t mask = ring.capacity - 1;
+    const clock_segment clock = clock_.newest();
+    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
+    const std::uint64_t begin = at;
+    std::int64_t first_ns = head_.first_ns;
+    std::int64_t last_ns = head_.last_ns;
+    std::int64_t time_before_ns = time_before_ns_;
+    char* p = end_;
+    for (; at != head && p <= last_begin; ++at) {
+      const record& r = slots[at & mask];
+      if (r.tag.kind() != event_kind::operation || r.begin_ticks < clock.start_ticks) break;
+      const std::uint32_t code =
+          chain_.code_of_operation(static_cast<std::uint32_t>(r.tag.value()));
+      const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
+      const std::int64_t end_ns = clock.to_ns(r.end_ticks);
+      if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
+      const std::uint64_t since = to_zigzag(wrapped_difference(
+          static_cast<std::uint64_t>(end_ns), static_cast<std::uint64_t>(time_before_ns)));
+      p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
+      time_before_ns = end_ns;
+      first_ns = std::min(first_ns, start_ns);
+      last_ns = std::max(last_ns, end_ns);
+    }
+    if (at == begin) return at;
+    end_ = p;
+    head_.first_ns = first_ns;
+    head_.last_ns = last_ns;
+    time_before_ns_ = time_before_ns;
+    head_.records += static_cast<std::uint32_t>(at - begin);
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(log_role::worker));
+    return at;
+  }
+
   /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t) noexcept {
@@ -150,6 +202,22 @@ class compact_filler {
  private:
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
+                                                        std::uint64_t since,
+                                                        std::uint64_t duration) noexcept {
+    // Nearly all: five bytes at most, in one word.
+    if (LOTUS_DETAIL_LIKELY((since | duration) < 0x4000 && code < 0x80)) {
+      const std::uint64_t more_since = since > 0x7F ? 1 : 0;
+      const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
+      const std::uint64_t a = (since & 0x7FU) | more_since << 7U | (since >> 7U) << 8U;
+      const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
+      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_since);
+      std::memcpy(p, &word, sizeof(word));
+      return p + 3 + more_since + more_duration;
+    }
+    return put_varint(put_varint(put_varint(p, code), since), duration);
+  }
 
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
                                           std::string_view name) noexcept {

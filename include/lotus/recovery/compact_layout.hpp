@@ -53,8 +53,16 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
 }
 
 /// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
-/// the end; writes at most 10 bytes.
+/// the end; touches at most 10 bytes, and always 2.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
+  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
+    const auto more = static_cast<unsigned>(value > 0x7F);
+    const auto both =
+        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
+    std::memcpy(out, &both, sizeof(both));
+    return out + 1 + more;
+  }
   for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
   *out++ = static_cast<char>(value);
   return out;

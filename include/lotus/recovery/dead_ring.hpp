@@ -24,22 +24,6 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
-inline bool is_line_start(std::string_view text) noexcept {
-  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
-  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // Within the text, for its last byte is the comma.
-    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// The ring file of a dead process; to recover it, locked against everyone else who wants to.
 class dead_ring_file {
  public:
@@ -68,6 +52,15 @@ class dead_ring_file {
     }
     if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
     return check_header();
+  }
+
+  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
+  /// in part.
+  state open_any(int directory, const char* name, const file_owners& owners) noexcept {
+    fd_ = open_own(directory, name, O_RDONLY, owners, status_);
+    if (fd_ >= 0) return check_header();
+    error_ = -fd_;
+    return error_ == ENOENT ? state::gone : state::refused;
   }
 
   dead_ring_file() noexcept = default;

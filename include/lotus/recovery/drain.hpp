@@ -80,6 +80,12 @@ class line_filler {
     return 0;
   }
 
+  /// Has no quicker way for some of them.
+  static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
+                                      std::uint64_t) noexcept {
+    return at;
+  }
+
   /// False where there is no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -135,7 +141,8 @@ class line_filler {
 /// goes: what was appended is never given again.
 /// @param heads  read before the clock of `fill` was made.
 /// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
-/// false, append(sink, loader), then committed(sink) or failed().
+/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
+/// loader), then committed(sink) or failed().
 /// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
 /// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
 /// loader is the id of its name, 0 the default one.
@@ -155,7 +162,9 @@ int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& si
       }
       if (at == heads.head[lane]) return sink.commit(lane, at, loader);
       if (const int error = fill.begin(sink, loader); error != 0) return error;
-      for (; at != heads.head[lane]; ++at) {
+      for (;; ++at) {
+        at = fill.add_operations(ring, lane, at, heads.head[lane]);
+        if (at == heads.head[lane]) break;
         const record& r = ring.slot(lane, at);
         if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
           if (lane == 0) break;

@@ -21,6 +21,22 @@ namespace detail {
 /// what a line beside begins with.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
+/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+inline bool is_line_start(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
+  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
+    // Within the text, for its last byte is the comma.
+    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
 /// every record to be converted ended in or before the newest segment.
 class tick_converter {
@@ -36,6 +52,9 @@ class tick_converter {
     std::int64_t start_ns;
     std::int64_t duration_ns;
   };
+
+  /// Of what began in it, or later.
+  const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
                                           std::uint64_t end_ticks) const noexcept {

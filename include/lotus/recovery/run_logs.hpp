@@ -48,12 +48,11 @@ inline bool is_other_run(int folder) noexcept {
   return found;
 }
 
-/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
-/// those of loaders too.
+/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
+/// loaders.
 template <class Each>
-void for_each_log(int directory, const char* prefix, const file_owners& owners,
-                  Each&& each) noexcept {
-  for_each_log_in(directory, "", prefix, owners, each);
+void for_each_run_folder(int directory, const file_owners& owners, Each&& each) noexcept {
+  each(directory, "");
   for_each_entry(directory, [&](const char* name) {
     struct stat status {};
     if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -63,8 +62,18 @@ void for_each_log(int directory, const char* prefix, const file_owners& owners,
     const int folder =
         open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
     if (folder < 0) return;
-    if (!is_other_run(folder)) for_each_log_in(folder, name, prefix, owners, each);
+    if (!is_other_run(folder)) each(folder, name);
     close(folder);
+  });
+}
+
+/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
+/// those of loaders too.
+template <class Each>
+void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                  Each&& each) noexcept {
+  for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
+    for_each_log_in(folder, loader, prefix, owners, each);
   });
 }
 

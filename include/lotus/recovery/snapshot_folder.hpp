@@ -21,6 +21,7 @@
 #include "lotus/recovery/directory.hpp"
 #include "lotus/recovery/hidden_files.hpp"
 #include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/ring_aggregates.hpp"
 #include "lotus/recovery/run_logs.hpp"
 #include "lotus/recovery/safe_open.hpp"
 #include "lotus/recovery/snapshot_place.hpp"
@@ -28,6 +29,13 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
+
+/// What a process has counted itself, which makes a snapshot of its run.
+struct own_aggregates {
+  void* of = nullptr;
+  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
+  int (*append)(void* of, int folder) noexcept = nullptr;
+};
 
 /// Makes a snapshot; what is left undone is deleted again.
 class snapshot_folder {
@@ -41,8 +49,9 @@ class snapshot_folder {
       : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
 
   /// Returns 0 or what file_error_text() knows; then there is nothing.
-  /// @param info  name of the information file that tells of the snapshot.
-  int make(std::string_view reason, const char* info) noexcept {
+  /// @param info  name of the information file that tells of the snapshot; of that process where
+  /// `own` is given.
+  int make(std::string_view reason, const char* info, const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     int error = EEXIST;
@@ -57,7 +66,7 @@ class snapshot_folder {
     const int folder =
         open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno;
-    error = fill(folder, info, now_ns);
+    error = fill(folder, info, own, now_ns);
     close(folder);
     if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
       error = errno;
@@ -136,23 +145,24 @@ class snapshot_folder {
     return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
   }
 
-  int fill(int folder, const char* info, std::int64_t now_ns) noexcept {
-    int error = 0;
+  int fill(int folder, const char* info, const own_aggregates& own, std::int64_t now_ns) noexcept {
+    // First, so that a folder within the run is none of its loaders'.
+    int error = tell(folder, info, now_ns);
     // What becomes a part meanwhile is left out rather than there twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
         if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
       });
     }
+    if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
+    if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
     for_each_entry(from_, [&](const char* name) {
-      if (error != 0 || !is_told_in(name)) return;
-      struct stat status {};
-      const int fd = open_regular(from_, name, O_RDONLY, status);
-      if (fd < 0) return;
-      error = copy(fd, static_cast<std::uint64_t>(status.st_size), folder, name);
-      close(fd);
+      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
     });
-    if (error != 0) return error;
+    return error;
+  }
+
+  int tell(int folder, const char* info, std::int64_t now_ns) const noexcept {
     struct stat status {};
     bool made = false;
     const int fd = open_to_append(folder, info, owners_, mode_, status, made);
@@ -160,27 +170,54 @@ class snapshot_folder {
     char line[64];
     const int bytes =
         std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
-    error = write_all(fd, line, static_cast<std::size_t>(bytes));
+    const int error = write_all(fd, line, static_cast<std::size_t>(bytes));
     close(fd);
     return error;
   }
 
-  /// Whether a file tells of processes, or of what they have only counted.
-  static bool is_told_in(const char* name) noexcept {
-    return std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0 ||
-           std::strncmp(name, aggregates_file_start, sizeof(aggregates_file_start) - 1) == 0;
+  static bool begins_with(const char* name, const char* start) noexcept {
+    return std::strncmp(name, start, std::strlen(start)) == 0;
+  }
+
+  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
+  /// then there twice, in sections of one name, of which one counts.
+  /// @param own_info  the process with this information file adds its own.
+  int add_aggregates(int folder, const char* own_info) const noexcept {
+    int error = 0;
+    for_each_entry(from_, [&](const char* name) {
+      if (error != 0 || !begins_with(name, ring_file_start)) return;
+      const char* const whose = name + sizeof(ring_file_start) - 1;
+      const bool own = begins_with(own_info, run_info_start) &&
+                       std::strcmp(own_info + sizeof(run_info_start) - 1, whose) == 0;
+      if (!own) error = copy_ring_aggregates(from_, name, run_.prefix, owners_, folder);
+    });
+    for_each_run_folder(from_, owners_, [&](int in, const char* loader) {
+      for_each_entry(in, [&](const char* name) {
+        if (error != 0 || !begins_with(name, aggregates_file_start)) return;
+        int to = 0;
+        error = open_folder(folder, loader, to);
+        if (error == 0) error = append_copy(in, to, name);
+        if (error == 0 && to != folder) close(to);
+      });
+    });
+    return error;
+  }
+
+  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
+  int open_folder(int folder, const char* loader, int& to) const noexcept {
+    to = folder;
+    if (*loader == '\0') return 0;
+    if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
+    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return to < 0 ? errno : 0;
   }
 
   /// A part has a second name from now on, where the file system knows that; of what grows there is
   /// a copy, as far as it is whole.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
-    if (*log.loader != '\0') {
-      if (mkdirat(folder, log.loader, folder_mode()) != 0 && errno != EEXIST) return errno;
-      to = open_out_of_the_way(folder, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      if (to < 0) return errno;
-    }
-    int error = 0;
+    int error = open_folder(folder, log.loader, to);
+    if (error != 0) return error;
     if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
@@ -195,10 +232,27 @@ class snapshot_folder {
   /// Who may read its files may look for them.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
+  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
+  int append_copy(int from, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int fd = open_regular(from, name, O_RDONLY, status);
+    if (fd < 0) return 0;
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    bool made = false;
+    const int to = open_to_append(folder, name, owners_, mode_, status, made);
+    const int error = to < 0 ? -to : copy(fd, bytes, to);
+    close(fd);
+    return error;
+  }
+
   int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
     struct stat status {};
     const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
-    if (to < 0) return -to;
+    return to < 0 ? -to : copy(fd, bytes, to);
+  }
+
+  /// Closes `to`.
+  static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
     char buffer[copy_bytes];
     int error = 0;

@@ -16,6 +16,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/session/process_session.hpp"
+#include "lotus/store/recorder_snapshots.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -66,7 +67,9 @@ constexpr services session::table() noexcept {
     return instance().records().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
-  s.ticks_at = [](std::int64_t ns) noexcept { return instance().records().clock().ticks_at(ns); };
+  s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+    return instance().records().ticks_of_span(begin_ns, end_ns);
+  };
   s.crossed_threads = [](record_tag tag) noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));

@@ -12,6 +12,7 @@
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/aggregates.hpp"
+#include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/producers.hpp"
@@ -71,14 +72,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none.
-  bool snapshot(std::string_view reason) noexcept {
-    const signals_blocked quiet;
-    const locked round{round_};
-    if (is_on()) return take_snapshot(reason);
-    say("no snapshot: nothing is being recorded");
-    return false;
-  }
+  /// False, after saying why, where there is none. store/recorder_snapshots.hpp.
+  bool snapshot(std::string_view reason) noexcept;
 
   std::uint64_t dropped() const noexcept {
     std::uint64_t sum = losses_.counted();
@@ -153,6 +148,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- records that do not just go into the ring; store/recorder_pushes.hpp
 
+  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
   void push_slow(producer& p, const record& r) noexcept;
   void push_nested(producer& p, const record& r) const noexcept;
   void get_ring(producer& p) noexcept;
@@ -183,15 +180,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
  private:
   /// Caller holds round_.
-  bool take_snapshot(std::string_view reason) noexcept {
-    storage_.retention().hold(true);
-    storage_.retention().roll_all();
-    flush();
-    const bool made =
-        make_snapshot(storage_.logs_folder(), storage_.location(), reason, triggers_.most_bytes());
-    storage_.retention().hold(false);
-    return made;
-  }
+  bool take_snapshot(std::string_view reason) noexcept;
 
   // --- producers; caller holds the guard
 

@@ -15,6 +15,7 @@
 #include "lotus/store/backlog.hpp"
 #include "lotus/store/recorder.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/store/storage_rings.hpp"
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -63,6 +64,14 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   p.storing.store(1, std::memory_order_relaxed);
+}
+
+inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+  const signals_blocked quiet;
+  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
+  return ticks;
 }
 
 /// Where recording is on and the thread has none yet.

@@ -36,6 +36,7 @@ namespace detail {
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
+///   back <ns>: by so much at most a text log's line ends before one that stands before it
 ///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
 /// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
@@ -107,6 +108,23 @@ class run_info {
                                static_cast<unsigned long long>(clock.start_ticks),
                                static_cast<long long>(clock.start_ns),
                                static_cast<unsigned long long>(clock.rate)));
+  }
+
+  /// A span is going to be recorded that is over for so long, or will be where that is negative.
+  void add_span(std::int64_t over_for_ns) noexcept {
+    const bool over = over_for_ns >= 0;
+    const std::uint64_t away_ns = over ? static_cast<std::uint64_t>(over_for_ns)
+                                       : 0 - static_cast<std::uint64_t>(over_for_ns);
+    std::uint64_t& told_ns = over ? behind_ns_ : ahead_ns_;
+    if (away_ns <= told_ns || directory_ == nullptr) return;
+    // Up to a power of two, so that there are few lines.
+    constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
+    std::uint64_t tell_ns = std::uint64_t{1} << 20;
+    while (tell_ns < away_ns && tell_ns < most_ns) tell_ns *= 2;
+    const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
+    char text[48];
+    const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
+    if (append(text, n) != 0) told_ns = tell_ns;
   }
 
   /// Of one recording.
@@ -288,7 +306,9 @@ class run_info {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
-  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  std::uint64_t behind_ns_ = 0;  ///< how long a span was over at most when it was recorded, as told
+  std::uint64_t ahead_ns_ = 0;   ///< likewise, how long it took to be over
+  off_t records_end_ = 0;        ///< of the room for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 

@@ -90,6 +90,15 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
+  /// How long ago something with these ticks was, as logs tell it; less than 0: it will be.
+  std::int64_t ns_since(std::uint64_t then_ticks) noexcept {
+    const locked hold{lock_};
+    const std::uint64_t now_ticks = ticks();
+    const auto now_ns = static_cast<std::uint64_t>(map_.at(now_ticks).to_ns(now_ticks));
+    const auto then_ns = static_cast<std::uint64_t>(map_.at(then_ticks).to_ns(then_ticks));
+    return static_cast<std::int64_t>(now_ns - then_ns);
+  }
+
   tick_converter converter() noexcept { return {map_, &lock_}; }
 
   mutex& fork_lock() noexcept { return lock_; }

@@ -30,11 +30,11 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies what is in the logs; says where, or why not. Whether it did.
+/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
 inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
-                          std::uint64_t most_bytes) noexcept {
+                          std::uint64_t most_bytes, const own_aggregates& own) noexcept {
   snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
-  const int error = folder.make(reason, logs.info);
+  const int error = folder.make(reason, logs.info, own);
   if (error == 0) {
     folder.keep_within(most_bytes);
     say("snapshot %s is beside the run", folder.name());

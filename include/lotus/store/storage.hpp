@@ -65,6 +65,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     retention_.begin(chosen);
     owners_ = file_owners::of_caller(directory);
+    retention_.begin_behind_parts(directory, location_.prefix, owners_);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     reports_.run_begins();
@@ -98,30 +99,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Gives the producer a ring of this run. False where there is no memory.
-  bool attach(producer& p) noexcept {
-    make_due_ring_file();
-    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-    const locked hold{file_lock_};
-    if (p.ring != nullptr) ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    int error = 0;
-    ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
-    if (ring == nullptr) return false;
-    p.ring_in_file = error == 0;
-    if (!p.ring_in_file && file_.exists()) reports_.no_ring_file(location_, error);
-    info_.add_thread(p.tid.load(std::memory_order_relaxed));
-    commit_point begin{};
-    begin.loader = p.loader;
-    ring->commit(begin);
-    p.ring = ring;
-    p.attached = true;
-    p.slots = ring->slots();
-    p.mask = ring->capacity - 1;
-    p.published = &ring->published[0];
-    p.waiting_since = &ring->waiting_since;
-    p.longest_wait_ticks.store(0, std::memory_order_relaxed);
-    return true;
-  }
+  /// store/storage_rings.hpp.
+  bool attach(producer& p) noexcept;
 
   /// Where `p` could not be drained for the last time.
   unwritten_records leave(producer& p) noexcept {
@@ -137,6 +116,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
   static void hand_over_aggregates(producer& p) noexcept;
   /// Writes what all have added up. Returns 0 or what file_error_text() knows.
   int write_aggregates(const producer_list& all) noexcept;
+  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
+  /// on; a call that ends just then waits for so long.
+  int copy_aggregates(const producer_list& all, int folder) noexcept;
   /// A call when nobody writes later.
   void write_late(const producer& p, const aggregate_call& call) noexcept;
   /// They begin anew with the next call.
@@ -156,19 +138,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return lost;
   }
 
-  /// Makes a drained producer's ring that of another thread.
-  void hand_over(producer& p) noexcept {
-    kept_logs_.close(p);
-    if (!p.attached) return;
-    leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-    p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    commit_point c = p.ring->committed();
-    for (log_position& log : c.logs) log = {};
-    c.loader = p.loader;
-    p.ring->commit(c);
-    const locked hold{file_lock_};
-    info_.add_thread(p.tid.load(std::memory_order_relaxed));
-  }
+  /// Makes a drained producer's ring that of another thread. store/storage_rings.hpp.
+  void hand_over(producer& p) noexcept;
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
   /// store/recorder_forks.hpp.
@@ -195,6 +166,15 @@ class LOTUS_DETAIL_PER_MODULE storage {
     kept_logs_.keep_or_close(p);
     reports_.disk(location_, error, logs.name());
     return error;
+  }
+
+  /// A span comes that is over for so long, or will be where that is negative.
+  void tell_of_span(std::int64_t over_for_ns) noexcept {
+    constexpr std::int64_t least_ns = 1'000'000;
+    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+    make_due_ring_file();
+    const locked hold{file_lock_};
+    info_.add_span(over_for_ns);
   }
 
   /// What the logs have beyond their limits goes.
@@ -234,6 +214,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
  private:
   static void forget_aggregates(producer& p) noexcept;
   int append_section(std::uint32_t loader, std::string_view section) noexcept;
+  int append_section(int folder, std::uint32_t loader, std::string_view section) noexcept;
 
   void make_due_ring_file() noexcept {
     const locked hold{file_lock_};

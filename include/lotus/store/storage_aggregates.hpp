@@ -21,6 +21,7 @@
 #include "lotus/record/producers.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/recovery/aggregate_chain.hpp"
+#include "lotus/recovery/aggregate_copies.hpp"
 #include "lotus/recovery/aggregate_text.hpp"
 #include "lotus/recovery/loader_folder.hpp"
 #include "lotus/store/ring_file.hpp"
@@ -88,12 +89,17 @@ inline void storage::forget_aggregates(producer& p) noexcept {
 }
 
 inline int storage::append_section(std::uint32_t loader, std::string_view section) noexcept {
-  const log_folder in = logs_folder();
-  loader_folders folders{in};
-  const auto pid = static_cast<std::uint32_t>(getpid());
-  const int error = append_aggregates(in, folders, loader, pid, section);
+  const int error = append_section(directory_.descriptor(), loader, section);
   reports_.disk(location_, error, aggregates_file_start);
   return error;
+}
+
+inline int storage::append_section(int folder, std::uint32_t loader,
+                                   std::string_view section) noexcept {
+  log_folder in = logs_folder();
+  in.directory = folder;
+  loader_folders folders{in};
+  return append_aggregates(in, folders, loader, static_cast<std::uint32_t>(getpid()), section);
 }
 
 inline int storage::write_aggregates(const producer_list& all) noexcept {
@@ -112,6 +118,29 @@ inline int storage::write_aggregates(const producer_list& all) noexcept {
       },
       [this](std::uint32_t loader, std::string_view section) {
         return append_section(loader, section);
+      });
+}
+
+inline int storage::copy_aggregates(const producer_list& all, int folder) noexcept {
+  aggregate_copies copies;
+  all.for_each([&](producer& p) {
+    const locked guard{p.guard};
+    thread_aggregates& a = aggregates_of(p);
+    if (a.memory == nullptr || a.memory->retired) return;
+    // Its next call goes the slow way, where this guard is waited for.
+    aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
+    copies.add_whole([&](auto&& each) { a.memory->for_each_block(each); });
+    a.first.store(first, std::memory_order_release);
+  });
+  copies.finish();
+  if (copies.failed()) return ENOMEM;
+  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
+  const locked hold{file_lock_};
+  return for_each_section(
+      {begun_ns_, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
+      [&](auto&& each) { copies.for_each_chain(aggregate_state::moving, each); },
+      [&](std::uint32_t loader, std::string_view section) {
+        return append_section(folder, loader, section);
       });
 }
 

@@ -191,6 +191,40 @@ TEST_CASE("a snapshot of a run that was killed, or that does not answer, has wha
   CHECK_FALSE(fs::exists(dir / ".lotus_snapshot_request"));
 }
 
+TEST_CASE("a snapshot of what is only counted, by the process, for it, and when it is over") {
+  const support::temp_directory around;
+  const fs::path dir = around.path() / "run";
+  int done[2] = {};
+  REQUIRE(pipe(done) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    lotus::options o;
+    o.log_file = (dir / "lotustrace_log").string();
+    o.drain_interval_ms = 50;
+    lotus::start(o);
+    for (int i = 0; i < 400; ++i) LOTUS_SCOPE_AGGREGATED("Token");
+    if (write(done[1], "", 1) != 1) _exit(1);
+    pause();
+  }
+  char byte = 0;
+  REQUIRE(read(done[0], &byte, 1) == 1);
+  for (const int how : {0, SIGSTOP, SIGKILL}) {
+    CAPTURE(how);
+    if (how != 0) ::kill(child, how);
+    if (how == SIGKILL) waitpid(child, nullptr, 0);
+    const auto made = run({"snapshot", dir.string()});
+    CAPTURE(made.err);
+    REQUIRE(made.status == 0);
+    CHECK(says(made.err, "does not answer") == (how == SIGSTOP));
+    const auto told = run({"stats", made.out.substr(0, made.out.find('\n')), "--json", "--quiet"});
+    const auto document = nlohmann::json::parse(told.out);
+    CHECK(document.at("runs").at(0).at("aggregated").at("SToken").at("count") == 400);
+  }
+  close(done[0]);
+  close(done[1]);
+}
+
 TEST_CASE("where there is no run there is no snapshot") {
   const support::temp_directory around;
   auto made = run({"snapshot", (around.path() / "none").string()});

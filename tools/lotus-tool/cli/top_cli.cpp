@@ -29,7 +29,9 @@ void add_top(CLI::App& app, action& chosen) {
       "Reads what is appended to the logs, and the rings of the processes; they do nothing for\n"
       "it and do not notice. Keys: s, c, t, m sort by self time, calls, total or longest; r and\n"
       "the arrows choose a run; p or space pauses; q quits. Where looking takes long there is\n"
-      "more time between two looks, so that it takes a CPU 2 % of its time at most.");
+      "more time between two looks, so that it takes a CPU 2 % of its time at most.\n"
+      "Of operations that are counted only (aggregated), what came between two looks is told;\n"
+      "--once waits an interval for the second one.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   command->add_option("--window", given->window, "how much of the past counts (10s)")
       ->check(not_empty())

@@ -66,6 +66,27 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   return r;
 }
 
+/// Calls that were counted have no order, and calls near each other are alike: how they differ
+/// tells nothing of how their means would. Only how runs differ does.
+compared_times compare_counts(std::string name, const pooled_counts& before,
+                              const pooled_counts& after) {
+  compared_times r;
+  r.kind = aggregated_kind;
+  r.name = std::move(name);
+  r.count_before = static_cast<std::size_t>(before.count);
+  r.count_after = static_cast<std::size_t>(after.count);
+  r.mean_ns = r.typical_ns = {before.mean_ns(), after.mean_ns()};
+  const std::vector<double>& a = before.run_means_ns;
+  const std::vector<double>& b = after.run_means_ns;
+  if (r.mean_ns.grown_by() && r.enough()) {
+    r.likely = change_between_runs(a, b);
+    r.p = permutation_p(a, b);
+  }
+  if (r.likely) r.typical_ns = {mean_of_runs(a), mean_of_runs(b)};
+  r.counts = r.likely.has_value();
+  return r;
+}
+
 compared_loader compare_loader(const std::string& name, pooled_loader& before,
                                pooled_loader& after) {
   compared_loader of;
@@ -77,6 +98,9 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
   of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
   for (const std::string& op : names_of(before.ops, after.ops)) {
     of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
+  }
+  for (const std::string& op : names_of(before.aggregated, after.aggregated)) {
+    of.rows.push_back(compare_counts(op, before.aggregated[op], after.aggregated[op]));
   }
   for (const quantity wanted : all_quantities) {
     of.rows.push_back(compare_values("batch", std::string(quantity_name(wanted)),

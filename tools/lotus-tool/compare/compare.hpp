@@ -30,9 +30,9 @@ struct compare_options {
 double parse_share(const std::string& text, const std::string& option);
 
 /// Prints what became of preprocessing a batch and why, of the throughput, and the change of every
-/// operation's and batch quantity's mean, of their CPU time where both sides know it, and of every
-/// stage; loaders are matched by name. Intervals are of one run a side by bootstrap, of several by
-/// how their means differ.
+/// operation's and batch quantity's mean, of their CPU time where both sides know it, of calls that
+/// were counted only, and of every stage; loaders are matched by name. Intervals are of one run a
+/// side by bootstrap, of several by how their means differ; of counted calls only of several.
 /// With fail_above: returns exit_slower when an operation, preprocess, wait or step has become
 /// slower by more than that and its interval lies above 0. The delay does not count: it grows
 /// when preprocessing gets quicker. Throws input_error.

@@ -11,7 +11,6 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "compare/comparison.hpp"
-#include "log/shown_name.hpp"
 #include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
@@ -83,8 +82,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   for (const compared_times& r : rows) {
     const bool common = r.mean_ns.common();
     const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
-    std::vector<std::string> cells{std::string(r.kind) == "op" ? shown_name(r.name) : r.name,
-                                   time(r.typical_ns.before), time(r.typical_ns.after),
+    std::vector<std::string> cells{title_of(r), time(r.typical_ns.before), time(r.typical_ns.after),
                                    grown ? change_text(*grown) : "",
                                    r.likely ? interval_text(*r.likely) : ""};
     if (p) cells.push_back(r.p ? three_digits(*r.p) : "");

@@ -27,9 +27,12 @@ struct compared_value {
   }
 };
 
+/// Operations that were counted and not recorded.
+inline constexpr char aggregated_kind[] = "aggregated";
+
 /// An operation or a quantity of batches.
 struct compared_times {
-  const char* kind = "";  ///< "op" or "batch"
+  const char* kind = "";  ///< "op", "aggregated" or "batch"
   std::string name;       ///< as logged
   std::size_t count_before = 0;
   std::size_t count_after = 0;
@@ -92,6 +95,9 @@ struct comparison {
 
 /// Of all runs in the folders of both sides. Throws input_error.
 comparison compare_runs(const compare_options& options, diagnostic_log& diagnostics);
+
+/// As people read it: "Crop", "Token (aggregated)", "preprocess".
+std::string title_of(const compared_times& row);
 
 /// What besides the program differs, for this loader.
 std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/table.hpp"
@@ -106,6 +107,12 @@ const compared_times* main_row(const compared_loader& l) {
 }
 
 }  // namespace
+
+std::string title_of(const compared_times& row) {
+  const std::string_view kind = row.kind;
+  if (kind == "batch") return row.name;
+  return shown_name(row.name) + (kind == aggregated_kind ? " (aggregated)" : "");
+}
 
 std::string change_text(double grown_by) {
   return is_factor(grown_by) ? factor(grown_by) : signed_share(grown_by);

@@ -11,6 +11,7 @@
 #include "log/batch_kinds.hpp"
 #include "log/log_files.hpp"
 #include "log/process_info.hpp"
+#include "model/aggregated.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 
@@ -101,6 +102,14 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& op
     pooled_loader& loader = all.loaders[run.loader];
     ++loader.runs;
     for (const op_samples& op : data.ops) loader.ops[op.name].add(op.blocks, op.cpu);
+    for (const aggregated_op& op : data.aggregated) {
+      pooled_counts& counts = loader.aggregated[op.name];
+      const auto count = static_cast<double>(op.count);
+      const auto total_ns = static_cast<double>(op.total_ns);
+      counts.count += count;
+      counts.total_ns += total_ns;
+      counts.run_means_ns.push_back(total_ns / count);
+    }
     for (const quantity wanted : all_quantities) {
       loader.quantities[wanted].add(values_of(data.batches, wanted, options.skip_batches),
                                     cpu_of(data, wanted, options.skip_batches));

@@ -39,6 +39,17 @@ class pooled_times {
   bool cpu_known_ = true;
 };
 
+/// Calls of one name that were counted and not recorded.
+struct pooled_counts {
+  double count = 0;
+  double total_ns = 0;
+  std::vector<double> run_means_ns;  ///< of every run that has any
+
+  std::optional<double> mean_ns() const {
+    return count > 0 ? std::optional(total_ns / count) : std::nullopt;
+  }
+};
+
 /// A stage of several runs.
 class pooled_stage {
  public:
@@ -79,6 +90,7 @@ struct pooled_by_name {
 
 struct pooled_loader {
   pooled_by_name<pooled_times> ops;
+  pooled_by_name<pooled_counts> aggregated;
   std::map<quantity, pooled_times> quantities;
   pooled_by_name<pooled_stage> stages;
   std::map<std::string, pooled_work> work;  ///< by operation

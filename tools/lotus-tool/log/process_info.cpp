@@ -168,6 +168,9 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       if (!(words >> tid)) continue;
       const std::string name = rest_as_name();
       if (!name.empty()) process.threads[tid] = name;
+    } else if (key == "back") {
+      std::int64_t ns = 0;
+      if (words >> ns) process.back_ns = std::max(process.back_ns, ns);
     } else if (key == "log") {
       std::uint64_t number = 0;
       std::uint64_t tid = 0;
@@ -219,6 +222,19 @@ record_counts run_processes::records() const {
     sum.whole_from_ns = std::max(sum.whole_from_ns, process.records.whole_from_ns);
   }
   return sum;
+}
+
+std::int64_t run_processes::back_ns() const {
+  std::int64_t most_ns = 0;
+  for (const auto& [file, process] : by_file_) most_ns = std::max(most_ns, process.back_ns);
+  return most_ns;
+}
+
+const process_info* run_processes::process_named(const std::string& ending) const {
+  for (const auto& [file, process] : by_file_) {
+    if (fs::path(file).filename() == detail::run_info_start + ending) return &process;
+  }
+  return nullptr;
 }
 
 std::optional<usable_cpus> run_processes::cpus() const {

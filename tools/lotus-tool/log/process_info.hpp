@@ -54,6 +54,7 @@ struct process_info {
   record_counts records;
   cpu_measure cpu = cpu_measure::unknown;
   std::optional<usable_cpus> cpus;
+  std::int64_t back_ns = 0;  ///< at most, by which a line of a text log ends before one above it
   std::map<std::uint64_t, std::uint64_t>
       log_tid;  ///< ids by their logs' number, where that differs
 
@@ -82,6 +83,11 @@ class run_processes {
   const process_info* parent_of(const process_info& process) const;
   /// Of all processes, and of each time that one recorded.
   record_counts records() const;
+  /// The largest step back from the end of one line of a text log to that of another below it, as
+  /// far as processes tell.
+  std::int64_t back_ns() const;
+  /// The process whose information file's name ends in this, as its ring file's does, or null.
+  const process_info* process_named(const std::string& ending) const;
   /// Of the process that might use the most; missing where none tells.
   std::optional<usable_cpus> cpus() const;
   /// "run: 3 .lotus_info_ files are not, or not wholly, read: ..."; empty where all are.

@@ -150,11 +150,19 @@ fs::path copy(int directory, const snapshot_options& options, const fs::path& di
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err) {
   const directory_descriptor directory(options.dir);
   const fs::path dir = fs::canonical(options.dir);
+  const bool living = is_recording(directory.number(), options.dir);
+  if (!living) {
+    std::ostream quiet(nullptr);
+    run_recover({options.dir}, quiet, err);
+  }
   bool has_logs = false;
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  const bool living = is_recording(directory.number(), options.dir);
+  for (const auto& entry : fs::directory_iterator(dir)) {  // or counted only
+    const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
+    has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
+  }
   if (!has_logs && !living) {
     throw input_error(options.dir + ": no log found, no file is named " + options.prefix +
                       "..._<number>");
@@ -178,9 +186,6 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
     }
     err << "lotus-tool: " << options.dir
         << ": the process does not answer; its last records, in no log yet, are left out\n";
-  } else {
-    std::ostream quiet(nullptr);
-    run_recover({options.dir}, quiet, err);
   }
   out << copy(directory.number(), options, dir).string() << '\n';
   return exit_fine;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "base/text.hpp"
 #include "log/log_files.hpp"
 #include "log/shown_name.hpp"
+#include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #include "stats/stats.hpp"
@@ -24,11 +24,33 @@ std::string percall(std::int64_t ns, std::uint64_t calls) {
   return calls == 0 ? "-" : human_time(static_cast<double>(ns) / static_cast<double>(calls));
 }
 
-/// Places of `ops` in the order that is wanted; of the most self time first where none is.
-std::vector<std::size_t> sorted(const std::vector<called_operation>& ops, const name_table& names,
-                                stats_order order) {
-  const auto figure = [&](std::size_t op) {
-    const call_times& t = ops[op].all;
+struct profile_row {
+  std::string name;
+  call_times times;
+};
+
+/// What was recorded, then what was only counted. The self time of the ones is without the others'.
+std::vector<profile_row> rows_of(const run_data& run) {
+  std::vector<profile_row> rows;
+  const std::vector<called_operation> ops = profile_calls(run);
+  for (std::size_t op = 0; op < ops.size(); ++op) {
+    if (ops[op].all.calls == 0) continue;
+    rows.push_back({shown_name(run.names.name(static_cast<std::uint32_t>(op))), ops[op].all});
+  }
+  for (const aggregated_op& op : run.aggregated) {
+    call_times times;
+    // Which of them were within one of the same name is not known.
+    times.calls = times.primitive = op.count;
+    times.self_ns = op.self_ns;
+    times.total_ns = op.total_ns;
+    rows.push_back({shown_name(op.name) + " (aggregated)", times});
+  }
+  return rows;
+}
+
+/// In the order that is wanted; of the most self time first where none is.
+void sort_rows(std::vector<profile_row>& rows, stats_order order) {
+  const auto figure = [&](const call_times& t) {
     const auto calls = static_cast<double>(t.calls);
     switch (order) {
       case stats_order::count:
@@ -41,37 +63,35 @@ std::vector<std::size_t> sorted(const std::vector<called_operation>& ops, const 
         return static_cast<double>(t.self_ns);
     }
   };
-  std::vector<std::size_t> places(ops.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto name = [&](std::size_t op) { return names.name(static_cast<std::uint32_t>(op)); };
-  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-    return order == stats_order::name ? natural_less(name(a), name(b)) : figure(a) > figure(b);
+  std::stable_sort(rows.begin(), rows.end(), [&](const profile_row& a, const profile_row& b) {
+    return order == stats_order::name ? natural_less(a.name, b.name)
+                                      : figure(a.times) > figure(b.times);
   });
-  return places;
 }
 
 void print_profile(const run_data& run, const stats_options& options, std::ostream& out) {
-  const std::vector<called_operation> ops = profile_calls(run);
+  std::vector<profile_row> all = rows_of(run);
   call_times sum;
-  for (const called_operation& op : ops) {
-    sum.calls += op.all.calls;
-    sum.primitive += op.all.primitive;
-    sum.self_ns += op.all.self_ns;
+  for (const profile_row& row : all) {
+    sum.calls += row.times.calls;
+    sum.primitive += row.times.primitive;
+    sum.self_ns += row.times.self_ns;
   }
   out << printable_line(run.files->dir) << '\n' << sum.calls << " calls";
   if (sum.primitive != sum.calls) out << " (" << sum.primitive << " primitive)";
-  out << ", " << human_time(static_cast<double>(sum.self_ns)) << " on " << run.files->files.size()
-      << (run.files->files.size() == 1 ? " thread\n" : " threads\n");
+  out << ", " << human_time(static_cast<double>(sum.self_ns));
+  if (const std::size_t threads = run.files->files.size(); threads > 0) {
+    out << " on " << threads << (threads == 1 ? " thread" : " threads");
+  }
+  out << '\n';
+  sort_rows(all, options.order);
+  if (options.limit) all.resize(std::min(all.size(), *options.limit));
   table rows;
   rows.row({"operation", "ncalls", "tottime", "percall", "cumtime", "percall"});
-  std::size_t left = options.limit.value_or(ops.size());
-  for (const std::size_t op : sorted(ops, run.names, options.order)) {
-    const call_times& t = ops[op].all;
-    if (t.calls == 0) continue;
-    if (left-- == 0) break;
+  for (const profile_row& row : all) {
+    const call_times& t = row.times;
     const std::string calls = std::to_string(t.calls);
-    rows.row({shown_name(run.names.name(static_cast<std::uint32_t>(op))),
-              t.primitive == t.calls ? calls : calls + '/' + std::to_string(t.primitive),
+    rows.row({row.name, t.primitive == t.calls ? calls : calls + '/' + std::to_string(t.primitive),
               human_time(static_cast<double>(t.self_ns)), percall(t.self_ns, t.calls),
               human_time(static_cast<double>(t.total_ns)), percall(t.total_ns, t.primitive)});
   }
@@ -88,7 +108,7 @@ int print_stats_profile(const stats_options& options, std::ostream& out, std::os
     for (const run_files& files : find_runs(dir, options.prefix, diagnostics)) {
       const run_data run =
           read_run(files, {false, false, true, options.group_by_args}, diagnostics);
-      if (run.operations == 0) {
+      if (run.operations == 0 && run.aggregated.empty()) {
         diagnostics.warning(files.dir + ": no operations in its logs, left out");
         continue;
       }

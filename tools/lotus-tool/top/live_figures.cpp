@@ -86,6 +86,21 @@ void find_stages(const run_data& run, live_figures& to) {
 
 }  // namespace
 
+double value_of(const live_operation& op, live_order order) {
+  const auto in_time = [&op](auto value) { return static_cast<double>(value) / op.stretch_s; };
+  switch (order) {
+    case live_order::self:
+      return in_time(op.self_ns);
+    case live_order::calls:
+      return in_time(op.calls);
+    case live_order::total:
+      return in_time(op.total_ns);
+    case live_order::max:
+      return static_cast<double>(op.max_ns);
+  }
+  return 0;
+}
+
 live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,
                                 std::int64_t begin_ns, std::int64_t end_ns) {
   live_figures found;
@@ -97,7 +112,7 @@ live_figures figures_of_stretch(const run_data& run, const consumer_times& consu
   found.wait_share = consumer.wait_share;
   found.operations_per_s = static_cast<double>(run.operations) / found.window_s;
   for (const op_samples& op : run.ops) {
-    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0};
+    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0, found.window_s, false};
     for (const worker_share& share : op.by_file) {
       sum.calls += share.count;
       sum.total_ns += share.total_ns;

@@ -21,7 +21,15 @@ struct live_operation {
   std::int64_t self_ns = 0;  ///< of all calls, without what ran inside
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
+  double stretch_s = 0;     ///< in which these calls were
+  bool aggregated = false;  ///< counted by its process, not recorded: between two looks
 };
+
+enum class live_order : std::uint8_t { self, calls, total, max };
+
+/// What operations are in that order by, the largest first: per second, as not all are told of the
+/// same stretch.
+double value_of(const live_operation& op, live_order order);
 
 struct live_stage {
   std::string name;
@@ -44,9 +52,10 @@ struct live_figures {
   double window_s = 0;      ///< less than asked for where the run is younger
   std::size_t batches = 0;  ///< that were handed over
   double batches_per_s = 0;
-  std::optional<double> wait_share;  ///< of the consumer's time; missing without waits
-  std::size_t ready = 0;             ///< made, and not handed over
-  double operations_per_s = 0;
+  std::optional<double> wait_share;        ///< of the consumer's time; missing without waits
+  std::size_t ready = 0;                   ///< made, and not handed over
+  double operations_per_s = 0;             ///< recorded ones
+  double aggregated_per_s = 0;             ///< calls that were not
   std::vector<live_operation> operations;  ///< in order of first appearance
   std::vector<live_stage> stages;          ///< as a batch comes to them
   std::vector<live_batch> slowest;         ///< the slowest first

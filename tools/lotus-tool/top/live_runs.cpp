@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/table.hpp"
+#include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "top/clock_time.hpp"
@@ -71,6 +73,24 @@ std::string judge(const run_files& files) {
     return "no verdict: these seconds do not tell; `lotus-tool diagnose` asks the whole run";
   }
   return verdict_sentence(d);
+}
+
+void add_calls(const seen_calls& calls, live_figures& to) {
+  const std::string name = calls.name.substr(1);
+  const double stretch_s = static_cast<double>(calls.stretch_ns) / 1e9;
+  auto at = std::find_if(to.operations.begin(), to.operations.end(), [&](const live_operation& op) {
+    return op.aggregated && op.name == name;
+  });
+  if (at == to.operations.end()) {
+    at = to.operations.insert(at, live_operation{name, 0, 0, 0, 0, 0, true});
+  }
+  at->calls += calls.count;
+  at->self_ns += calls.self_ns;
+  at->total_ns += calls.total_ns;
+  at->max_ns = std::max(at->max_ns, calls.max_ns);
+  at->stretch_s = std::max(at->stretch_s, stretch_s);  // of a younger process, too, all is there
+  to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
+  if (to.window_s == 0) to.window_s = stretch_s;
 }
 
 /// A verdict may take one CPU so much of its time.
@@ -165,6 +185,7 @@ void live_runs::look(std::size_t chosen) {
       runs_[place_of(nothing, 0, 0)].processes = folder->processes(dir);
     }
   }
+  take_calls(chosen);
   // Behind the newest record that was read.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
   for (live_run& run : runs_) run.looked_ns = looked_ns;
@@ -183,6 +204,63 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
   run.loader = files.loader;
   run.main = main;
   return runs_.size() - 1;
+}
+
+/// Of several consumers' runs that of the process which counted, or which that came from.
+std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
+                                      const run_processes& processes) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i].dir == calls.dir) places.push_back(i);
+  }
+  if (places.empty()) {  // nothing was recorded there
+    run_files nothing;
+    nothing.dir = calls.dir;
+    nothing.info_dir = info_dir;
+    if (calls.dir != info_dir) {
+      nothing.loader = decode_name(std::filesystem::path(calls.dir).filename().string());
+    }
+    return place_of(nothing, 0, 0);
+  }
+  if (places.size() == 1) return places.front();
+  constexpr int most_generations = 64;
+  const process_info* process = processes.process_named(calls.ring);
+  for (int i = 0; process != nullptr && i < most_generations; ++i) {
+    for (const std::size_t place : places) {
+      if (runs_[place].pid == process->pid) return place;
+    }
+    process = processes.parent_of(*process);
+  }
+  return places.front();
+}
+
+/// What processes count and do not record is told beside what they record, of each process once.
+void live_runs::take_calls(std::size_t chosen) {
+  std::set<std::pair<std::string, std::string>> taken;
+  for (const auto& folder : folders_) {
+    std::set<std::string> dirs = folder->with_processes();
+    for (const live_run& run : runs_) dirs.insert(run.info_dir);
+    for (const std::string& dir : dirs) {
+      const std::vector<seen_calls> all = folder->calls(dir);
+      if (all.empty()) continue;
+      std::set<std::pair<std::string, std::string>> rings;
+      const run_processes processes = run_processes::read(dir);
+      for (const seen_calls& calls : all) {
+        if (taken.count({dir, calls.ring}) != 0) continue;
+        rings.emplace(dir, calls.ring);
+        const std::size_t place = place_of_calls(calls, dir, processes);
+        live_run& run = runs_[place];
+        if (run.processes.empty()) run.processes = folder->processes(dir);
+        if (place == chosen) add_calls(calls, run.now);
+      }
+      taken.merge(rings);
+    }
+  }
+}
+
+bool live_runs::wants_another_look() const {
+  return std::any_of(folders_.begin(), folders_.end(),
+                     [](const auto& folder) { return folder->wants_another_look(); });
 }
 
 void live_runs::take(const living_folder& folder, run_files files, std::uint64_t main,

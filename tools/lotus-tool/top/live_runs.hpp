@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "log/log_files.hpp"
+#include "log/process_info.hpp"
 #include "top/live_figures.hpp"
 #include "top/living_folder.hpp"
 
@@ -62,10 +63,15 @@ class live_runs {
   /// CPU time that a verdict took at the last look; it has a share of its own, and is not always
   /// made.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
+  /// Whether processes count calls of which one look does not tell when they were.
+  bool wants_another_look() const;
 
  private:
   std::size_t place_of(const run_files& files, std::uint64_t main, std::uint32_t pid);
   void take(const living_folder& folder, run_files files, std::uint64_t main, std::size_t chosen);
+  std::size_t place_of_calls(const seen_calls& calls, const std::string& info_dir,
+                             const run_processes& processes);
+  void take_calls(std::size_t chosen);
 
   std::vector<std::unique_ptr<living_folder>> folders_;
   std::vector<live_run> runs_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <lotus/recovery/hidden_files.hpp>
 #include <lotus/recovery/log_appender.hpp>
@@ -19,6 +20,7 @@
 #include "base/files/found_file.hpp"
 #include "log/log_files.hpp"
 #include "log/lost_records.hpp"
+#include "top/clock_time.hpp"
 
 namespace lotus::tool {
 
@@ -77,8 +79,18 @@ void living_folder::walk() {
     if (error) break;  // it is gone
   }
   for (auto ring = rings_.begin(); ring != rings_.end();) {
+    if (!ring->second.there) forget(ring->first, ring->second);
     ring = ring->second.there ? std::next(ring) : rings_.erase(ring);
   }
+  for (auto ring = ended_.begin(); ring != ended_.end();) {
+    ring = ring->second.counted.last_ns() < begin_ns_ ? ended_.erase(ring) : std::next(ring);
+  }
+}
+
+/// Its process has ended.
+void living_folder::forget(const std::string& path, kept_ring& ring) {
+  if (ring.counted.last_ns() >= begin_ns_) ended_.emplace(path, std::move(ring));
+  ring.there = false;
 }
 
 void living_folder::found(const fs::directory_entry& entry) {
@@ -92,11 +104,15 @@ void living_folder::found(const fs::directory_entry& entry) {
     return;
   }
   if (is_ring) {
-    const auto [at, fresh] = rings_.try_emplace(path);
-    at->second.there = true;
-    if (!fresh) return;
-    at->second.dir = entry.path().parent_path().string();
-    at->second.ring = std::make_unique<living_ring>(path);
+    if (const auto known = rings_.find(path); known != rings_.end()) {
+      known->second.there = true;
+      return;
+    }
+    rings_.emplace(path, kept_ring{entry.path().parent_path().string(),
+                                   std::make_unique<living_ring>(path),
+                                   {},
+                                   true,
+                                   counted_window(window_ns_)});
     return;
   }
   struct stat status {};
@@ -142,7 +158,14 @@ void living_folder::look_at_rings() {
     const living_ring::state state = ring.ring->look(look);
     const bool gone = state == living_ring::state::gone;
     if (!gone) ring.process = {ring.ring->pid(), state, look.left, look.waiting_since_ns};
-    if (!gone && ring.ring->prefix() == prefix_) take(ring, std::move(look));
+    if (gone) forget(at->first, ring);
+    if (!gone && ring.ring->prefix() == prefix_) {
+      if (look.counted && state == living_ring::state::living) {
+        ring.counted.add(ring.ring->begun_ns(), time_of(CLOCK_REALTIME), std::move(*look.counted));
+        ring.ns_per_tick = ring.ring->ns_per_tick();
+      }
+      take(ring, std::move(look));
+    }
     at = gone ? rings_.erase(at) : std::next(at);
   }
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "log/log_files.hpp"
+#include "top/counted/counted_window.hpp"
 #include "top/growing_blocks.hpp"
 #include "top/growing_log.hpp"
 #include "top/line_window.hpp"
@@ -28,6 +29,18 @@ struct seen_process {
   std::uint64_t in_ring = 0;  ///< records that are in no log
   std::int64_t waiting_since_ns =
       0;  ///< of the thread that waits for a batch longest; 0: none does
+};
+
+/// What a process counted and did not record, in the last seconds.
+struct seen_calls {
+  std::string dir;   ///< of the run, or of its loader
+  std::string ring;  ///< the end of its ring file's name, which is that of its information file's
+  std::string name;  ///< with its S, decoded
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t self_ns = 0;
+  std::int64_t max_ns = 0;      ///< within 0.8 %
+  std::int64_t stretch_ns = 0;  ///< how long all this took
 };
 
 /// Reads the logs and rings in a folder and below it, each time what is new, and keeps the last
@@ -54,6 +67,12 @@ class living_folder {
   std::set<std::string> with_processes() const;
   /// Whether processes tell of themselves there, also of their end.
   bool is_told_of(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
+  /// Of processes that live, in the folders of this run: `info_dir` and its loaders'. Those that
+  /// have ended are told of as they were at the last look.
+  std::vector<seen_calls> calls(const std::string& info_dir) const;
+  /// Whether another look will tell more of them: of what one look alone shows nobody knows when
+  /// it was.
+  bool wants_another_look() const;
   /// Processes of the run whose information lies in `info_dir`.
   std::vector<seen_process> processes(const std::string& info_dir) const;
 
@@ -76,9 +95,12 @@ class living_folder {
     std::unique_ptr<living_ring> ring;
     seen_process process;
     bool there = true;
+    counted_window counted;
+    double ns_per_tick = 0;
   };
 
   void walk();
+  void forget(const std::string& path, kept_ring& ring);
   void found(const std::filesystem::directory_entry& entry);
   kept_log* log_at(const std::string& path);
   kept_blocks* compact_at(const std::string& path);
@@ -97,6 +119,7 @@ class living_folder {
   std::map<std::string, kept_log> logs_;        // by path; of compact ones as text would have them
   std::map<std::string, kept_blocks> compact_;  // by path
   std::map<std::string, kept_ring> rings_;      // by path
+  std::map<std::string, kept_ring> ended_;      // likewise, that counted in the window
   std::set<std::string> with_info_;
   std::set<std::pair<std::string, std::uint64_t>> held_;  // logs that are not read this time
   std::int64_t last_ns_ = INT64_MIN;                      // of all records

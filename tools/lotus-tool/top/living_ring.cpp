@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <lotus/recovery/aggregate_text.hpp>
 #include <lotus/recovery/loader_folder.hpp>
 #include <lotus/recovery/log_appender.hpp>
 #include <lotus/recovery/safe_open.hpp>
@@ -22,6 +23,7 @@
 namespace lotus::tool {
 namespace {
 
+using lotus::detail::block_kind;
 using lotus::detail::commit_point;
 using lotus::detail::read_at;
 using lotus::detail::ring_file_header;
@@ -61,6 +63,10 @@ living_ring::state living_ring::look(ring_look& to) {
   if (!read_clock()) return state::unreadable;
   read_blocks();
   for (place& ring : rings_) look_at(ring, to);
+  if (counts_.any()) {
+    to.counted = counts_.read(fd_, {[this](std::uint32_t id) { return line_start(id); },
+                                    [this](std::uint32_t loader) { return folder_of(loader); }});
+  }
   return living ? state::living : state::dead;
 }
 
@@ -86,6 +92,7 @@ bool living_ring::read_header() {
   if (!checked_) return false;
   pid_ = h.pid;
   prefix_ = h.prefix;
+  begun_ns_ = static_cast<std::int64_t>(h.begun_ns);
   compact_ = (h.flags & lotus::detail::compact_flag) != 0;
   next_block_ = h.header_bytes;
   return true;
@@ -121,12 +128,15 @@ void living_ring::read_blocks() {
     lotus::detail::block_header block{};
     if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), next_block_)) return;
     const auto kind = block.kind.load(std::memory_order_relaxed);
-    if (kind != lotus::detail::block_kind::ring && kind != lotus::detail::block_kind::names) return;
+    if (kind != block_kind::ring && kind != block_kind::names && kind != block_kind::aggregates)
+      return;
     if (block.bytes < lotus::detail::least_page_bytes || block.bytes > size - next_block_ ||
         block.bytes % lotus::detail::least_page_bytes != 0) {
       return;
     }
-    if (kind == lotus::detail::block_kind::ring) {
+    if (kind == block_kind::aggregates) {
+      counts_.found(next_block_, block.bytes);
+    } else if (kind == block_kind::ring) {
       rings_.push_back({next_block_, block.bytes, {}, 0, false});
     } else {
       read_names();  // of the one before, which is full
@@ -160,6 +170,11 @@ void living_ring::read_names() {
     i += std::min(room, lotus::detail::padded_name_bytes(head.bytes));
   }
   names_block_.done += i;
+}
+
+double living_ring::ns_per_tick() const {
+  const auto& map = header_->clocks[header_->clock_index.load(std::memory_order_relaxed)];
+  return static_cast<double>(lotus::detail::mean_rate(map)) / 4294967296.0;
 }
 
 std::string_view living_ring::line_start(std::uint64_t id) {

@@ -11,9 +11,13 @@
 #include <lotus/recovery/dead_ring.hpp>
 #include <lotus/recovery/drain.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "top/counted/counted_window.hpp"
+#include "top/counted/living_counts.hpp"
 
 namespace lotus::tool {
 
@@ -41,6 +45,9 @@ struct ring_look {
   std::uint64_t left = 0;           ///< records in the rings
   std::int64_t waiting_since_ns =
       0;  ///< of the thread that waits for a batch longest; 0: none does
+  /// What its process counts and does not record, since the recording began; none where it does
+  /// not.
+  std::optional<counted_by_name> counted;
 };
 
 /// One ring file, read again and again. Whatever stands in it is checked before it is believed.
@@ -66,6 +73,10 @@ class living_ring {
   const std::string& prefix() const noexcept { return prefix_; }
   /// Whether its records go into a compact log.
   bool compact() const noexcept { return compact_; }
+  /// When the recording began, since 1970.
+  std::int64_t begun_ns() const noexcept { return begun_ns_; }
+  /// Of the clock that it counts with.
+  double ns_per_tick() const;
 
  private:
   struct place {
@@ -98,8 +109,10 @@ class living_ring {
   std::uint32_t pid_ = 0;
   std::string prefix_;
   bool compact_ = false;
+  std::int64_t begun_ns_ = 0;
   std::uint64_t next_block_ = 0;  ///< where the first block begins that was not seen yet
   std::vector<place> rings_;
+  living_counts counts_;
   names_place names_block_;         ///< the last one
   std::vector<std::string> names_;  ///< how lines begin, by id - 1
   std::size_t names_bytes_ = 0;

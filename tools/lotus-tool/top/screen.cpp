@@ -49,8 +49,9 @@ std::string cut(std::string_view text, std::size_t columns) {
   return std::string(text);
 }
 
+constexpr std::size_t widest_name = 34;
+
 std::string name_of(std::string_view text) {
-  constexpr std::size_t widest_name = 34;
   return cut(printable_line(text), widest_name);
 }
 
@@ -125,18 +126,12 @@ part stages_part(const live_figures& now) {
   return found;
 }
 
-std::int64_t value_of(const live_operation& op, live_order order) {
-  switch (order) {
-    case live_order::self:
-      return op.self_ns;
-    case live_order::calls:
-      return static_cast<std::int64_t>(op.calls);
-    case live_order::total:
-      return op.total_ns;
-    case live_order::max:
-      return op.max_ns;
-  }
-  return 0;
+std::string name_of(const live_operation& op, double window_s) {
+  if (!op.aggregated) return name_of(op.name);
+  const bool whole = std::abs(op.stretch_s - window_s) <= 0.2 * window_s;
+  const std::string mark =
+      " (aggregated" + (whole ? "" : ", " + human_time(op.stretch_s * 1e9)) + ')';
+  return cut(printable_line(op.name), widest_name - mark.size()) + mark;
 }
 
 part operations_part(const live_figures& now, const screen_state& state) {
@@ -158,9 +153,9 @@ part operations_part(const live_figures& now, const screen_state& state) {
             head("max", live_order::max)});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
-    rows.row({name_of(op.name), human(op.self_ns),
-              share(static_cast<double>(op.self_ns) / 1e9 / now.window_s),
-              three_digits(static_cast<double>(op.calls) / now.window_s), human(op.total_ns),
+    rows.row({name_of(op, now.window_s), human(op.self_ns),
+              share(static_cast<double>(op.self_ns) / 1e9 / op.stretch_s),
+              three_digits(static_cast<double>(op.calls) / op.stretch_s), human(op.total_ns),
               human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
   }
   found.lines = lines_of(rows);
@@ -238,7 +233,11 @@ std::string rates(const live_figures& now) {
     text +=
         three_digits(now.batches_per_s) + " batches/s, " + std::to_string(now.ready) + " ready, ";
   }
-  return text + three_digits(now.operations_per_s) + " operations/s";
+  text += three_digits(now.operations_per_s) + " operations/s";
+  if (now.aggregated_per_s > 0) {
+    text += " and " + three_digits(now.aggregated_per_s) + " aggregated calls/s";
+  }
+  return text;
 }
 
 /// Only where the stretch holds enough, and however it was asked.

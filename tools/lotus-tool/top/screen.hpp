@@ -11,8 +11,6 @@
 
 namespace lotus::tool {
 
-enum class live_order : std::uint8_t { self, calls, total, max };
-
 struct screen_state {
   std::size_t rows = SIZE_MAX;
   std::size_t columns = 100;

@@ -1,12 +1,14 @@
 #include "top/top.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <iostream>
 #include <ostream>
 #include <string>
+#include <thread>
 
 #include "base/colours.hpp"
 #include "base/errors.hpp"
@@ -34,6 +36,10 @@ class looker {
   }
   std::int64_t left_ns() const { return next_ns_ - time_of(CLOCK_MONOTONIC); }
   const std::vector<live_run>& runs() const noexcept { return runs_.all(); }
+  bool wants_another_look() const { return runs_.wants_another_look(); }
+  void rest() const {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<std::int64_t>(left_ns(), 0)));
+  }
 
  private:
   live_runs runs_;
@@ -51,7 +57,9 @@ std::size_t first_living(const std::vector<live_run>& runs) {
 int show_once(looker& at, screen_state state, std::ostream& out) {
   at.look(0);
   state.chosen = first_living(at.runs());
-  if (state.chosen != 0) at.look(state.chosen);
+  const bool again = at.wants_another_look();
+  if (again) at.rest();
+  if (again || state.chosen != 0) at.look(state.chosen);
   state.colours = has_colours(out);
   for (const std::string& line : draw_screen(at.runs(), state)) out << line << '\n';
   return exit_fine;

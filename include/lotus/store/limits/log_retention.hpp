@@ -11,6 +11,8 @@
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/recovery/loader_folder.hpp"
+#include "lotus/recovery/run_logs.hpp"
+#include "lotus/recovery/safe_open.hpp"
 #include "lotus/store/limits/log_limits.hpp"
 #include "lotus/store/limits/log_rolling.hpp"
 
@@ -35,6 +37,13 @@ class log_retention {
     limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
                   static_cast<std::int64_t>(age_ms) * 1'000'000);
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  }
+
+  /// Parts are going to be newer than those that are there, as their numbers tell.
+  void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
+    if (!any()) return;
+    for_each_log(directory, prefix, owners,
+                 [this](const run_log& log) { numbers_.begin_behind(log.said.part); });
   }
 
   bool any() const noexcept { return limits_.any(); }

@@ -35,6 +35,17 @@ class part_numbers {
     return std::max(now_ms, last + 1);
   }
 
+  /// The next number is above that of a part which is there: another process' numbers may have run
+  /// ahead of the clock. What is further ahead than any run is somebody's mistake.
+  void begin_behind(std::uint64_t part) noexcept {
+    constexpr std::uint64_t most_ahead_ms = 3'600'000;
+    const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
+    if (part > now_ms + most_ahead_ms) return;
+    std::uint64_t last = last_.load(std::memory_order_relaxed);
+    while (last < part && !last_.compare_exchange_weak(last, part, std::memory_order_relaxed)) {
+    }
+  }
+
  private:
   std::atomic<std::uint64_t> last_{0};
 };

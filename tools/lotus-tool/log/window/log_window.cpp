@@ -15,6 +15,7 @@
 #include "base/table.hpp"
 #include "log/log_files.hpp"
 #include "log/older_part.hpp"
+#include "log/process_info.hpp"
 #include "log/window/log_times.hpp"
 #include "log/window/time_window.hpp"
 
@@ -64,6 +65,12 @@ class narrowed_run {
       const bool elsewhere = !run.elsewhere.empty() && l.file >= run.elsewhere.data() &&
                              l.file < run.elsewhere.data() + run.elsewhere.size();
       if (!elsewhere) seen_.add(seen);
+    }
+    // Blocks tell of their own times.
+    const bool text =
+        std::any_of(logs_.begin(), logs_.end(), [](const log& l) { return !l.file->compact; });
+    if (text) {
+      seen_.back_ns = std::max(seen_.back_ns, run_processes::read(run.info_dir).back_ns());
     }
     return seen_.first_ns <= seen_.last_ns;
   }

@@ -25,9 +25,10 @@ inline constexpr std::uint64_t narrowed_from_bytes = std::uint64_t{16} << 20U;
 ///
 /// Logs stand in the order of their ends, but for what was recorded with a time of its own: the
 /// part is found by halving, in compact logs by the headers of blocks. Before and behind it as much
-/// is read as batches and spans seem to take that reach into it: twice as long as the longest span,
-/// and twice as far as the largest step back, that were seen in samples of the logs; a minute at
-/// least; but of no log more than 4 MiB on either side.
+/// is read as batches and spans seem to take that reach into it: twice as long as the longest span
+/// that was seen in samples of the logs, and twice as far as the largest step back, as processes
+/// tell or samples show; a minute at least; but of no log more than 4 MiB on either side, and the
+/// step back.
 /// @param from_bytes  what a large run has at least.
 void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
             std::uint64_t from_bytes = narrowed_from_bytes);

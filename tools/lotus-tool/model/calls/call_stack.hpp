@@ -22,22 +22,24 @@ class call_stack {
     operation what;
     std::uint32_t caller = called_by_none;  ///< number of its name
     std::size_t depth = 0;                  ///< 0: nobody called it
-    std::int64_t self_ns = 0;               ///< without what it called; complete when it ends
+    std::int64_t self_ns = 0;               ///< without what it called, also what was only counted;
+                                            ///< complete when it ends
     std::optional<std::size_t> parent;      ///< place in the stack
   };
 
   /// Takes the next operation in the order of nesting_order. `on_end(const call&)` gets each call
   /// when it has ended; who called it is in the stack then.
+  /// @param worked_ns  of the duration, without what else lies within it and stands in no log.
   template <class OnEnd>
-  void begin(const operation& op, OnEnd&& on_end) {
+  void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
-    call next{op, called_by_none, 0, op.duration_ns, std::nullopt};
+    call next{op, called_by_none, 0, worked_ns, std::nullopt};
     for (std::size_t i = open_.size(); i-- > 0 && !next.parent;) {
       if (open_[i].what.end_ns() >= op.end_ns()) next.parent = i;
     }
     if (next.parent) {
       call& parent = open_[*next.parent];
-      parent.self_ns -= op.duration_ns;
+      parent.self_ns -= worked_ns;
       next.caller = parent.what.name;
       next.depth = parent.depth + 1;
     }
@@ -76,7 +78,13 @@ void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
   call_stack stack;
   nesting_order ordered;
   const auto ended = [&](const call_stack::call& call) { on_end(call, stack); };
-  const auto begin = [&](const operation& op) { stack.begin(op, ended); };
+  const off_cpu_time* const aggregated =
+      file < run.side.aggregated.size() ? &run.side.aggregated[file] : nullptr;
+  const auto begin = [&](const operation& op) {
+    const bool whole = aggregated == nullptr || aggregated->stretches().empty();
+    stack.begin(op, whole ? op.duration_ns : aggregated->split(op.start_ns, op.end_ns()).cpu_ns,
+                ended);
+  };
   run.for_each_operation(file, [&](const operation& op) { ordered.push(op, begin); });
   ordered.finish(begin);
   stack.finish(ended);
