@@ -71,14 +71,14 @@ inline constexpr const char* brush_histogram = R"(
   put("one_tab_stop", bars().filter(function (bar) { return bar.tabIndex === 0; }).length);
   Array.from(document.querySelectorAll("#selection button")).find(function (b) { return b.textContent === "all durations"; }).click();
   put("all_again", timeline.selection.took === undefined && shownSlices());
-  workbench.selection.operation("Loader", undefined, [48, 96]);
+  workbench.selection.operation("Loader", undefined, [192, 240]);
   workbench.selection.slowest(1);
   timeline.all();
 )";
 
 inline constexpr const char* look_at_durations = R"(
   put("note", note());
-  put("shown_is_counted", shownSlices() === counted(timeline.selection.took) && shownSlices() > 0);
+  put("shown_is_counted", shownSlices() === counted(timeline.selection.took || [0, allBins]) && shownSlices() > 0);
   put("selection", text("selection").slice(0, 30));
 )";
 
@@ -109,6 +109,10 @@ inline constexpr const char* collapse_one_lane = R"(
   var lane = laneOf("worker 22632");
   click(10, lane.y + 5);
   put("number", timeline.lanes.indexOf(lane));
+)";
+
+inline constexpr const char* collapse_all_lanes = R"(
+  document.getElementById("fold").click();
 )";
 
 inline constexpr const char* look_at_collapsed = R"(
