@@ -95,7 +95,8 @@ with sync_playwright() as p:
         works = page.evaluate(WORK)
         session = page.context.new_cdp_session(page)
         session.send("HeapProfiler.collectGarbage")
-        heap = session.send("Runtime.getHeapUsage")["usedSize"]
+        usage = session.send("Runtime.getHeapUsage")
+        heap = sum(usage.get(part, 0) for part in ("usedSize", "backingStorageSize", "embedderHeapUsedSize"))
         found.append({"floor": least, "first": first, "verdict": page.evaluate("window.shown"), "ready": ready, "works": works, "heap": heap})
         browser.close()
 print(json.dumps(found))
