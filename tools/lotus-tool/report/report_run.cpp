@@ -1,6 +1,7 @@
 #include "report/report_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -32,29 +33,43 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t curve_points = 500;
-constexpr std::size_t histogram_bins = 20;
+constexpr int bins_a_decade = 48;
+constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
-/// The half decade, from 100 ns to 1000 s; what is outside counts in the first and the last.
-std::size_t bin_of(double ns) {
-  const double place = 2 * (std::log10(std::max(ns, 1.0)) - 2);
-  return static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0));
-}
+/// Counts by duration, from 100 ns to 1000 s; what is outside counts in the first and the last bin.
+class histogram {
+ public:
+  void add(double ns, std::uint64_t count) {
+    const double place = bins_a_decade * (std::log10(std::max(ns, 1.0)) - 2);
+    bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
+  }
 
-/// How many durations lie in each bin. Where not all are in memory, a bucket of under 1 % lies in
-/// that of its beginning.
-void write_histogram(json_writer& json, const kept_durations& durations) {
-  std::uint64_t bins[histogram_bins] = {};
+  /// {"first":number of the first bin that holds any,"counts":[…] up to the last that does}
+  void write(json_writer& json) const {
+    const auto holds = [](std::uint64_t n) { return n > 0; };
+    const auto first = std::find_if(bins_.begin(), bins_.end(), holds);
+    const auto last = std::find_if(bins_.rbegin(), bins_.rend(), holds).base();
+    json.begin_object().member("first", first - bins_.begin()).key("counts").begin_array();
+    std::for_each(first, std::max(first, last), [&json](std::uint64_t n) { json.value(n); });
+    json.end_array().end_object();
+  }
+
+ private:
+  std::array<std::uint64_t, histogram_bins> bins_{};
+};
+
+/// Where not all durations are in memory, a bucket of under 1 % lies in the bin of its beginning.
+histogram histogram_of(const kept_durations& durations) {
+  histogram counts;
   if (durations.are_all()) {
-    for (const std::int64_t ns : durations.values()) ++bins[bin_of(static_cast<double>(ns))];
+    for (const std::int64_t ns : durations.values()) counts.add(static_cast<double>(ns), 1);
   } else {
     for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
-      bins[bin_of(static_cast<double>(narrow_bucket::lowest(b)))] += durations.buckets()[b];
+      counts.add(static_cast<double>(narrow_bucket::lowest(b)), durations.buckets()[b]);
     }
   }
-  json.begin_array();
-  for (const std::uint64_t n : bins) json.value(n);
-  json.end_array();
+  return counts;
 }
 
 /// The sorted values; of very many, evenly spread ones with both ends.
@@ -69,23 +84,23 @@ void write_curve(json_writer& json, std::vector<std::int64_t> values) {
 }
 
 void write_aggregated(json_writer& json, const aggregated_op& op) {
-  std::size_t bins[histogram_bins] = {};
-  for (const duration_bucket& d : op.durations) bins[bin_of(d.ns)] += d.count;
+  histogram counts;
+  for (const duration_bucket& d : op.durations) counts.add(d.ns, d.count);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
-  json.key("histogram").begin_array();
-  for (const std::size_t n : bins) json.value(n);
-  json.end_array().end_object();
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
 }
 
 /// Gives back the operation's durations.
 void write_op(json_writer& json, op_samples& op) {
-  std::string histogram;
-  json_writer bins(histogram);
-  write_histogram(bins, op.durations);
+  const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
-  json.key("histogram").raw(histogram).end_object();
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
 }
 
 void write_box(json_writer& json, std::vector<std::int64_t> values) {
@@ -145,8 +160,9 @@ void write_stages(json_writer& json, const run_data& run) {
 
 }  // namespace
 
-void write_run(json_writer& json, std::string& text, run_data& run, const std::string& name,
-               std::size_t skip_batches, name_table& names, const drawn_limits& limits) {
+void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
+               const std::string& name, std::size_t skip_batches, name_table& names,
+               const drawn_limits& limits) {
   diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -157,14 +173,19 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   for (op_samples& op : run.ops) write_op(op_list, op);
   op_list.end_array();
   const judgement judged = diagnose_run(run, skip_batches, silent);
-  json.newline().begin_object().member("name", name).member("dir", run.files->dir);
-  if (!run.files->loader.empty()) json.member("loader", run.files->loader);
-  json.member("batch_count", std::count(counted.begin(), counted.end(), true));
-  json.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
-  json.member("no_verdict", judged.why_not).key("checks");
-  write_checks(json, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  first.newline().begin_object().member("name", name).member("dir", run.files->dir);
+  if (!run.files->loader.empty()) first.member("loader", run.files->loader);
+  first.member("batch_count", std::count(counted.begin(), counted.end(), true));
+  first.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
+  first.member("no_verdict", judged.why_not).key("checks");
+  write_checks(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  write_facts(first, run);
+  if (run.records.whole_from_ns != 0) {
+    first.newline().member("deleted", deleted_text(run.records));
+  }
+  first.end_object();
+  json.newline().begin_object();
   write_attacks(json, judged);
-  write_facts(json, run);
   json.newline().key("ops").raw(ops);
   json.newline().key("aggregated").begin_array();
   for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
@@ -179,12 +200,6 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   json.newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
   json.end_array();
-  if (run.records.dropped > 0) {
-    json.newline().member("dropped", dropped_text(run.records));
-  }
-  if (run.records.whole_from_ns != 0) {
-    json.newline().member("deleted", deleted_text(run.records));
-  }
   json.newline().key("batches");
   write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches,
                     names);

@@ -37,13 +37,13 @@ function pathBar(run) {
   const told = [];
   for (const share of shares) {
     const part = share.ns / all;
-    const fill = share.name ? operationColour(share.name) : cssColour(pathColours[share.what]);
+    const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
     const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
       (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
-    const piece = element("div", part > 0.08 ? pathName(share) : undefined);
+    const piece = element("div", part <= 0.08 ? undefined : share.name ? operationText(share.name) : pathName(share));
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
-    piece.style.color = textOn(fill);
+    if (!share.name) piece.style.color = textOn(fill);
     piece.title = text;
     bar.append(piece);
     if (told.length < 8) {
@@ -137,6 +137,13 @@ function verdictBox(run) {
   return box;
 }
 
+/** What `lotus-tool compare` concludes of two runs. */
+function comparisonSentence() {
+  const { sentence, throughput, unlike } = report.comparison.conclusions[0];
+  const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
+  return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
+}
+
 function showVerdicts() {
   const place = byId("verdicts");
   place.replaceChildren(...report.runs.map(verdictBox));
@@ -148,3 +155,5 @@ function showVerdicts() {
   document.title = title + " – Lotus report";
   byId("about").textContent = "lotus-tool " + report.version + ": " + report.command;
 }
+
+showVerdicts();

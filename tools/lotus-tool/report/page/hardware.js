@@ -30,6 +30,12 @@ function fillChoice(id, names, onChange) {
   select.addEventListener("change", onChange);
 }
 
+/** Where a run's functions are known from: its own samples, else a mapping; undefined without. */
+function functionsSource(run) {
+  const sources = report.hardware.functions;
+  return sources.find((of) => of.of_run && of.name === run.name) || sources.find((of) => !of.of_run);
+}
+
 /** The functions with the largest shares of any operation. */
 function mainFunctions(ops) {
   const shares = new Map();
@@ -91,7 +97,8 @@ function counterChart() {
     data: {
       labels: counter.configs,
       datasets: counter.ops.map((op) => ({
-        label: op.name, backgroundColor: operationColour(op.name), maxBarThickness: 90, data: op.values,
+        label: op.name, backgroundColor: operationFill(byId("counters").getContext("2d"), op.name), maxBarThickness: 90,
+        data: op.values,
       })),
     },
     options: options(axis("configuration", { stacked: true }),

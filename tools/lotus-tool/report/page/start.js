@@ -20,21 +20,29 @@ function showLegend() {
   if (report.runs.some((run) => run.timeline.arrows.length)) {
     entry("→ from ready to where it went", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
   }
-  report.op_names.forEach((name) => entry(shownName(name), operationColour(shownName(name))));
+  report.op_names.forEach((name) => entry(shownName(name), operationBackground(shownName(name))));
 }
 
 const workbench = new Workbench();
 const timeline = workbench.timeline;
-const icicle = new Icicle(byId("icicle"), byId("icicle-told"), (name) => workbench.selection.operation(name));
+const icicle = new Icicle(byId("icicle"), byId("icicle-told"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
 function chooseRun(number) {
   byId("run").value = number;
   workbench.show(report.runs[number]);
-  icicle.show(timeline.lanes);
+  icicle.show(timeline.lanes, functionsSource(report.runs[number]));
+}
+
+/** What is not on the first screen: most of the page's bytes. */
+function readRest() {
+  const rest = JSON.parse(byId("data").textContent);
+  rest.runs.forEach((run, i) => Object.assign(report.runs[i], run));
+  report.hardware = rest.hardware;
 }
 
 function showRest() {
+  readRest();
   const choice = byId("run");
   fillChoice("run", report.runs.map((run) => run.name), () => {
     chooseRun(Number(choice.value));
@@ -93,7 +101,6 @@ function onPaper(is) {
   recolour();
 }
 
-showVerdicts();
 window.addEventListener("beforeprint", () => onPaper(true));
 window.addEventListener("afterprint", () => onPaper(false));
 window.addEventListener("resize", redraw);

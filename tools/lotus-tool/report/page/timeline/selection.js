@@ -20,32 +20,54 @@ class TimelineSelection {
       return;
     }
     const hit = timeline.hit(x, y);
-    if (!hit || hit.row.kind === "counter") { this.clear(); return; }
+    if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
+  }
+
+  /** An operation, or the batch that a slice belongs to. */
+  slice(hit) {
+    const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }
     const batch = timeline.batchOf(hit.lane, hit.row, hit.i);
-    if (batch >= 0) this.batch(batch, false); else this.clear();
+    if (batch >= 0) this.batch(batch, false, hit); else this.clear();
+  }
+
+  /** To a neighbour of the selected slice, where there is one; false where none is selected. */
+  step(along, across) {
+    const { timeline } = this;
+    const hit = selectedSlice(timeline);
+    if (!hit) return false;
+    const next = along ? stepAlong(timeline, hit, along) : stepAcross(timeline, hit, across);
+    if (next) {
+      this.slice(next);
+      timeline.bringIntoView(next.row.start[next.i], next.row.end[next.i]);
+    }
+    return true;
   }
 
   clear() { this.set(undefined); }
 
-  batch(place, brings = true) {
+  /** @param {any} [hit] the slice that was pointed at */
+  batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
-    this.set({ kind: "batch", place });
+    this.set({ kind: "batch", place, hit });
     const span = timeline.lives.span(place);
     if (brings && span) timeline.bringIntoView(...span);
   }
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the one that was pointed at @param {number[]} [bins] first and last of the histogram */
-  operation(name, hit, bins) {
+  /** @param {any} [hit] the one that was pointed at @param {number[]} [took] durations, as the histogram's bins: from
+   * the first to before the last */
+  operation(name, hit, took) {
     const { timeline } = this;
+    const before = timeline.selection;
     const number = report.op_names.findIndex((of) => shownName(of) === name);
     if (number < 0) return;
-    const [first, last] = bins || [0, 19];  // the outer ones have what is shorter and longer too
-    const emphasis = new Emphasis(new Set([number]), first ? binEdge(first) : 0, last < 19 ? binEdge(last + 1) : Infinity);
+    const [low, high] = took || [0, allBins];  // the outer ones have what is shorter and longer too
+    const emphasis = new Emphasis(new Set([number]), low > 0 ? binEdge(low) : 0, high < allBins ? binEdge(high) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
-    this.set({ kind: "operation", name, hit, bins, slowest, turn: -1 }, emphasis);
+    const axis = before && before.name === name ? before.axis : undefined;
+    this.set({ kind: "operation", name, hit, took, axis, slowest, turn: -1 }, emphasis);
   }
 
   /** The n-th slowest of the selected operation. */
@@ -85,15 +107,19 @@ class TimelineSelection {
     if (!selection) { panel.replaceChildren(); return; }
     const actions = {
       selectBatch: (place) => this.batch(place), selectName: (name) => this.operation(name),
-      selectDurations: (name, bin, others) => this.operation(name, undefined,
-        [Math.min(bin, ...(others || [])), Math.max(bin, ...(others || []))]),
+      selectDurations: (name, took) => this.operation(name, undefined, took),
+      lookAtDurations: (axis) => this.set({ ...selection, axis }, timeline.emphasis),
       selectSlowest: (n) => this.slowest(n), next: () => this.next(1), clear: () => this.clear(),
     };
+    const used = panel.contains(document.activeElement) && /** @type {any} */ (document.activeElement).dataset.key;
+    const room = Math.min(Math.max(panel.clientWidth - 34, 240), 720);
     panel.replaceChildren(...(selection.kind === "batch" ? batchPanel(timeline, selection.place, actions) :
-      selection.kind === "range" ? rangePanel(timeline, selection, actions) : operationPanel(timeline, selection, actions)));
+      selection.kind === "range" ? rangePanel(timeline, selection, actions) : operationPanel(timeline, selection, actions, room)));
+    const again = used && panel.querySelector('[data-key="' + used + '"]');
+    if (again) again.focus();
   }
 
-  /** Boxes over the canvas for what is selected, as [from, to, top, height] in pixels. */
+  /** Boxes over the canvas for what is selected, as [from, to, top, height, whether it was pointed at] in pixels. */
   boxes(height) {
     const { timeline } = this;
     const { selection } = timeline;
@@ -103,7 +129,7 @@ class TimelineSelection {
     if (selection.kind === "operation") {
       if (!selection.hit) return [];
       const { row, i } = selection.hit;
-      return [box(row.start[i], row.end[i], row.y, rowHeight - 2)];
+      return [[...box(row.start[i], row.end[i], row.y, rowHeight - 2), true]];
     }
     const index = timeline.lives.index[selection.place];
     const found = [];
@@ -112,7 +138,8 @@ class TimelineSelection {
         if (row.kind !== "batches") continue;
         for (let i = row.firstEndingAfter(timeline.from); i < row.length && row.start[i] < timeline.to; ++i) {
           if (row.name[i] % 1e9 !== index || timeline.batchOf(lane, row, i) !== selection.place) continue;
-          found.push(box(row.start[i], row.end[i], row.y, rowHeight - 2));
+          const here = selection.hit && selection.hit.row === row && selection.hit.i === i;
+          found.push([...box(row.start[i], row.end[i], row.y, rowHeight - 2), here]);
         }
       }
     }
