@@ -12029,7 +12029,12 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_INFO_HPP
 
+// What a process tells of itself in its information file.
+#ifndef LOTUS_STORE_PROCESS_LINES_HPP
+#define LOTUS_STORE_PROCESS_LINES_HPP
+
 #include <cmath>
+#include <cstdarg>
 
 // How many CPUs this process may use.
 #ifndef LOTUS_STORE_CPU_LIMITS_HPP
@@ -12086,6 +12091,121 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
+/// any more. Thread safety: none.
+/// @tparam Bytes  room for all of them: 5120 for add_process(), 320 for each other.
+template <std::size_t Bytes>
+class process_lines {
+ public:
+  const char* text() const noexcept { return text_; }
+  int bytes() const noexcept { return bytes_; }
+
+  /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
+  void add_process() noexcept {
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
+        static_cast<unsigned>(getpid()), static_cast<unsigned>(getppid()));
+    add_command();
+    add_namespace();
+    add_rank();
+  }
+
+  void add_cpus(cpu_watching watching) noexcept {
+    add("cpu %s\n", watching == cpu_watching::off       ? "off"
+                    : watching == cpu_watching::batches ? "batches"
+                                                        : "switches");
+    const double limit = cpus_of_cgroups();
+    if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
+    // Without a locale's comma.
+    const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+    add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
+  }
+
+  /// @param tid  this thread, or one that lives.
+  void add_thread(std::uint32_t tid) noexcept {
+    char path[64];
+    char name[64] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+    read_line(path, name);
+    add("thread %u %s\n", tid, line<63>{name}.text);
+  }
+
+ private:
+  static constexpr std::size_t most_of_command = 1000;
+
+  /// A name that stays on its line; the beginning of a longer one.
+  template <std::size_t Most>
+  struct line {
+    char text[3 * Most + 2];
+    explicit line(const char* name) noexcept {
+      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
+    }
+  };
+
+  /// A whole line, or several.
+  __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
+    const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
+    va_list values;
+    va_start(values, format);
+    const int n = std::vsnprintf(text_ + bytes_, room, format, values);
+    va_end(values);
+    if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
+  }
+
+  /// The first line of what the kernel tells; empty where it does not.
+  template <std::size_t Most>
+  static void read_line(const char* path, char (&text)[Most]) noexcept {
+    read_beginning(path, text);
+    text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// As the process was started, or as it calls itself since.
+  void add_command() noexcept {
+    char command[most_of_command + 1];
+    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
+    std::size_t end = bytes;
+    while (end > 0 && command[end - 1] == '\0') --end;
+    if (end == 0) return;
+    for (std::size_t i = 0; i < end; ++i) {
+      if (command[i] == '\0') command[i] = ' ';
+    }
+    if (bytes == most_of_command) std::memcpy(command + most_of_command - 3, "...", 4);
+    add("command %s\n", line<most_of_command>{command}.text);
+  }
+
+  /// Whose process and thread ids these are.
+  void add_namespace() noexcept {
+    char boot[48];
+    read_line("/proc/sys/kernel/random/boot_id", boot);
+    struct stat status {};
+    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
+    add("namespace %s %llu\n", boot, static_cast<unsigned long long>(status.st_ino));
+  }
+
+  void add_rank() noexcept {
+    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* value = getenv(variable);
+      if (value == nullptr || *value == '\0') continue;
+      char* end = nullptr;
+      const unsigned long rank = strtoul(value, &end, 10);
+      if (*end != '\0') continue;
+      return add("rank %lu\n", rank);
+    }
+  }
+
+  char text_[Bytes];
+  int bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_PROCESS_LINES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   command <its arguments, blanks between them; cut behind 1000 bytes>
@@ -12122,18 +12242,10 @@ class run_info {
     name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
     const auto pid = static_cast<unsigned>(getpid());
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
-    char host[256] = "";
-    gethostname(host, sizeof(host) - 1);
-    const line<255> host_name{host};
-    char text[1024];
-    const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
-                                LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
-                                static_cast<unsigned>(getppid()));
-    append(text, n);
-    add_command();
-    add_namespace();
-    add_rank();
-    add_cpus(watching);
+    process_lines<5120> lines;
+    lines.add_process();
+    lines.add_cpus(watching);
+    append(lines);
     add_clock(clock);
     records_end_ = append_room(records_bytes);
     if (limited) forgotten_end_ = append_room(forgotten_bytes);
@@ -12149,13 +12261,9 @@ class run_info {
 
   /// @param tid  this thread, or one that lives.
   void add_thread(std::uint32_t tid) noexcept {
-    char path[64];
-    char name[64] = {};
-    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-    read_line(path, name);
-    const line<63> safe{name};
-    char text[256];
-    append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
+    process_lines<320> lines;
+    lines.add_thread(tid);
+    append(lines);
   }
 
   void add_clock(const clock_segment& clock) noexcept {
@@ -12211,79 +12319,10 @@ class run_info {
   const char* file() const noexcept { return file_; }
 
  private:
-  /// The first line of what the kernel tells; empty where it does not.
-  template <std::size_t Bytes>
-  static void read_line(const char* path, char (&text)[Bytes]) noexcept {
-    read_beginning(path, text);
-    text[std::strcspn(text, "\n")] = '\0';
-  }
-
-  /// Whose process and thread ids these are.
-  void add_namespace() noexcept {
-    char boot[48];
-    read_line("/proc/sys/kernel/random/boot_id", boot);
-    struct stat status {};
-    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
-    char text[128];
-    append(text, std::snprintf(text, sizeof(text), "namespace %s %llu\n", boot,
-                               static_cast<unsigned long long>(status.st_ino)));
-  }
-
-  /// A name that stays on its line; the beginning of a longer one.
-  template <std::size_t Most>
-  struct line {
-    char text[3 * Most + 2];
-    explicit line(const char* name) noexcept {
-      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
-    }
-  };
-
-  /// As the process was started, or as it calls itself since.
-  void add_command() noexcept {
-    constexpr std::size_t most = 1000;
-    char command[most + 1];
-    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
-    std::size_t end = bytes;
-    while (end > 0 && command[end - 1] == '\0') --end;
-    if (end == 0) return;
-    for (std::size_t i = 0; i < end; ++i) {
-      if (command[i] == '\0') command[i] = ' ';
-    }
-    if (bytes == most) std::memcpy(command + most - 3, "...", 4);
-    const line<most> safe{command};
-    char text[sizeof(safe.text) + 16];
-    append(text, std::snprintf(text, sizeof(text), "command %s\n", safe.text));
-  }
-
-  void add_rank() noexcept {
-    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-      const char* value = getenv(variable);
-      if (value == nullptr || *value == '\0') continue;
-      char* end = nullptr;
-      const unsigned long rank = strtoul(value, &end, 10);
-      if (*end != '\0') continue;
-      char text[64];
-      append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
-      return;
-    }
-  }
-
   void add_cpus(cpu_watching watching) noexcept {
-    const char* const word = watching == cpu_watching::off       ? "off"
-                             : watching == cpu_watching::batches ? "batches"
-                                                                 : "switches";
-    const double limit = cpus_of_cgroups();
-    char text[96];
-    int n = std::snprintf(text, sizeof(text), "cpu %s\ncpus %d ", word, cpus_of_affinity());
-    if (limit > 0) {
-      // Without a locale's comma.
-      const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
-      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "%llu.%03llu\n",
-                         thousandths / 1000, thousandths % 1000);
-    } else {
-      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "-\n");
-    }
-    append(text, n);
+    process_lines<320> lines;
+    lines.add_cpus(watching);
+    append(lines);
   }
 
   /// Whether the file is there still, not too long, and no ring file has its name.
@@ -12306,6 +12345,11 @@ class run_info {
     if (directory < 0) return directory;
     bool made = false;
     return open_to_append(directory, file_, file_owners::of_caller(directory), mode_, status, made);
+  }
+
+  template <std::size_t Bytes>
+  void append(const process_lines<Bytes>& lines) noexcept {
+    append(lines.text(), lines.bytes());
   }
 
   /// Returns where the file ends then, or 0 where it could not be written.

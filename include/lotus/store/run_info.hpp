@@ -3,28 +3,24 @@
 #define LOTUS_STORE_RUN_INFO_HPP
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/names.hpp"
 #include "lotus/recovery/hidden_files.hpp"
 #include "lotus/recovery/safe_open.hpp"
 #include "lotus/store/cpu_clock.hpp"
-#include "lotus/store/cpu_limits.hpp"
 #include "lotus/store/limits/log_limits.hpp"
+#include "lotus/store/process_lines.hpp"
 #include "lotus/store/run_directory.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -66,18 +62,10 @@ class run_info {
     name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
     const auto pid = static_cast<unsigned>(getpid());
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
-    char host[256] = "";
-    gethostname(host, sizeof(host) - 1);
-    const line<255> host_name{host};
-    char text[1024];
-    const int n = std::snprintf(text, sizeof(text), "lotus %s\nhost %s\npid %u\nparent %u\n",
-                                LOTUS_DETAIL_VERSION_STRING, host_name.text, pid,
-                                static_cast<unsigned>(getppid()));
-    append(text, n);
-    add_command();
-    add_namespace();
-    add_rank();
-    add_cpus(watching);
+    process_lines<5120> lines;
+    lines.add_process();
+    lines.add_cpus(watching);
+    append(lines);
     add_clock(clock);
     records_end_ = append_room(records_bytes);
     if (limited) forgotten_end_ = append_room(forgotten_bytes);
@@ -93,13 +81,9 @@ class run_info {
 
   /// @param tid  this thread, or one that lives.
   void add_thread(std::uint32_t tid) noexcept {
-    char path[64];
-    char name[64] = {};
-    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-    read_line(path, name);
-    const line<63> safe{name};
-    char text[256];
-    append(text, std::snprintf(text, sizeof(text), "thread %u %s\n", tid, safe.text));
+    process_lines<320> lines;
+    lines.add_thread(tid);
+    append(lines);
   }
 
   void add_clock(const clock_segment& clock) noexcept {
@@ -155,79 +139,10 @@ class run_info {
   const char* file() const noexcept { return file_; }
 
  private:
-  /// The first line of what the kernel tells; empty where it does not.
-  template <std::size_t Bytes>
-  static void read_line(const char* path, char (&text)[Bytes]) noexcept {
-    read_beginning(path, text);
-    text[std::strcspn(text, "\n")] = '\0';
-  }
-
-  /// Whose process and thread ids these are.
-  void add_namespace() noexcept {
-    char boot[48];
-    read_line("/proc/sys/kernel/random/boot_id", boot);
-    struct stat status {};
-    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
-    char text[128];
-    append(text, std::snprintf(text, sizeof(text), "namespace %s %llu\n", boot,
-                               static_cast<unsigned long long>(status.st_ino)));
-  }
-
-  /// A name that stays on its line; the beginning of a longer one.
-  template <std::size_t Most>
-  struct line {
-    char text[3 * Most + 2];
-    explicit line(const char* name) noexcept {
-      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
-    }
-  };
-
-  /// As the process was started, or as it calls itself since.
-  void add_command() noexcept {
-    constexpr std::size_t most = 1000;
-    char command[most + 1];
-    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
-    std::size_t end = bytes;
-    while (end > 0 && command[end - 1] == '\0') --end;
-    if (end == 0) return;
-    for (std::size_t i = 0; i < end; ++i) {
-      if (command[i] == '\0') command[i] = ' ';
-    }
-    if (bytes == most) std::memcpy(command + most - 3, "...", 4);
-    const line<most> safe{command};
-    char text[sizeof(safe.text) + 16];
-    append(text, std::snprintf(text, sizeof(text), "command %s\n", safe.text));
-  }
-
-  void add_rank() noexcept {
-    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-      const char* value = getenv(variable);
-      if (value == nullptr || *value == '\0') continue;
-      char* end = nullptr;
-      const unsigned long rank = strtoul(value, &end, 10);
-      if (*end != '\0') continue;
-      char text[64];
-      append(text, std::snprintf(text, sizeof(text), "rank %lu\n", rank));
-      return;
-    }
-  }
-
   void add_cpus(cpu_watching watching) noexcept {
-    const char* const word = watching == cpu_watching::off       ? "off"
-                             : watching == cpu_watching::batches ? "batches"
-                                                                 : "switches";
-    const double limit = cpus_of_cgroups();
-    char text[96];
-    int n = std::snprintf(text, sizeof(text), "cpu %s\ncpus %d ", word, cpus_of_affinity());
-    if (limit > 0) {
-      // Without a locale's comma.
-      const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
-      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "%llu.%03llu\n",
-                         thousandths / 1000, thousandths % 1000);
-    } else {
-      n += std::snprintf(text + n, sizeof(text) - static_cast<std::size_t>(n), "-\n");
-    }
-    append(text, n);
+    process_lines<320> lines;
+    lines.add_cpus(watching);
+    append(lines);
   }
 
   /// Whether the file is there still, not too long, and no ring file has its name.
@@ -250,6 +165,11 @@ class run_info {
     if (directory < 0) return directory;
     bool made = false;
     return open_to_append(directory, file_, file_owners::of_caller(directory), mode_, status, made);
+  }
+
+  template <std::size_t Bytes>
+  void append(const process_lines<Bytes>& lines) noexcept {
+    append(lines.text(), lines.bytes());
   }
 
   /// Returns where the file ends then, or 0 where it could not be written.

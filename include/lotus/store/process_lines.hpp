@@ -1,0 +1,136 @@
+// What a process tells of itself in its information file.
+#ifndef LOTUS_STORE_PROCESS_LINES_HPP
+#define LOTUS_STORE_PROCESS_LINES_HPP
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/store/cpu_clock.hpp"
+#include "lotus/store/cpu_limits.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
+/// any more. Thread safety: none.
+/// @tparam Bytes  room for all of them: 5120 for add_process(), 320 for each other.
+template <std::size_t Bytes>
+class process_lines {
+ public:
+  const char* text() const noexcept { return text_; }
+  int bytes() const noexcept { return bytes_; }
+
+  /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
+  void add_process() noexcept {
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
+        static_cast<unsigned>(getpid()), static_cast<unsigned>(getppid()));
+    add_command();
+    add_namespace();
+    add_rank();
+  }
+
+  void add_cpus(cpu_watching watching) noexcept {
+    add("cpu %s\n", watching == cpu_watching::off       ? "off"
+                    : watching == cpu_watching::batches ? "batches"
+                                                        : "switches");
+    const double limit = cpus_of_cgroups();
+    if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
+    // Without a locale's comma.
+    const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+    add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
+  }
+
+  /// @param tid  this thread, or one that lives.
+  void add_thread(std::uint32_t tid) noexcept {
+    char path[64];
+    char name[64] = {};
+    std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+    read_line(path, name);
+    add("thread %u %s\n", tid, line<63>{name}.text);
+  }
+
+ private:
+  static constexpr std::size_t most_of_command = 1000;
+
+  /// A name that stays on its line; the beginning of a longer one.
+  template <std::size_t Most>
+  struct line {
+    char text[3 * Most + 2];
+    explicit line(const char* name) noexcept {
+      text[write_line_name(std::string_view{name}.substr(0, Most), text)] = '\0';
+    }
+  };
+
+  /// A whole line, or several.
+  __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
+    const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
+    va_list values;
+    va_start(values, format);
+    const int n = std::vsnprintf(text_ + bytes_, room, format, values);
+    va_end(values);
+    if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
+  }
+
+  /// The first line of what the kernel tells; empty where it does not.
+  template <std::size_t Most>
+  static void read_line(const char* path, char (&text)[Most]) noexcept {
+    read_beginning(path, text);
+    text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// As the process was started, or as it calls itself since.
+  void add_command() noexcept {
+    char command[most_of_command + 1];
+    const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
+    std::size_t end = bytes;
+    while (end > 0 && command[end - 1] == '\0') --end;
+    if (end == 0) return;
+    for (std::size_t i = 0; i < end; ++i) {
+      if (command[i] == '\0') command[i] = ' ';
+    }
+    if (bytes == most_of_command) std::memcpy(command + most_of_command - 3, "...", 4);
+    add("command %s\n", line<most_of_command>{command}.text);
+  }
+
+  /// Whose process and thread ids these are.
+  void add_namespace() noexcept {
+    char boot[48];
+    read_line("/proc/sys/kernel/random/boot_id", boot);
+    struct stat status {};
+    if (boot[0] == '\0' || stat("/proc/self/ns/pid", &status) != 0) return;
+    add("namespace %s %llu\n", boot, static_cast<unsigned long long>(status.st_ino));
+  }
+
+  void add_rank() noexcept {
+    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* value = getenv(variable);
+      if (value == nullptr || *value == '\0') continue;
+      char* end = nullptr;
+      const unsigned long rank = strtoul(value, &end, 10);
+      if (*end != '\0') continue;
+      return add("rank %lu\n", rank);
+    }
+  }
+
+  char text_[Bytes];
+  int bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_PROCESS_LINES_HPP
