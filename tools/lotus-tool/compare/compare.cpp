@@ -1,141 +1,18 @@
 #include "compare/compare.hpp"
 
 #include <charconv>
-#include <cmath>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/json_writer.hpp"
-#include "compare/causes.hpp"
-#include "compare/comparison.hpp"
-#include "compare/pooled_runs.hpp"
-#include "model/chance/between_runs.hpp"
-#include "model/chance/bootstrap.hpp"
-#include "model/quantities.hpp"
+#include "compare/compare_print.hpp"
+#include "comparison/comparison.hpp"
 
 namespace lotus::tool {
-namespace {
-
-/// Names of both sides: those of `before`, then what only `after` has.
-template <class Pooled>
-std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
-                                  const pooled_by_name<Pooled>& after) {
-  std::vector<std::string> names = before.names;
-  for (const std::string& name : after.names) {
-    if (before.of.count(name) == 0) names.push_back(name);
-  }
-  return names;
-}
-
-/// The geometric mean, whose change is that of change_between_runs(); of a single run its figure.
-std::optional<double> mean_of_runs(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  if (values.size() == 1) return values.front();
-  double logs = 0;
-  for (const double v : values) logs += std::log(v) / static_cast<double>(values.size());
-  return std::exp(logs);
-}
-
-compared_times compare_values(const char* kind, std::string name, const pooled_times& before,
-                              const pooled_times& after) {
-  compared_times r;
-  r.kind = kind;
-  r.name = std::move(name);
-  r.count_before = before.durations().count();
-  r.count_after = after.durations().count();
-  r.mean_ns = {before.mean_ns(), after.mean_ns()};
-  r.mean_cpu_ns = {before.mean_cpu_ns(), after.mean_cpu_ns()};
-  if (!r.mean_cpu_ns.common()) r.mean_cpu_ns = {};
-  if (r.mean_ns.grown_by() && r.enough()) {
-    const std::vector<double>& a = before.run_means_ns();
-    const std::vector<double>& b = after.run_means_ns();
-    r.likely = a.size() + b.size() > 2 ? change_between_runs(a, b)
-                                       : bootstrap_change(before.durations(), after.durations());
-    r.p = permutation_p(a, b);
-  }
-  r.typical_ns = r.likely ? compared_value{mean_of_runs(before.run_means_ns()),
-                                           mean_of_runs(after.run_means_ns())}
-                          : r.mean_ns;
-  return r;
-}
-
-/// Calls that were counted have no order, and calls near each other are alike: how they differ
-/// tells nothing of how their means would. Only how runs differ does.
-compared_times compare_counts(std::string name, const pooled_counts& before,
-                              const pooled_counts& after) {
-  compared_times r;
-  r.kind = aggregated_kind;
-  r.name = std::move(name);
-  r.count_before = static_cast<std::size_t>(before.count);
-  r.count_after = static_cast<std::size_t>(after.count);
-  r.mean_ns = r.typical_ns = {before.mean_ns(), after.mean_ns()};
-  const std::vector<double>& a = before.run_means_ns;
-  const std::vector<double>& b = after.run_means_ns;
-  if (r.mean_ns.grown_by() && r.enough()) {
-    r.likely = change_between_runs(a, b);
-    r.p = permutation_p(a, b);
-  }
-  if (r.likely) r.typical_ns = {mean_of_runs(a), mean_of_runs(b)};
-  r.counts = r.likely.has_value();
-  return r;
-}
-
-compared_loader compare_loader(const std::string& name, pooled_loader& before,
-                               pooled_loader& after) {
-  compared_loader of;
-  of.loader = name;
-  of.runs_before = before.runs;
-  of.runs_after = after.runs;
-  of.batches_per_s = {mean_of_runs(before.batches_per_s), mean_of_runs(after.batches_per_s)};
-  of.rate_change = change_between_runs(before.batches_per_s, after.batches_per_s);
-  of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
-  for (const std::string& op : names_of(before.ops, after.ops)) {
-    of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
-  }
-  for (const std::string& op : names_of(before.aggregated, after.aggregated)) {
-    of.rows.push_back(compare_counts(op, before.aggregated[op], after.aggregated[op]));
-  }
-  for (const quantity wanted : all_quantities) {
-    of.rows.push_back(compare_values("batch", std::string(quantity_name(wanted)),
-                                     before.quantities[wanted], after.quantities[wanted]));
-    of.rows.back().counts = wanted != quantity::delay;
-  }
-  of.causes = causes_of(before, after, of.rows);
-  of.other_size = other_size(before, after);
-  of.other_workers = other_workers(before, after);
-  for (const std::string& stage : names_of(before.stages, after.stages)) {
-    const pooled_stage& was = before.stages[stage];
-    const pooled_stage& is = after.stages[stage];
-    of.stages.push_back(
-        {stage, {was.service_ns(), is.service_ns()}, {was.capacity_per_s(), is.capacity_per_s()}});
-  }
-  return of;
-}
-
-}  // namespace
-
-comparison compare_runs(const compare_options& options, diagnostic_log& diagnostics) {
-  pooled_runs before = pool(options.before, options, diagnostics);
-  pooled_runs after = pool(options.after, options, diagnostics);
-  comparison found{{}, before.records, after.records, unlike_machines(before, after)};
-  for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
-  for (auto& [name, loader] : before.loaders) {
-    found.loaders.push_back(compare_loader(name, loader, after.loaders[name]));
-  }
-  return found;
-}
-
-bool compared_times::is_slower(double allowed) const noexcept {
-  if (counts && enough() && *mean_ns.before == 0 && *mean_ns.after > 0) return true;
-  return counts && likely && likely->value > allowed && likely->low > 0;
-}
 
 double parse_share(const std::string& text, const std::string& option) {
   std::string_view number = text;

@@ -2,25 +2,17 @@
 #ifndef LOTUS_TOOL_COMPARE_COMPARE_HPP
 #define LOTUS_TOOL_COMPARE_COMPARE_HPP
 
-#include <cstddef>
-#include <optional>
 #include <ostream>
 #include <string>
-#include <vector>
 
-#include "log/log_files.hpp"
+#include "comparison/comparison.hpp"
 
 namespace lotus::tool {
 
 /// The exit status of a comparison that found something slower than allowed.
 inline constexpr int exit_slower = 3;
 
-struct compare_options {
-  std::vector<std::string> before;  ///< folders of one run or several, which are taken together
-  std::vector<std::string> after;
-  std::string prefix{default_prefix};
-  std::optional<double> fail_above;  ///< the slowing that is still allowed, 0.05 for 5 %
-  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
+struct compare_options : compared_sides {
   bool json = false;
   bool strict = false;
   bool quiet = false;

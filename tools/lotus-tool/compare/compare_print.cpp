@@ -1,3 +1,5 @@
+#include "compare/compare_print.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,7 +12,7 @@
 #include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
-#include "compare/comparison.hpp"
+#include "comparison/comparison.hpp"
 #include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
@@ -31,11 +33,11 @@ std::string last_parts(std::string path, std::size_t parts) {
 }
 
 /// Their folders' names, with as many folders above as tell them apart.
-side_names names_of_sides(const compare_options& options) {
+side_names names_of_sides(const compared_sides& given) {
   constexpr std::size_t widest = 12;
   constexpr std::size_t most_parts = 4;
-  const std::string& a = options.before.front();
-  const std::string& b = options.after.front();
+  const std::string& a = given.before.front();
+  const std::string& b = given.after.front();
   for (std::size_t parts = 1; parts <= most_parts; ++parts) {
     const std::string of_a = last_parts(a, parts);
     const std::string of_b = last_parts(b, parts);
@@ -44,7 +46,7 @@ side_names names_of_sides(const compare_options& options) {
       const std::string others = folders > 1 ? " +" + std::to_string(folders - 1) : "";
       return without_middle(printable_line(name), widest - others.size()) + others;
     };
-    const side_names names{shown(of_a, options.before.size()), shown(of_b, options.after.size())};
+    const side_names names{shown(of_a, given.before.size()), shown(of_b, given.after.size())};
     if (names.before != names.after) return names;
   }
   return {"before", "after"};
@@ -132,15 +134,15 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
 
 }  // namespace
 
-void print_comparison_table(const compare_options& options, const comparison& found,
+void print_comparison_table(const compared_sides& given, const comparison& found,
                             std::ostream& out) {
-  const side_names sides = names_of_sides(options);
+  const side_names sides = names_of_sides(given);
   const char* between = "";
   for (const compared_loader& l : found.loaders) {
     out << between;
     if (!l.loader.empty()) out << "loader " << printable_line(l.loader) << '\n';
     print_conclusion(l, found, out);
-    print_rows(l.rows, sides, options.fail_above, out);
+    print_rows(l.rows, sides, given.fail_above, out);
     between = "\n";
     if (l.stages.empty()) continue;
     out << '\n';

@@ -15,8 +15,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/json_writer.hpp"
-#include "compare/compare.hpp"
-#include "compare/comparison.hpp"
+#include "comparison/comparison.hpp"
 #include "log/loaders.hpp"
 #include "log/log_files.hpp"
 #include "log/operation_names.hpp"
@@ -75,9 +74,12 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
     std::string_view text;
     bool from_logs = false;
   };
-  const part parts[] = {{"@STYLE@", report_style}, {"@FIRST@", first, true},
-                        {"@FIRST_SCRIPT@", report_first_script}, {"@DATA@", data, true},
-                        {"@CHART@", report_chart_library}, {"@SCRIPT@", report_script}};
+  const part parts[] = {{"@STYLE@", report_style},
+                        {"@FIRST@", first, true},
+                        {"@FIRST_SCRIPT@", report_first_script},
+                        {"@DATA@", data, true},
+                        {"@CHART@", report_chart_library},
+                        {"@SCRIPT@", report_script}};
   std::string_view rest = report_page;
   for (const auto& [key, text, from_logs] : parts) {
     const std::size_t at = rest.find(key);
@@ -99,7 +101,7 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
     return;
   }
-  compare_options sides;
+  compared_sides sides;
   sides.before = {shown[0].dir};
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;

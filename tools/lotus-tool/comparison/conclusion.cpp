@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/table.hpp"
-#include "compare/comparison.hpp"
+#include "comparison/comparison.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
 #include "verdict/diagnosis_text.hpp"

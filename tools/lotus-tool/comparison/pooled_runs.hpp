@@ -1,6 +1,6 @@
 // One side of a comparison: several runs taken together, each loader for itself.
-#ifndef LOTUS_TOOL_COMPARE_POOLED_RUNS_HPP
-#define LOTUS_TOOL_COMPARE_POOLED_RUNS_HPP
+#ifndef LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
+#define LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "compare/compare.hpp"
+#include "comparison/comparison.hpp"
 #include "log/process_info.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
@@ -109,9 +109,9 @@ struct pooled_runs {
 };
 
 /// Every run in these folders and below them. Throws input_error.
-pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& options,
+pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
                  diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMPARE_POOLED_RUNS_HPP
+#endif  // LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP

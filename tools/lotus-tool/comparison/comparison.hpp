@@ -1,20 +1,28 @@
 // What a comparison found, before it is printed.
-#ifndef LOTUS_TOOL_COMPARE_COMPARISON_HPP
-#define LOTUS_TOOL_COMPARE_COMPARISON_HPP
+#ifndef LOTUS_TOOL_COMPARISON_COMPARISON_HPP
+#define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 
 #include <cstddef>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/json_writer.hpp"
-#include "compare/compare.hpp"
+#include "log/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/chance/bootstrap.hpp"
 
 namespace lotus::tool {
+
+/// What is compared.
+struct compared_sides {
+  std::vector<std::string> before;  ///< folders of one run or several, which are taken together
+  std::vector<std::string> after;
+  std::string prefix{default_prefix};
+  std::optional<double> fail_above;  ///< the slowing that is still allowed, 0.05 for 5 %
+  std::size_t skip_batches = 0;      ///< at the beginning of every epoch
+};
 
 /// Before and after; the change is missing where one is, or there was nothing before.
 struct compared_value {
@@ -94,7 +102,7 @@ struct comparison {
 };
 
 /// Of all runs in the folders of both sides. Throws input_error.
-comparison compare_runs(const compare_options& options, diagnostic_log& diagnostics);
+comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics);
 
 /// As people read it: "Crop", "Token (aggregated)", "preprocess".
 std::string title_of(const compared_times& row);
@@ -111,11 +119,9 @@ std::string throughput_of(const compared_loader& loader);
 std::string change_text(double grown_by);
 std::string interval_text(const change& likely);
 
-void print_comparison_table(const compare_options& options, const comparison& found,
-                            std::ostream& out);
 /// The object that `compare --json` prints and the report's page shows.
-void write_comparison(const compare_options& options, const comparison& found, json_writer& to);
+void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMPARE_COMPARISON_HPP
+#endif  // LOTUS_TOOL_COMPARISON_COMPARISON_HPP

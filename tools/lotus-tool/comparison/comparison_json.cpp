@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "compare/comparison.hpp"
+#include "comparison/comparison.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -50,13 +50,13 @@ void write_conclusions(json_writer& to, const comparison& found) {
 
 }  // namespace
 
-void write_comparison(const compare_options& options, const comparison& found, json_writer& to) {
+void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to) {
   const auto of_loader = [&to](const compared_loader& l) {
     if (!l.loader.empty()) to.member("loader", l.loader);
   };
   to.begin_object();
-  write_dirs(to, "before", options.before);
-  write_dirs(to, "after", options.after);
+  write_dirs(to, "before", sides.before);
+  write_dirs(to, "after", sides.after);
   write_conclusions(to, found);
   to.key("rows").begin_array();
   for (const compared_loader& l : found.loaders) {
@@ -106,7 +106,7 @@ void write_comparison(const compare_options& options, const comparison& found, j
   to.key("slower").begin_array();
   for (const compared_loader& l : found.loaders) {
     for (const compared_times& r : l.rows) {
-      if (!options.fail_above || !r.is_slower(*options.fail_above)) continue;
+      if (!sides.fail_above || !r.is_slower(*sides.fail_above)) continue;
       to.value(l.loader.empty() ? r.name : r.name + " (loader " + l.loader + ')');
     }
   }

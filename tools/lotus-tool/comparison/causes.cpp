@@ -1,4 +1,4 @@
-#include "compare/causes.hpp"
+#include "comparison/causes.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "compare/pooled_runs.hpp"
+#include "comparison/pooled_runs.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -83,7 +83,7 @@ void add_machines(pooled_runs& to, const run_files& run, const run_data& data) {
 
 }  // namespace
 
-pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& options,
+pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
                  diagnostic_log& diagnostics) {
   pooled_runs all;
   run_parts timed;
@@ -111,8 +111,8 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& op
       counts.run_means_ns.push_back(total_ns / count);
     }
     for (const quantity wanted : all_quantities) {
-      loader.quantities[wanted].add(values_of(data.batches, wanted, options.skip_batches),
-                                    cpu_of(data, wanted, options.skip_batches));
+      loader.quantities[wanted].add(values_of(data.batches, wanted, sides.skip_batches),
+                                    cpu_of(data, wanted, sides.skip_batches));
     }
     add_work(loader, data);
     if (const std::optional<double> rate = data.batches.achieved_per_s()) {
@@ -124,7 +124,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compare_options& op
     }
   };
   for (const std::string& dir : dirs) {
-    for (const run_files& run : find_runs(dir, options.prefix, diagnostics)) add(run);
+    for (const run_files& run : find_runs(dir, sides.prefix, diagnostics)) add(run);
   }
   return all;
 }

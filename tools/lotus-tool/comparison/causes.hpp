@@ -1,12 +1,12 @@
 // Why batches take longer, and what besides the program differs.
-#ifndef LOTUS_TOOL_COMPARE_CAUSES_HPP
-#define LOTUS_TOOL_COMPARE_CAUSES_HPP
+#ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
+#define LOTUS_TOOL_COMPARISON_CAUSES_HPP
 
 #include <string>
 #include <vector>
 
-#include "compare/comparison.hpp"
-#include "compare/pooled_runs.hpp"
+#include "comparison/comparison.hpp"
+#include "comparison/pooled_runs.hpp"
 
 namespace lotus::tool {
 
@@ -25,4 +25,4 @@ std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMPARE_CAUSES_HPP
+#endif  // LOTUS_TOOL_COMPARISON_CAUSES_HPP
