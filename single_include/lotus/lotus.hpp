@@ -13281,9 +13281,14 @@ inline int storage::copy_aggregates(const producer_list& all, int folder) noexce
   copies.finish();
   if (copies.failed()) return ENOMEM;
   const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
-  const locked hold{file_lock_};
+  // Nobody waits for the disk.
+  std::uint64_t begun_ns = 0;
+  {
+    const locked hold{file_lock_};
+    begun_ns = begun_ns_;
+  }
   return for_each_section(
-      {begun_ns_, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
+      {begun_ns, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
       [&](auto&& each) { copies.for_each_chain(aggregate_state::moving, each); },
       [&](std::uint32_t loader, std::string_view section) {
         return append_section(folder, loader, section);

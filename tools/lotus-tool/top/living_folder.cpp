@@ -79,8 +79,9 @@ void living_folder::walk() {
     if (error) break;  // it is gone
   }
   for (auto ring = rings_.begin(); ring != rings_.end();) {
-    if (!ring->second.there) forget(ring->first, ring->second);
-    ring = ring->second.there ? std::next(ring) : rings_.erase(ring);
+    const bool there = ring->second.there;
+    if (!there) forget(ring->first, ring->second);
+    ring = there ? std::next(ring) : rings_.erase(ring);
   }
   for (auto ring = ended_.begin(); ring != ended_.end();) {
     ring = ring->second.counted.last_ns() < begin_ns_ ? ended_.erase(ring) : std::next(ring);
@@ -90,7 +91,6 @@ void living_folder::walk() {
 /// Its process has ended.
 void living_folder::forget(const std::string& path, kept_ring& ring) {
   if (ring.counted.last_ns() >= begin_ns_) ended_.emplace(path, std::move(ring));
-  ring.there = false;
 }
 
 void living_folder::found(const fs::directory_entry& entry) {
