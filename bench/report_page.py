@@ -27,9 +27,10 @@ def write_logs(run):
     lines = 0
     main = []
     for worker in range(workers):
-        text = []
+        text, at = [], 10**18
         for batch in range(worker, batches, workers):
-            begin = at = 10**18 + batch // workers * 40 * ms
+            at += 50_000
+            begin = at
             for sample in range(samples):
                 decode = 600_000 + (batch * 31 + sample * 17) % 97 * 4000
                 start = at
@@ -41,11 +42,11 @@ def write_logs(run):
                 text.append(f"SSample,{start},{at - start}")
                 at += 1000
             text.append(f"SBatchPreprocessed_{batch},{begin},{at - begin}")
-            main.append((at, batch))
+            main.append((batch, at))
         pathlib.Path(run, f"lotustrace_log_worker_pid_{worker + 2}").write_text("\n".join(text) + "\n", encoding="ascii")
         lines += len(text)
     text, now = [], 10**18
-    for ready, batch in sorted(main):
+    for batch, ready in sorted(main):
         wait = max(ready - now, 1000)
         text += [f"SBatchWait_{batch},{now},{wait}", f"SBatchConsumed_{batch},{now + wait},1000"]
         now += wait + 3 * ms
@@ -58,11 +59,10 @@ import json, sys
 from playwright.sync_api import sync_playwright
 WATCH = '''
 window.shown = undefined;
-new MutationObserver((_, watching) => {
-  if (!document.querySelector(".verdict .sentence")) return;
-  watching.disconnect();
-  requestAnimationFrame(() => setTimeout(() => { window.shown = performance.now(); }));
-}).observe(document, { childList: true, subtree: true });
+new PerformanceObserver((list) => {
+  const of = list.getEntries().find((entry) => entry.element && entry.element.closest(".verdict"));
+  if (of && window.shown === undefined) window.shown = of.startTime;
+}).observe({ type: "largest-contentful-paint", buffered: true });
 '''
 WORK = '''async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));

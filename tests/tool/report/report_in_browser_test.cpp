@@ -18,7 +18,8 @@ namespace {
 void check_page(std::map<std::string, std::string>& found) {
   CHECK(found["errors"] == "none");
   CHECK(found["images"] == "0");
-  CHECK(found["scripts"] == "7");  // data and ours, of the first screen and of the rest, library, two of this test
+  CHECK(found["scripts"] ==
+        "7");  // data and ours, of the first screen and of the rest, library, two of this test
   CHECK(found["wheel_zooms"] == "true");
   CHECK(found["plain_wheel_scrolls"] == "true");
   CHECK(found["button_zooms"] == "true");

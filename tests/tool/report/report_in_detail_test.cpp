@@ -66,11 +66,10 @@ TEST_CASE("functions stand below an operation's own time") {
            R"("<img src=x>|b.so":{"hits":1,"runs":1,"samples":10,"share":0.25}})";
   };
   const std::string both = R"(["decode|a.so","<img src=x>|b.so"])";
-  const std::string mapping =
-      dir.file("m.json", R"({"op_to_func":{"Outer":)" + both + R"(,"Around":)" + both +
-                             R"(,"Absent":)" + both +
-                             R"(},"common_funcs_to_op":{},"functions":{)" + functions("Outer") +
-                             ',' + functions("Around") + ',' + functions("Absent") + "}}");
+  const std::string mapping = dir.file(
+      "m.json", R"({"op_to_func":{"Outer":)" + both + R"(,"Around":)" + both + R"(,"Absent":)" +
+                    both + R"(},"common_funcs_to_op":{},"functions":{)" + functions("Outer") + ',' +
+                    functions("Around") + ',' + functions("Absent") + "}}");
   const std::string page = report(dir, dir.path() + "/run", {"--mapping", mapping});
   auto found = browse(dir, page, 1280, acting(look_at_icicle));
   if (found.empty()) return;

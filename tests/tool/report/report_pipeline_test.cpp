@@ -11,7 +11,9 @@ using namespace lotus::tool_test;
 
 namespace {
 
-json data_of(const temp_dir& dir) { return page_data(report(dir, dir.path() + "/run")); }
+json data_of(const temp_dir& dir) {
+  return page_data(report(dir, dir.path() + "/run"));
+}
 
 /// Read of 10 ms, half of it blocked, then Decode of 20 ms.
 void write_stages(const temp_dir& dir, const std::string& folder) {

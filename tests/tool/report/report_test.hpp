@@ -23,7 +23,8 @@ inline std::string report(const temp_dir& dir, const std::string& runs,
   return page;
 }
 
-/// What the page holds as JSON. @param id  "first" for what its first screen shows, "data" for all else.
+/// What the page holds as JSON. @param id  "first" for what its first screen shows, "data" for all
+/// else.
 inline json page_data(const std::string& path, const std::string& id = "data") {
   const std::string text = read_file(path);
   const std::string start = "id=\"" + id + "\">";

@@ -74,9 +74,13 @@ def check(form, thread, page):
     title = page.locator("body").inner_text().split("(")
     if not any(thread in part for part in title):
         sys.exit(f"{form}: speedscope shows no {thread}: {title[:3]}")
-    seen = frames(page)
-    operations = {name: times for name, times in seen.items() if not name.startswith("SBatchPreprocessed")}
-    if operations != WANTED[thread]:
+    for _ in range(100):  # until it has drawn them
+        seen = frames(page)
+        operations = {name: times for name, times in seen.items() if not name.startswith("SBatchPreprocessed")}
+        if operations == WANTED[thread]:
+            break
+        page.wait_for_timeout(100)
+    else:
         sys.exit(f"{form}, {thread}: speedscope shows {seen}, where {WANTED[thread]} was recorded")
     batches = [times for name, times in seen.items() if name.startswith("SBatchPreprocessed")]
     if round(sum(total for total, _ in batches)) != 1900:

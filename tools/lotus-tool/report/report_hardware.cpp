@@ -100,7 +100,8 @@ void hardware_data::add_samples_beside(const run_files& run, const std::string& 
             static_cast<double>(value) * scale_of(event));
     }
   };
-  functions_.push_back(source_json(title, true, is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
+  functions_.push_back(source_json(title, true,
+                                   is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
                                    "Every sample of the run belongs to the innermost operation "
                                    "that was open then on its thread.",
                                    [&](json_writer& json) {

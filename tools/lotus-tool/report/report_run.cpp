@@ -33,7 +33,7 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t curve_points = 500;
-constexpr int bins_a_decade = 48;
+constexpr std::size_t bins_a_decade = 48;
 constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
@@ -41,17 +41,18 @@ constexpr std::size_t slowest_shown = 3;
 class histogram {
  public:
   void add(double ns, std::uint64_t count) {
-    const double place = bins_a_decade * (std::log10(std::max(ns, 1.0)) - 2);
+    const double place = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
     bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
   }
 
   /// {"first":number of the first bin that holds any,"counts":[…] up to the last that does}
   void write(json_writer& json) const {
-    const auto holds = [](std::uint64_t n) { return n > 0; };
-    const auto first = std::find_if(bins_.begin(), bins_.end(), holds);
-    const auto last = std::find_if(bins_.rbegin(), bins_.rend(), holds).base();
-    json.begin_object().member("first", first - bins_.begin()).key("counts").begin_array();
-    std::for_each(first, std::max(first, last), [&json](std::uint64_t n) { json.value(n); });
+    std::size_t first = 0;
+    std::size_t end = bins_.size();
+    while (first < end && bins_[first] == 0) ++first;
+    while (end > first && bins_[end - 1] == 0) --end;
+    json.begin_object().member("first", first).key("counts").begin_array();
+    for (std::size_t bin = first; bin < end; ++bin) json.value(bins_[bin]);
     json.end_array().end_object();
   }
 
