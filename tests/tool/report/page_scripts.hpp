@@ -16,6 +16,16 @@ window.addEventListener("securitypolicyviolation", function (e) { seen.push("csp
 });
 </script>)";
 
+// Behind a page that ends before its data.
+inline constexpr const char* first_screen_probe = R"(<script>
+var told = "\nfirst_screen=" + document.getElementById("verdicts").innerText.replace(/\s+/g, " ") +
+  "\nerrors=" + (seen.length ? seen.join("; ") : "none") + "\n";
+var out = document.createElement("pre");
+out.id = "probed";
+out.textContent = told;
+document.body.append(out);
+</script>)";
+
 // Stands behind everything; leaves "key=value" lines in the page.
 inline constexpr const char* probe = R"(<script>
 pageReady.then(function () {

@@ -51,9 +51,7 @@ TEST_CASE("of a long run the longest operations are drawn, and neighbouring batc
   dir.file("run/.lotus_beside_lotustrace_log_pid_2", beside);
   const std::string path = report(dir, dir.path() + "/run");
   CHECK(std::filesystem::file_size(path) < 15'000'000);
-  const std::string text = read_file(path);
-  const std::size_t begin = text.find("id=\"data\">") + 10;
-  const auto data = parse_json(text.substr(begin, text.find("</script>", begin) - begin));
+  const json data = page_data(path);
   const auto& timeline = data["runs"][0]["timeline"];
   const std::string note = timeline["note"].text();
   INFO(note);

@@ -1,5 +1,4 @@
 // What the page's data holds of CPU time, stages, loaders and counters.
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,10 +11,8 @@ using namespace lotus::tool_test;
 
 namespace {
 
-json page_data(const temp_dir& dir) {
-  const std::string text = read_file(report(dir, dir.path() + "/run"));
-  const std::size_t begin = text.find("id=\"data\">") + 10;
-  return parse_json(text.substr(begin, text.find("</script>", begin) - begin));
+json data_of(const temp_dir& dir) {
+  return page_data(report(dir, dir.path() + "/run"));
 }
 
 /// Read of 10 ms, half of it blocked, then Decode of 20 ms.
@@ -37,7 +34,7 @@ TEST_CASE("the page has CPU time of operations and stages, where it is known") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads("cpu switches\n"));
   write_stages(dir, "run/");
-  const json known = page_data(dir);
+  const json known = data_of(dir);
   const json& run_data = known["runs"][0];
   REQUIRE(run_data["ops"].size() == 2);
   for (const auto* list : {"ops", "stages"}) {
@@ -49,7 +46,7 @@ TEST_CASE("the page has CPU time of operations and stages, where it is known") {
   }
   for (const std::string other : {"", "cpu off\n", "cpu switches\ncpu batches\n"}) {
     dir.file("run/.lotus_info_1_a", info_of_threads(other));
-    CHECK_FALSE(contains(page_data(dir).canonical(), "cpu_ns"));
+    CHECK_FALSE(contains(data_of(dir).canonical(), "cpu_ns"));
   }
 }
 
@@ -58,10 +55,11 @@ TEST_CASE("the page has stages, and each loader as a run of its own") {
   dir.file("run/.lotus_info_1_a", info_of_threads(""));
   write_stages(dir, "run/");
   write_stages(dir, "run/val/");
-  const json data = page_data(dir);
+  const json data = data_of(dir);
   REQUIRE(data["runs"].size() == 2);
-  CHECK(data["runs"][0]["name"].text() == "run");
-  CHECK(data["runs"][1]["name"].text() == "run, loader val");
+  const json first = page_data(dir.path() + "/report.html", "first");
+  CHECK(first["runs"][0]["name"].text() == "run");
+  CHECK(first["runs"][1]["name"].text() == "run, loader val");
   const json& decode = data["runs"][1]["stages"][1];
   CHECK(decode["name"].text() == "Decode");
   CHECK(decode["count"].integer() == 30);
@@ -77,7 +75,7 @@ TEST_CASE("counters of the timeline, of each process its own") {
   dir.file("run/.lotus_beside_lotustrace_log_pid_2", "counter,Squeue%2C in," + at(10) +
                                                          ",3,0\ncounter,Squeue%2C in," + at(20) +
                                                          ",-9223372036854775808,0\n");
-  const json one = page_data(dir);
+  const json one = data_of(dir);
   const json& counters = one["runs"][0]["timeline"]["counters"];
   REQUIRE(counters.size() == 1);
   CHECK(counters[0]["name"].text() == "queue, in");
@@ -85,12 +83,12 @@ TEST_CASE("counters of the timeline, of each process its own") {
   dir.file("run/.lotus_info_1_a", info_of_threads(""));
   dir.file("run/.lotus_info_9_b", "pid 9\nparent 1\nthread 9 Sforked\n");
   dir.file("run/.lotus_beside_lotustrace_log_pid_9", "counter,Squeue%2C in," + at(15) + ",4,0\n");
-  const json two = page_data(dir);
+  const json two = data_of(dir);
   const json& both = two["runs"][0]["timeline"]["counters"];
   REQUIRE(both.size() == 2);
   CHECK(both[0]["name"].text() == "queue, in, pid 1");
   CHECK(both[1]["name"].text() == "queue, in, pid 9");
   dir.file("run/.lotus_beside_lotustrace_log_pid_2", "");
   dir.file("run/.lotus_beside_lotustrace_log_pid_9", "");
-  CHECK_FALSE(page_data(dir)["runs"][0]["timeline"].has("counters"));
+  CHECK_FALSE(data_of(dir)["runs"][0]["timeline"].has("counters"));
 }

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TESTS_REPORT_TEST_HPP
 #define LOTUS_TESTS_REPORT_TEST_HPP
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,15 @@ inline std::string report(const temp_dir& dir, const std::string& runs,
   INFO(r.err);
   REQUIRE(r.status == 0);
   return page;
+}
+
+/// What the page holds as JSON. @param id  "first" for what its first screen shows, "data" for all
+/// else.
+inline json page_data(const std::string& path, const std::string& id = "data") {
+  const std::string text = read_file(path);
+  const std::string start = "id=\"" + id + "\">";
+  const std::size_t begin = text.find(start) + start.size();
+  return parse_json(text.substr(begin, text.find("</script>", begin) - begin));
 }
 
 }  // namespace lotus::tool_test

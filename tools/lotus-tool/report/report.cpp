@@ -67,18 +67,26 @@ void escape_for_script(std::string_view json, Write&& write) {
   write(json.substr(done));
 }
 
-/// Writes the page with every @KEY@ replaced.
-void write_page(output_file& out, std::string_view data) {
-  const std::pair<std::string_view, std::string_view> parts[] = {{"@STYLE@", report_style},
-                                                                 {"@DATA@", data},
-                                                                 {"@CHART@", report_chart_library},
-                                                                 {"@SCRIPT@", report_script}};
+/// Writes the page with every @KEY@ replaced. A browser shows what `first` tells before it has
+/// read `data`, which stands behind it.
+void write_page(output_file& out, std::string_view first, std::string_view data) {
+  struct part {
+    std::string_view key;
+    std::string_view text;
+    bool from_logs = false;
+  };
+  const part parts[] = {{"@STYLE@", report_style},
+                        {"@FIRST@", first, true},
+                        {"@FIRST_SCRIPT@", report_first_script},
+                        {"@DATA@", data, true},
+                        {"@CHART@", report_chart_library},
+                        {"@SCRIPT@", report_script}};
   std::string_view rest = report_page;
-  for (const auto& [key, text] : parts) {
+  for (const auto& [key, text, from_logs] : parts) {
     const std::size_t at = rest.find(key);
     out.write(rest.substr(0, at));
-    if (text.data() == data.data()) {
-      escape_for_script(data, [&out](std::string_view piece) { out.write(piece); });
+    if (from_logs) {
+      escape_for_script(text, [&out](std::string_view piece) { out.write(piece); });
     } else {
       out.write(text);
     }
@@ -118,11 +126,14 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   diagnostic_log diagnostics(err, options.quiet);
   name_table names;
   hardware_data hardware;
+  std::string first;  // what the first screen needs
+  json_writer first_json(first);
   std::string data;
   json_writer json(data);
   bool empty = true;
-  json.begin_object().member("version", LOTUS_TOOL_VERSION);
-  json.member("command", command_text(options)).key("runs").begin_array();
+  first_json.begin_object().member("version", LOTUS_TOOL_VERSION);
+  first_json.member("command", command_text(options)).key("runs").begin_array();
+  json.begin_object().key("runs").begin_array();
   std::set<std::string> titles;
   std::vector<run_files> shown;
   std::vector<std::string> tables = options.hardware.counters;
@@ -141,7 +152,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
         continue;
       }
       empty = false;
-      write_run(json, data, read, title, options.skip_batches, names, limits);
+      write_run(first_json, json, data, read, title, options.skip_batches, names, limits);
       title_of.try_emplace(run.info_dir, title);
       shown.push_back(run);
     }
@@ -159,15 +170,16 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     if (wanted.elapsed.empty()) wanted.traces = options.dirs;
     hardware.add_mapping(wanted);
   }
-  json.end_array();
-  write_comparison_of(shown, options, json);
-  json.newline().key("hardware");
+  first_json.end_array();
+  write_comparison_of(shown, options, first_json);
+  first_json.newline().key("op_names").begin_array();
+  for (std::uint32_t n = 0; n < names.size(); ++n) first_json.value(names.name(n));
+  first_json.end_array().end_object();
+  json.end_array().newline().key("hardware");
   hardware.write(json);
-  json.newline().key("op_names").begin_array();
-  for (std::uint32_t n = 0; n < names.size(); ++n) json.value(names.name(n));
-  json.end_array().end_object();
+  json.end_object();
   output_file file(options.output, out);
-  write_page(file, data);
+  write_page(file, first, data);
   file.commit();
   return exit_fine;
 }

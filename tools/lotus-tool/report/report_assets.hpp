@@ -6,8 +6,10 @@
 
 namespace lotus::tool {
 
-extern const std::string_view report_page;  ///< HTML with @STYLE@, @DATA@, @CHART@, @SCRIPT@
+/// HTML with @STYLE@, @FIRST@, @FIRST_SCRIPT@, @DATA@, @CHART@, @SCRIPT@.
+extern const std::string_view report_page;
 extern const std::string_view report_style;
+extern const std::string_view report_first_script;  ///< of the first screen
 extern const std::string_view report_script;
 extern const std::string_view report_chart_library;
 

@@ -145,8 +145,9 @@ void write_stages(json_writer& json, const run_data& run) {
 
 }  // namespace
 
-void write_run(json_writer& json, std::string& text, run_data& run, const std::string& name,
-               std::size_t skip_batches, name_table& names, const drawn_limits& limits) {
+void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
+               const std::string& name, std::size_t skip_batches, name_table& names,
+               const drawn_limits& limits) {
   diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -157,14 +158,19 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   for (op_samples& op : run.ops) write_op(op_list, op);
   op_list.end_array();
   const judgement judged = diagnose_run(run, skip_batches, silent);
-  json.newline().begin_object().member("name", name).member("dir", run.files->dir);
-  if (!run.files->loader.empty()) json.member("loader", run.files->loader);
-  json.member("batch_count", std::count(counted.begin(), counted.end(), true));
-  json.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
-  json.member("no_verdict", judged.why_not).key("checks");
-  write_checks(json, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  first.newline().begin_object().member("name", name).member("dir", run.files->dir);
+  if (!run.files->loader.empty()) first.member("loader", run.files->loader);
+  first.member("batch_count", std::count(counted.begin(), counted.end(), true));
+  first.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
+  first.member("no_verdict", judged.why_not).key("checks");
+  write_checks(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  write_facts(first, run);
+  if (run.records.whole_from_ns != 0) {
+    first.newline().member("deleted", deleted_text(run.records));
+  }
+  first.end_object();
+  json.newline().begin_object();
   write_attacks(json, judged);
-  write_facts(json, run);
   json.newline().key("ops").raw(ops);
   json.newline().key("aggregated").begin_array();
   for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
@@ -179,12 +185,6 @@ void write_run(json_writer& json, std::string& text, run_data& run, const std::s
   json.newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
   json.end_array();
-  if (run.records.dropped > 0) {
-    json.newline().member("dropped", dropped_text(run.records));
-  }
-  if (run.records.whole_from_ns != 0) {
-    json.newline().member("deleted", deleted_text(run.records));
-  }
   json.newline().key("batches");
   write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches,
                     names);

@@ -13,12 +13,15 @@
 namespace lotus::tool {
 
 /// Writes everything the page shows of one run. `run` gives back its durations on the way.
+/// @param first  what stands on the first screen; it is small.
+/// @param json   all else.
 /// @param text   that `json` appends to.
 /// @param run    read with run_parts::durations and operations.
 /// @param name   the page's for it.
 /// @param names  of all runs' operations, to which those of this one are added.
-void write_run(json_writer& json, std::string& text, run_data& run, const std::string& name,
-               std::size_t skip_batches, name_table& names, const drawn_limits& limits);
+void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
+               const std::string& name, std::size_t skip_batches, name_table& names,
+               const drawn_limits& limits);
 
 }  // namespace lotus::tool
 

@@ -13,13 +13,6 @@ function judgement(row) {
   return row.change > 0 ? "slower" : "faster";
 }
 
-/** What `lotus-tool compare` concludes of them. */
-function comparisonSentence() {
-  const { sentence, throughput, unlike } = report.comparison.conclusions[0];
-  const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
-  return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
-}
-
 /** The facts in which they differ: [what, before, after]. */
 function differences(a, b) {
   const facts = (run) => ({ host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,

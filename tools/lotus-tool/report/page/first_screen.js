@@ -130,6 +130,13 @@ function verdictBox(run) {
   return box;
 }
 
+/** What `lotus-tool compare` concludes of two runs. */
+function comparisonSentence() {
+  const { sentence, throughput, unlike } = report.comparison.conclusions[0];
+  const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
+  return told.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
+}
+
 function showVerdicts() {
   const place = byId("verdicts");
   place.replaceChildren(...report.runs.map(verdictBox));
@@ -141,3 +148,5 @@ function showVerdicts() {
   document.title = title + " – Lotus report";
   byId("about").textContent = "lotus-tool " + report.version + ": " + report.command;
 }
+
+showVerdicts();

@@ -34,7 +34,15 @@ function chooseRun(number) {
   icicle.show(timeline.lanes);
 }
 
+/** What is not on the first screen: most of the page's bytes. */
+function readRest() {
+  const rest = JSON.parse(byId("data").textContent);
+  rest.runs.forEach((run, i) => Object.assign(report.runs[i], run));
+  report.hardware = rest.hardware;
+}
+
 function showRest() {
+  readRest();
   const choice = byId("run");
   fillChoice("run", report.runs.map((run) => run.name), () => {
     chooseRun(Number(choice.value));
@@ -93,7 +101,6 @@ function onPaper(is) {
   recolour();
 }
 
-showVerdicts();
 window.addEventListener("beforeprint", () => onPaper(true));
 window.addEventListener("afterprint", () => onPaper(false));
 window.addEventListener("resize", redraw);

@@ -5,7 +5,8 @@
 /** @returns {any} the element of that id, which the page has */
 function byId(id) { return document.getElementById(id); }
 
-const report = JSON.parse(byId("data").textContent);
+/** What the first screen shows; readRest() in start.js adds all else. */
+const report = JSON.parse(byId("first").textContent);
 
 /** An operation's name without the S of the logs. */
 function shownName(name) { return name.length > 1 && name[0] === "S" ? name.slice(1) : name; }
