@@ -6,6 +6,7 @@
 
 #include "browser.hpp"
 #include "catch.hpp"
+#include "colour_scripts.hpp"
 #include "operating_scripts.hpp"
 #include "report_test.hpp"
 #include "tool/thread_logs.hpp"
@@ -163,7 +164,7 @@ TEST_CASE("colours are told apart by all eyes, and texts are read, light and dar
   const std::string page = report(dir, traces() + "/c_ooo_w4");
   for (const bool dark : {false, true}) {
     INFO(dark);
-    auto found = browse(dir, page, 1280, acting(look_at_colours), "",
+    auto found = browse(dir, page, 1280, acting(std::string(how_eyes_see) + look_at_colours), "",
                         dark ? "--blink-settings=preferredColorScheme=0" : "");
     if (found.empty()) return;
     CHECK(found["errors"] == "none");
@@ -174,8 +175,29 @@ TEST_CASE("colours are told apart by all eyes, and texts are read, light and dar
     }
     CHECK(std::stol(found["text_contrast"]) >= 450);
     CHECK(std::stol(found["slice_contrast"]) >= 450);
+    CHECK(found["same_by_name"] == "true");
     CHECK(std::stol(found["wait_beside_step"]) >= 200);  // by lightness, not by hue alone
   }
+}
+
+TEST_CASE("operations beyond twelve have patterns, and 48 are told apart") {
+  const temp_dir dir;
+  std::string log;
+  for (int i = 0; i < 48; ++i) {
+    log += "SOp" + std::to_string(i) + ',' + std::to_string(1000 + 1000 * i) + ",900\n";
+  }
+  dir.file("run/lotustrace_log_worker_pid_2", log);
+  const std::string page = report(dir, dir.path() + "/run");
+  auto found = browse(dir, page, 1280, acting(std::string(how_eyes_see) + look_at_patterns));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["names"] == "48");
+  CHECK(found["plain"] == "12");
+  for (const auto* eyes : {"all", "deuteranopia", "protanopia"}) {
+    INFO(eyes);
+    CHECK(std::stol(found[std::string("differ_") + eyes]) >= 20);  // % of a slice's pixels
+  }
+  CHECK(found["legend"] == "48");
 }
 
 TEST_CASE("paper is light, also where the screen is dark") {

@@ -83,7 +83,7 @@ function operationSeconds() {
     data: {
       labels: report.runs.map((run) => run.name),
       datasets: report.op_names.map((name) => ({
-        label: shownName(name), backgroundColor: operationColour(shownName(name)), maxBarThickness: 90,
+        label: shownName(name), backgroundColor: operationFill(byId("cpu").getContext("2d"), shownName(name)), maxBarThickness: 90,
         data: report.runs.map((run) => {
           const op = run.ops.find((o) => o.name === name);
           return op ? seconds(op.self_ns) : 0;

@@ -37,13 +37,13 @@ function pathBar(run) {
   const told = [];
   for (const share of shares) {
     const part = share.ns / all;
-    const fill = share.name ? operationColour(share.name) : cssColour(pathColours[share.what]);
+    const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
     const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
       (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
-    const piece = element("div", part > 0.08 ? pathName(share) : undefined);
+    const piece = element("div", part <= 0.08 ? undefined : share.name ? operationText(share.name) : pathName(share));
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
-    piece.style.color = textOn(fill);
+    if (!share.name) piece.style.color = textOn(fill);
     piece.title = text;
     bar.append(piece);
     if (told.length < 8) {

@@ -91,7 +91,8 @@ function counterChart() {
     data: {
       labels: counter.configs,
       datasets: counter.ops.map((op) => ({
-        label: op.name, backgroundColor: operationColour(op.name), maxBarThickness: 90, data: op.values,
+        label: op.name, backgroundColor: operationFill(byId("counters").getContext("2d"), op.name), maxBarThickness: 90,
+        data: op.values,
       })),
     },
     options: options(axis("configuration", { stacked: true }),

@@ -54,13 +54,13 @@ class Icicle {
     const shown = way[way.length - 1];
     const place = (node, from, share, depth, path) => {
       if (depth >= 0 && node !== this.root) {
-        const cell = element("button", share > 0.02 ? node.name : "");
+        const cell = element("button", share > 0.02 ? operationText(node.name) : "");
         cell.type = "button";
         const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
         cell.title = text;
         cell.setAttribute("aria-label", text);
-        const fill = operationColour(node.name);
-        Object.assign(cell.style, { left: 100 * from + "%", width: 100 * share + "%", top: 22 * depth + "px", background: fill, color: textOn(fill) });
+        Object.assign(cell.style, { left: 100 * from + "%", width: 100 * share + "%", top: 22 * depth + "px",
+          background: operationBackground(node.name) });
         cell.addEventListener("click", () => {
           this.draw(path);
           this.told.textContent = text;

@@ -1,7 +1,8 @@
 // Colours: one for each operation by its name, on every page; what they mean never hangs on hue alone.
 "use strict";
 
-// Apart from each other for people who see no red or no green too; tests/tool/report checks it.
+// Apart from each other for people who see no red or no green too; tests/tool/report checks it. More than
+// twelve cannot be as far apart, so further operations have these with lines or dots over them.
 const palette = ["#4145ab", "#dfdb4c", "#089772", "#aaa1f6", "#755e6f", "#90d58f", "#63367c", "#8b91ab",
   "#0d7c1c", "#7986f2", "#a7a78a", "#4a6cb4"];
 
@@ -22,23 +23,37 @@ function hashOf(text) {
   return hash >>> 0;
 }
 
-/** By name; where two names want one colour, the later one in the alphabet takes the next that is free. */
-function giveColours(names) {
+const looks = 4 * palette.length;  // each colour plain, and with each of three patterns: patterns.js
+
+/** By name a number below `looks`; where two names want one, the later one in the alphabet takes the next that is
+ * free, a plain one as long as there is one. Only where there are more names than looks are there two alike. */
+function giveLooks(names) {
   const given = new Map();
   const taken = new Set();
   for (const name of [...new Set(names)].sort()) {
-    let place = hashOf(name) % palette.length;
-    for (let n = 0; n < palette.length && taken.has(place); ++n) place = (place + 1) % palette.length;
-    if (taken.size < palette.length) taken.add(place);
-    given.set(name, palette[place]);
+    const own = hashOf(name) % palette.length;
+    const nth = (n) => n - n % palette.length + (own + n) % palette.length;
+    let n = 0;
+    while (n < looks && taken.has(nth(n))) ++n;
+    const look = n < looks ? nth(n) : hashOf(name) % looks;
+    taken.add(look);
+    given.set(name, look);
   }
   return given;
 }
 
-const operationColours = giveColours(report.op_names.map(shownName));
+const operationLooks = giveLooks(report.op_names.map(shownName));
 
 /** @param name without S */
-function operationColour(name) { return operationColours.get(name) || palette[hashOf(name) % palette.length]; }
+function operationLook(name) {
+  const look = operationLooks.get(name);
+  return look === undefined ? hashOf(name) % palette.length : look;
+}
+
+function operationColour(name) { return palette[operationLook(name) % palette.length]; }
+
+/** 0: plain. */
+function operationPattern(name) { return Math.floor(operationLook(name) / palette.length); }
 
 /** Of what has no name of an operation: runs, functions. */
 function colour(i) { return palette[i % palette.length]; }

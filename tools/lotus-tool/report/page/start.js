@@ -20,7 +20,7 @@ function showLegend() {
   if (report.runs.some((run) => run.timeline.arrows.length)) {
     entry("→ from ready to where it went", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
   }
-  report.op_names.forEach((name) => entry(shownName(name), operationColour(shownName(name))));
+  report.op_names.forEach((name) => entry(shownName(name), operationBackground(shownName(name))));
 }
 
 const workbench = new Workbench();

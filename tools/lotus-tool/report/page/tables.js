@@ -76,7 +76,9 @@ function showOperations(select) {
   return new SortedTable(byId("ops"), "operation", operationColumns(all), (op, run) => {
     const name = shownName(op.name);
     const button = linkTo(name, () => select(name, run));
-    button.style.borderLeftColor = operationColour(name);
+    const box = element("i");
+    box.style.background = operationBackground(name);
+    button.prepend(box);
     button.classList.add("swatch");
     return button;
   }, worstFirst);

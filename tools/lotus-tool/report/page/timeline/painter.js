@@ -7,21 +7,6 @@ const reasonNames = ["blocked", "no CPU", "off the CPU"];
 const reasonColours = ["blocked", "no-cpu", "batch"];
 const faint = 0.22;  // of what is not searched for
 
-/** Stripes: a wait is told from a step without its colour too. */
-function stripes(c, ground, line) {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const t = tile.getContext("2d");
-  t.fillStyle = ground;
-  t.fillRect(0, 0, 6, 6);
-  t.strokeStyle = line;
-  t.lineWidth = 1.4;
-  t.beginPath();
-  for (const at of [-3, 3, 9]) { t.moveTo(at - 3, 9); t.lineTo(at + 9, -3); }
-  t.stroke();
-  return c.createPattern(tile, "repeat");
-}
-
 class Painter {
   /** @param {any} view the timeline */
   constructor(view, context) {
@@ -41,12 +26,15 @@ class Painter {
     let fill = this.fills.get(key);
     if (fill) return fill;
     if (row.kind === "operations") {
-      const flat = operationColour(shownName(report.op_names[name]));
-      fill = { flat, style: flat, text: textOn(flat) };
+      const shown = shownName(report.op_names[name]);
+      const flat = operationColour(shown);
+      fill = { flat, style: operationFill(this.c, shown), text: textOn(flat) };
     } else {
       const kind = row.kind === "batches" ? kindColours[-1 - key] : reasonColours[name];
       const flat = cssColour(kind);
-      fill = { flat, text: textOn(flat), style: kind === "wait" ? stripes(this.c, flat, cssColour("wait-stripe")) : flat };
+      // Stripes: a wait is told from a step without its colour too.
+      fill = { flat, text: textOn(flat), style: kind === "wait" ?
+        this.c.createPattern(tileOf(flat, cssColour("wait-stripe"), rising), "repeat") : flat };
     }
     this.fills.set(key, fill);
     return fill;

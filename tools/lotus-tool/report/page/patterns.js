@@ -1,0 +1,70 @@
+// Lines and dots over a colour: they tell apart what has the same one.
+"use strict";
+
+const tileSize = 6;  // pixels; tiles repeat
+
+/** A tile of one colour with something over it. */
+function tileOf(ground, line, draw) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = tileSize;
+  const c = tile.getContext("2d");
+  c.fillStyle = ground;
+  c.fillRect(0, 0, tileSize, tileSize);
+  c.strokeStyle = c.fillStyle = line;
+  c.lineWidth = 1.4;
+  c.beginPath();
+  draw(c);
+  c.stroke();
+  return tile;
+}
+
+function rising(c) {
+  for (const at of [-3, 3, 9]) { c.moveTo(at - 3, 9); c.lineTo(at + 9, -3); }
+}
+
+function falling(c) {
+  for (const at of [-3, 3, 9]) { c.moveTo(at - 3, -3); c.lineTo(at + 9, 9); }
+}
+
+function level(c) { c.moveTo(0, 3); c.lineTo(tileSize, 3); }
+
+function dots(c) {
+  for (const at of [1.5, 4.5]) c.fillRect(at - 1, at - 1, 2, 2);
+}
+
+/** Of operations, beside those that are plain. Rising lines are a wait's. */
+const patterns = [level, dots, falling];
+
+const tiles = new Map();  // of operations, by name
+
+/** Undefined for one that is plain. */
+function operationTile(name) {
+  const pattern = operationPattern(name);
+  if (!pattern) return undefined;
+  if (!tiles.has(name)) {
+    const flat = operationColour(name);
+    tiles.set(name, tileOf(flat, textOn(flat), patterns[pattern - 1]));
+  }
+  return tiles.get(name);
+}
+
+/** How an operation is filled on a canvas. */
+function operationFill(context, name) {
+  const tile = operationTile(name);
+  return tile ? context.createPattern(tile, "repeat") : operationColour(name);
+}
+
+/** How an operation is filled in a style. */
+function operationBackground(name) {
+  const tile = operationTile(name);
+  return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
+}
+
+/** Text on it, which lines would make hard to read. @returns {any} */
+function operationText(name) {
+  const flat = operationColour(name);
+  const text = element("span", name);
+  text.style.color = textOn(flat);
+  text.style.background = flat;
+  return text;
+}
