@@ -1,6 +1,7 @@
 #include "report/report_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -32,29 +33,44 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t curve_points = 500;
-constexpr std::size_t histogram_bins = 20;
+constexpr std::size_t bins_a_decade = 48;
+constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
-/// The half decade, from 100 ns to 1000 s; what is outside counts in the first and the last.
-std::size_t bin_of(double ns) {
-  const double place = 2 * (std::log10(std::max(ns, 1.0)) - 2);
-  return static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0));
-}
+/// Counts by duration, from 100 ns to 1000 s; what is outside counts in the first and the last bin.
+class histogram {
+ public:
+  void add(double ns, std::uint64_t count) {
+    const double place = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
+    bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
+  }
 
-/// How many durations lie in each bin. Where not all are in memory, a bucket of under 1 % lies in
-/// that of its beginning.
-void write_histogram(json_writer& json, const kept_durations& durations) {
-  std::uint64_t bins[histogram_bins] = {};
+  /// {"first":number of the first bin that holds any,"counts":[…] up to the last that does}
+  void write(json_writer& json) const {
+    std::size_t first = 0;
+    std::size_t end = bins_.size();
+    while (first < end && bins_[first] == 0) ++first;
+    while (end > first && bins_[end - 1] == 0) --end;
+    json.begin_object().member("first", first).key("counts").begin_array();
+    for (std::size_t bin = first; bin < end; ++bin) json.value(bins_[bin]);
+    json.end_array().end_object();
+  }
+
+ private:
+  std::array<std::uint64_t, histogram_bins> bins_{};
+};
+
+/// Where not all durations are in memory, a bucket of under 1 % lies in the bin of its beginning.
+histogram histogram_of(const kept_durations& durations) {
+  histogram counts;
   if (durations.are_all()) {
-    for (const std::int64_t ns : durations.values()) ++bins[bin_of(static_cast<double>(ns))];
+    for (const std::int64_t ns : durations.values()) counts.add(static_cast<double>(ns), 1);
   } else {
     for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
-      bins[bin_of(static_cast<double>(narrow_bucket::lowest(b)))] += durations.buckets()[b];
+      counts.add(static_cast<double>(narrow_bucket::lowest(b)), durations.buckets()[b]);
     }
   }
-  json.begin_array();
-  for (const std::uint64_t n : bins) json.value(n);
-  json.end_array();
+  return counts;
 }
 
 /// The sorted values; of very many, evenly spread ones with both ends.
@@ -69,23 +85,23 @@ void write_curve(json_writer& json, std::vector<std::int64_t> values) {
 }
 
 void write_aggregated(json_writer& json, const aggregated_op& op) {
-  std::size_t bins[histogram_bins] = {};
-  for (const duration_bucket& d : op.durations) bins[bin_of(d.ns)] += d.count;
+  histogram counts;
+  for (const duration_bucket& d : op.durations) counts.add(d.ns, d.count);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
-  json.key("histogram").begin_array();
-  for (const std::size_t n : bins) json.value(n);
-  json.end_array().end_object();
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
 }
 
 /// Gives back the operation's durations.
 void write_op(json_writer& json, op_samples& op) {
-  std::string histogram;
-  json_writer bins(histogram);
-  write_histogram(bins, op.durations);
+  const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
-  json.key("histogram").raw(histogram).end_object();
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
 }
 
 void write_box(json_writer& json, std::vector<std::int64_t> values) {

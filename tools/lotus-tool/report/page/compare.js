@@ -31,20 +31,18 @@ function drawComparison() {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;
   const [a, b] = report.runs.map((run) => run.ops.find((of) => shownName(of.name) === name));
-  const both = [a, b].map((op) => op ? op.histogram : new Array(20).fill(0));
-  let low = 0;
-  let high = 19;
-  while (low < high && both.every((counts) => !counts[low])) ++low;
-  while (high > low && both.every((counts) => !counts[high])) --high;
-  const bins = both[0].slice(low, high + 1).map((_, i) => low + i);
+  const known = [a, b].filter((op) => op).map((op) => op.histogram);
+  const { low, high, wide } = fitBars(Math.min(...known.map((of) => of.first)),
+    Math.max(...known.map((of) => of.first + of.counts.length)), 30);
+  const both = [a, b].map((op) => barsBetween(op ? op.histogram : { first: 0, counts: [] }, low, high, wide));
   const fills = [cssColour("accent"), cssColour("wait")];
   const datasets = both.map((counts, i) => ({
     label: report.runs[i].name, borderColor: fills[i], backgroundColor: fills[i] + "55", fill: true, stepped: "middle", pointRadius: 0,
     borderDash: i ? [6, 4] : [],
-    data: bins.map((bin) => 100 * counts[bin] / Math.max(counts.reduce((sum, n) => sum + n, 0), 1)),
+    data: counts.map((count) => 100 * count / Math.max(counts.reduce((sum, n) => sum + n, 0), 1)),
   }));
   comparisonChart = new Chart(byId("compare-chart"), { type: "line",
-    data: { labels: bins.map((bin) => humanTime(Number(binEdge(bin + 0.5).toPrecision(2)))), datasets },
+    data: { labels: both[0].map((_, bar) => humanTime(Number(binEdge(low + (bar + 0.5) * wide).toPrecision(2)))), datasets },
     options: options(axis("took about"), axis("% of " + name, { beginAtZero: true }), true) });
   byId("compare-chart").setAttribute("aria-label", "How long " + name + " took in both runs");
 }

@@ -3,7 +3,7 @@
 "use strict";
 
 class PageState {
-  /** @param {any} parts by name: {get(): string|undefined, set(text)} */
+  /** @param {any} parts by name: {get(): string|undefined, set(text, all of the address)} */
   constructor(parts) {
     this.parts = parts;
     this.later = 0;
@@ -36,7 +36,7 @@ class PageState {
     clearTimeout(this.later);
     for (const name of Object.keys(this.parts)) {
       const value = given.get(name);
-      if (value !== null) this.parts[name].set(value);
+      if (value !== null) this.parts[name].set(value, given);
     }
   }
 }

@@ -1,10 +1,11 @@
 // The tables of operations and of stages.
 "use strict";
 
-/** A small histogram; `counts` by bins of equal ratio. */
-function smallHistogram(counts, fill) {
+/** Of an operation's durations. */
+function smallHistogram(histogram, fill) {
+  const counts = halfDecades(histogram);
   const svg = svgElement("svg", { width: counts.length * 6, height: 22, viewBox: "0 0 " + counts.length * 6 + " 22", class: "small", role: "img", "aria-label":
-    "most took about " + humanTime(Number(binEdge(counts.indexOf(Math.max(...counts)) + 0.5).toPrecision(1))) });
+    "most took about " + humanTime(Number(binEdge((counts.indexOf(Math.max(...counts)) + 0.5) * binsADecade / 2).toPrecision(1))) });
   const most = Math.max(...counts, 1);
   counts.forEach((count, i) => {
     if (!count) return;

@@ -37,15 +37,18 @@ class TimelineSelection {
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the one that was pointed at @param {number[]} [bins] first and last of the histogram */
-  operation(name, hit, bins) {
+  /** @param {any} [hit] the one that was pointed at @param {number[]} [took] durations, as the histogram's bins: from
+   * the first to before the last */
+  operation(name, hit, took) {
     const { timeline } = this;
+    const before = timeline.selection;
     const number = report.op_names.findIndex((of) => shownName(of) === name);
     if (number < 0) return;
-    const [first, last] = bins || [0, 19];  // the outer ones have what is shorter and longer too
-    const emphasis = new Emphasis(new Set([number]), first ? binEdge(first) : 0, last < 19 ? binEdge(last + 1) : Infinity);
+    const [low, high] = took || [0, allBins];  // the outer ones have what is shorter and longer too
+    const emphasis = new Emphasis(new Set([number]), low > 0 ? binEdge(low) : 0, high < allBins ? binEdge(high) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
-    this.set({ kind: "operation", name, hit, bins, slowest, turn: -1 }, emphasis);
+    const axis = before && before.name === name ? before.axis : undefined;
+    this.set({ kind: "operation", name, hit, took, axis, slowest, turn: -1 }, emphasis);
   }
 
   /** The n-th slowest of the selected operation. */
@@ -85,12 +88,16 @@ class TimelineSelection {
     if (!selection) { panel.replaceChildren(); return; }
     const actions = {
       selectBatch: (place) => this.batch(place), selectName: (name) => this.operation(name),
-      selectDurations: (name, bin, others) => this.operation(name, undefined,
-        [Math.min(bin, ...(others || [])), Math.max(bin, ...(others || []))]),
+      selectDurations: (name, took) => this.operation(name, undefined, took),
+      lookAtDurations: (axis) => this.set({ ...selection, axis }, timeline.emphasis),
       selectSlowest: (n) => this.slowest(n), next: () => this.next(1), clear: () => this.clear(),
     };
+    const used = panel.contains(document.activeElement) && /** @type {any} */ (document.activeElement).dataset.key;
+    const room = Math.min(Math.max(panel.clientWidth - 34, 240), 720);
     panel.replaceChildren(...(selection.kind === "batch" ? batchPanel(timeline, selection.place, actions) :
-      selection.kind === "range" ? rangePanel(timeline, selection, actions) : operationPanel(timeline, selection, actions)));
+      selection.kind === "range" ? rangePanel(timeline, selection, actions) : operationPanel(timeline, selection, actions, room)));
+    const again = used && panel.querySelector('[data-key="' + used + '"]');
+    if (again) again.focus();
   }
 
   /** Boxes over the canvas for what is selected, as [from, to, top, height] in pixels. */

@@ -79,12 +79,15 @@ class Workbench {
       } },
       op: { get: () => { const s = timeline.selection; return s && s.kind === "operation" ?
         (s.turn >= 0 ? s.turn + "." : ".") + s.name : undefined; },
-      set: (text) => {
+      set: (text, all) => {
         const dot = text.indexOf(".");
         const [from, to] = [timeline.from, timeline.to];
-        selection.operation(text.slice(dot + 1));
+        const took = numbers(all.get("took") || "").map((ns) => Math.min(Math.max(Math.round(placeOfDuration(ns)), 0), allBins));
+        selection.operation(text.slice(dot + 1), undefined, took[1] > took[0] ? took : undefined);
         if (dot > 0) { selection.slowest(Number(text.slice(0, dot)) || 0); timeline.look(from, to); }
       } },
+      took: { get: () => { const s = timeline.selection; return s && s.took ? s.took.map((bin) => Math.round(binEdge(bin))).join("-") : undefined; },
+        set: () => {} },  // with the operation
       range: { get: () => { const s = timeline.selection; return s && s.kind === "range" ?
         Math.round(s.from) + "-" + Math.round(s.to) : undefined; },
       set: (text) => { const [from, to] = numbers(text); if (to > from) selection.range(from, to); } },
