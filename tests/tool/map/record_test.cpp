@@ -60,6 +60,7 @@ TEST_CASE("a real run: all processes are sampled, joined with their logs") {
   CHECK(contains(read_file(page),
                  R"("functions":[["(anonymous namespace)::hot_beta|lotus_map_probe")"));
   CHECK(contains(read_file(page), R"({"name":"cpu-clock, seconds")"));
+  CHECK(contains(read_file(page), R"("of_run":true,"unit":"CPU seconds")"));  // not a mapping's
 #endif
 }
 

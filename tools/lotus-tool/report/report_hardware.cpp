@@ -39,12 +39,14 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
 }
 
 /// One place that functions come from; `ops` writes the elements of the list of operations.
+/// @param of_run  whether `name` is a run's, of which the samples are.
 template <class WriteOps>
-std::string source_json(const std::string& name, const std::string& unit, const std::string& note,
-                        WriteOps&& ops) {
+std::string source_json(const std::string& name, bool of_run, const std::string& unit,
+                        const std::string& note, WriteOps&& ops) {
   std::string text;
   json_writer json(text);
-  json.begin_object().member("name", name).member("unit", unit).member("note", note);
+  json.begin_object().member("name", name).member("of_run", of_run);
+  json.member("unit", unit).member("note", note);
   json.key("ops").begin_array();
   ops(json);
   json.end_array().end_object();
@@ -98,7 +100,8 @@ void hardware_data::add_samples_beside(const run_files& run, const std::string& 
             static_cast<double>(value) * scale_of(event));
     }
   };
-  functions_.push_back(source_json(title, is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
+  functions_.push_back(source_json(title, true,
+                                   is_cpu_time(joined.event) ? "CPU seconds" : joined.event,
                                    "Every sample of the run belongs to the innermost operation "
                                    "that was open then on its thread.",
                                    [&](json_writer& json) {
@@ -120,7 +123,7 @@ void hardware_data::add_mapping(const attribution_inputs& options) {
     }
   };
   const std::string unit = !weighed ? "functions" : m.unit.empty() ? "samples" : m.unit;
-  functions_.push_back(source_json(options.mapping, unit,
+  functions_.push_back(source_json(options.mapping, false, unit,
                                    weighed ? "From probes of single operations."
                                            : "This mapping tells no shares: every function counts "
                                              "alike.",

@@ -23,7 +23,7 @@ class hardware_data {
   /// input_error and usage_error.
   void add_mapping(const attribution_inputs& options);
 
-  /// {"functions":[{"name","unit","note","ops":[{"name","total","functions":[[key,value],…],"more"}]}],
+  /// {"functions":[{"name","of_run","unit","note","ops":[{"name","total","functions":[[key,value],…],"more"}]}],
   ///  "counters":[{"name","configs":[…],"ops":[{"name","values":[…]}]}]}
   void write(json_writer& json) const;
 

@@ -30,6 +30,12 @@ function fillChoice(id, names, onChange) {
   select.addEventListener("change", onChange);
 }
 
+/** Where a run's functions are known from: its own samples, else a mapping; undefined without. */
+function functionsSource(run) {
+  const sources = report.hardware.functions;
+  return sources.find((of) => of.of_run && of.name === run.name) || sources.find((of) => !of.of_run);
+}
+
 /** The functions with the largest shares of any operation. */
 function mainFunctions(ops) {
   const shares = new Map();

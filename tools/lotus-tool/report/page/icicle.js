@@ -35,56 +35,91 @@ function callTree(lanes) {
   return root;
 }
 
+/** What a node's time is beyond that of what it calls. */
+function ownTime(node) { return [...node.inner.values()].reduce((ns, inner) => ns - inner.ns, node.ns); }
+
 class Icicle {
-  constructor(box, told, select) {
+  constructor(box, told, note, select) {
     this.box = box;
     this.told = told;
+    this.note = note;
     this.select = select;
   }
 
-  show(lanes) {
+  /** @param {any} source of functions, as report.hardware has them, or undefined */
+  show(lanes, source) {
     this.root = callTree(lanes);
-    byId("icicle-part").hidden = ![...this.root.inner.values()].some((node) => node.inner.size);
+    this.source = source;
+    this.functions = new Map(source ? source.ops.filter((op) => op.total > 0).map((op) => [op.name, op]) : []);
     this.draw([this.root]);
+    const below = this.box.querySelector(".function");
+    this.note.hidden = !below;
+    this.note.textContent = source ? "Dashed, below an operation's own time: its functions, each as wide as its share of the " +
+      "operation's " + source.unit + ", in whichever calls (" + source.name + "). " + source.note : "";
+    byId("icicle-part").hidden = !below && ![...this.root.inner.values()].some((node) => node.inner.size);
   }
 
   /** @param {any[]} way from the root to what is as wide as the box */
   draw(way) {
     this.box.replaceChildren();
-    const shown = way[way.length - 1];
-    const place = (node, from, share, depth, path) => {
-      if (depth >= 0 && node !== this.root) {
-        const cell = element("button", share > 0.02 ? operationText(node.name) : "");
-        cell.type = "button";
-        const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
-        cell.title = text;
-        cell.setAttribute("aria-label", text);
-        Object.assign(cell.style, { left: 100 * from + "%", width: 100 * share + "%", top: 22 * depth + "px",
-          background: operationBackground(node.name) });
-        cell.addEventListener("click", () => {
-          this.draw(path);
-          this.told.textContent = text;
-          this.select(node.name);
-        });
-        this.box.append(cell);
-        this.deepest = Math.max(this.deepest, depth);
-      }
-      let left = from;
-      for (const inner of [...node.inner.values()].sort((a, b) => b.ns - a.ns)) {
-        const part = shown.ns ? inner.ns / shown.ns : 0;
-        if (part >= thinnest) place(inner, left, part, depth + 1, [...path, inner]);
-        left += part;
-      }
-    };
     this.deepest = 0;
+    this.shown = way[way.length - 1];
     const above = way.slice(1, -1);
-    above.forEach((node, depth) => {
-      const inner = node.inner;
-      node.inner = new Map();
-      place(node, 0, 1, depth, way.slice(0, depth + 2));
-      node.inner = inner;
-    });
-    place(shown, 0, 1, shown === this.root ? -1 : above.length, way);
+    above.forEach((node, depth) => this.operation(node, 0, 1, depth, way.slice(0, depth + 2)));
+    this.nest(this.shown, 0, above.length, way);
     this.box.style.height = 22 * (this.deepest + 1) + "px";
+  }
+
+  nest(node, from, depth, way) {
+    const share = (ns) => this.shown.ns ? ns / this.shown.ns : 0;
+    if (node !== this.root) this.operation(node, from, share(node.ns), depth, way);
+    const below = node === this.root ? depth : depth + 1;
+    let left = from;
+    for (const inner of [...node.inner.values()].sort((a, b) => b.ns - a.ns)) {
+      if (share(inner.ns) >= thinnest) this.nest(inner, left, below, [...way, inner]);
+      left += share(inner.ns);
+    }
+    const own = ownTime(node);
+    if (node !== this.root && own > 0) this.functionsOf(node, left, share(own), below);
+  }
+
+  cell(content, text, from, share, depth) {
+    const cell = element("button", share > 0.02 ? content : "");
+    cell.type = "button";
+    cell.title = text;
+    cell.setAttribute("aria-label", text);
+    Object.assign(cell.style, { left: 100 * from + "%", width: 100 * share + "%", top: 22 * depth + "px" });
+    cell.addEventListener("click", () => { this.told.textContent = text; });
+    this.box.append(cell);
+    this.deepest = Math.max(this.deepest, depth);
+    return cell;
+  }
+
+  operation(node, from, share, depth, way) {
+    const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
+    const cell = this.cell(operationText(node.name), text, from, share, depth);
+    cell.style.background = operationBackground(node.name);
+    cell.addEventListener("click", () => {
+      this.draw(way);
+      this.select(node.name);
+    });
+  }
+
+  /** Shares an operation's own time out to its functions. */
+  functionsOf(node, from, own, depth) {
+    const op = this.functions.get(node.name);
+    if (!op) return;
+    const listed = op.functions.map(([key, value]) => [functionOf(key), functionOf(key) + " of " + moduleOf(key), value]);
+    const rest = op.total - op.functions.reduce((sum, [, value]) => sum + value, 0);
+    if (op.more) listed.push([op.more + " more", op.more + " more functions", rest]);
+    let left = from;
+    for (const [name, what, value] of listed) {
+      const share = own * value / op.total;
+      if (share >= thinnest) {
+        const text = what + ": " + percent(value / op.total) + " of " + node.name + "'s " + this.source.unit + ", from " + this.source.name;
+        this.cell(shortName(name), text, left, share, depth).classList.add("function");
+      }
+      left += share;
+    }
   }
 }

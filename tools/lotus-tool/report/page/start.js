@@ -25,13 +25,13 @@ function showLegend() {
 
 const workbench = new Workbench();
 const timeline = workbench.timeline;
-const icicle = new Icicle(byId("icicle"), byId("icicle-told"), (name) => workbench.selection.operation(name));
+const icicle = new Icicle(byId("icicle"), byId("icicle-told"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
 function chooseRun(number) {
   byId("run").value = number;
   workbench.show(report.runs[number]);
-  icicle.show(timeline.lanes);
+  icicle.show(timeline.lanes, functionsSource(report.runs[number]));
 }
 
 /** What is not on the first screen: most of the page's bytes. */
