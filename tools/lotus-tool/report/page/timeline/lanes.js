@@ -43,8 +43,27 @@ function layOut(run, lives) {
   for (const counter of run.timeline.counters || []) lanes.push(counterLane(counter.name, counter.values, span));
   lanes.push(...threadLanes(run), ...asyncLanes(run));
   const collapsed = lanes.length > mostOpenLanes;
-  for (const lane of lanes) lane.collapsed = collapsed && lane.rows.length > 1;
+  for (const lane of lanes) lane.collapsed = lane.beganCollapsed = collapsed && lane.rows.length > 1;
   return lanes;
+}
+
+/** The lanes that are not as they began, open or collapsed, by number: "0,3-5". */
+function turnedLanes(lanes) {
+  const ranges = [];
+  lanes.forEach((lane, i) => {
+    if (lane.collapsed === lane.beganCollapsed) return;
+    const last = ranges[ranges.length - 1];
+    if (last && last[1] === i - 1) last[1] = i; else ranges.push([i, i]);
+  });
+  return ranges.map(([from, to]) => from === to ? String(from) : from + "-" + to).join(",");
+}
+
+function turnLanes(lanes, text) {
+  const ranges = text.split(",").map((range) => range.split("-").map(Number));
+  lanes.forEach((lane, i) => {
+    const turned = ranges.some(([from, to]) => i === from || i >= from && i <= to);
+    lane.collapsed = lane.rows.length > 1 && turned !== lane.beganCollapsed;
+  });
 }
 
 function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : rowHeight; }

@@ -91,6 +91,7 @@ class Workbench {
       range: { get: () => { const s = timeline.selection; return s && s.kind === "range" ?
         Math.round(s.from) + "-" + Math.round(s.to) : undefined; },
       set: (text) => { const [from, to] = numbers(text); if (to > from) selection.range(from, to); } },
+      lanes: { get: () => turnedLanes(timeline.lanes), set: (text) => { turnLanes(timeline.lanes, text); timeline.draw(); } },
     };
   }
 }
