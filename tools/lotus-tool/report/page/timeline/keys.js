@@ -1,14 +1,17 @@
-// The timeline by keyboard, as trace viewers have it: W and S zoom, A and D move.
+// The timeline by keyboard, as trace viewers have it: W and S zoom, A and D move. Arrows go from slice to slice
+// once one is selected.
 "use strict";
 
-/** @param {any} actions next(), previous(), clear(), searchBox() */
+/** @param {any} actions step(along, across), next(), previous(), clear(), searchBox() */
 function listenToKeys(timeline, canvas, actions) {
   const acts = {
     "w": () => timeline.zoom(0.8, 0.5), "s": () => timeline.zoom(1.25, 0.5),
     "a": () => timeline.move(-0.1), "d": () => timeline.move(0.1),
     "+": () => timeline.zoom(0.8, 0.5), "-": () => timeline.zoom(1.25, 0.5), "0": () => timeline.all(),
-    "ArrowUp": () => timeline.zoom(0.8, 0.5), "ArrowDown": () => timeline.zoom(1.25, 0.5),
-    "ArrowLeft": () => timeline.move(-0.1), "ArrowRight": () => timeline.move(0.1),
+    "ArrowUp": () => actions.step(0, -1) || timeline.zoom(0.8, 0.5),
+    "ArrowDown": () => actions.step(0, 1) || timeline.zoom(1.25, 0.5),
+    "ArrowLeft": () => actions.step(-1, 0) || timeline.move(-0.1),
+    "ArrowRight": () => actions.step(1, 0) || timeline.move(0.1),
     "PageUp": () => timeline.move(-0.9), "PageDown": () => timeline.move(0.9),
     "Home": () => timeline.look(0, timeline.to - timeline.from),
     "End": () => timeline.look(timeline.span - (timeline.to - timeline.from), timeline.span),

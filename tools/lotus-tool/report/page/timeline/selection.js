@@ -20,17 +20,36 @@ class TimelineSelection {
       return;
     }
     const hit = timeline.hit(x, y);
-    if (!hit || hit.row.kind === "counter") { this.clear(); return; }
+    if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
+  }
+
+  /** An operation, or the batch that a slice belongs to. */
+  slice(hit) {
+    const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }
     const batch = timeline.batchOf(hit.lane, hit.row, hit.i);
-    if (batch >= 0) this.batch(batch, false); else this.clear();
+    if (batch >= 0) this.batch(batch, false, hit); else this.clear();
+  }
+
+  /** To a neighbour of the selected slice, where there is one; false where none is selected. */
+  step(along, across) {
+    const { timeline } = this;
+    const hit = selectedSlice(timeline);
+    if (!hit) return false;
+    const next = along ? stepAlong(timeline, hit, along) : stepAcross(timeline, hit, across);
+    if (next) {
+      this.slice(next);
+      timeline.bringIntoView(next.row.start[next.i], next.row.end[next.i]);
+    }
+    return true;
   }
 
   clear() { this.set(undefined); }
 
-  batch(place, brings = true) {
+  /** @param {any} [hit] the slice that was pointed at */
+  batch(place, brings = true, hit = undefined) {
     const { timeline } = this;
-    this.set({ kind: "batch", place });
+    this.set({ kind: "batch", place, hit });
     const span = timeline.lives.span(place);
     if (brings && span) timeline.bringIntoView(...span);
   }
@@ -100,7 +119,7 @@ class TimelineSelection {
     if (again) again.focus();
   }
 
-  /** Boxes over the canvas for what is selected, as [from, to, top, height] in pixels. */
+  /** Boxes over the canvas for what is selected, as [from, to, top, height, whether it was pointed at] in pixels. */
   boxes(height) {
     const { timeline } = this;
     const { selection } = timeline;
@@ -110,7 +129,7 @@ class TimelineSelection {
     if (selection.kind === "operation") {
       if (!selection.hit) return [];
       const { row, i } = selection.hit;
-      return [box(row.start[i], row.end[i], row.y, rowHeight - 2)];
+      return [[...box(row.start[i], row.end[i], row.y, rowHeight - 2), true]];
     }
     const index = timeline.lives.index[selection.place];
     const found = [];
@@ -119,7 +138,8 @@ class TimelineSelection {
         if (row.kind !== "batches") continue;
         for (let i = row.firstEndingAfter(timeline.from); i < row.length && row.start[i] < timeline.to; ++i) {
           if (row.name[i] % 1e9 !== index || timeline.batchOf(lane, row, i) !== selection.place) continue;
-          found.push(box(row.start[i], row.end[i], row.y, rowHeight - 2));
+          const here = selection.hit && selection.hit.row === row && selection.hit.i === i;
+          found.push([...box(row.start[i], row.end[i], row.y, rowHeight - 2), here]);
         }
       }
     }

@@ -19,12 +19,21 @@ class Workbench {
     listenToKeys(this.timeline, canvas, {
       next: () => { if (this.timeline.selection) this.selection.next(1); else this.search.next(1); },
       previous: () => { if (this.timeline.selection) this.selection.next(-1); else this.search.next(-1); },
+      step: (along, across) => this.step(along, across),
       clear: () => { this.search.text = ""; this.selection.clear(); },
       searchBox: () => byId("search"),
     });
     for (const [id, act] of Object.entries({ "zoom-in": () => this.timeline.zoom(0.5, 0.5),
       "zoom-out": () => this.timeline.zoom(2, 0.5), "zoom-all": () => this.timeline.all(),
       "fold": () => this.fold() })) byId(id).addEventListener("click", act);
+  }
+
+  /** To a neighbour of the selected slice, which comes into view; false where none is selected. */
+  step(along, across) {
+    const known = this.selection.step(along, across);
+    const here = known && byId("boxes").querySelector(".here");
+    if (here) here.scrollIntoView({ block: "nearest" });
+    return known;
   }
 
   /** All threads to one row each, or back. */
@@ -48,8 +57,8 @@ class Workbench {
     byId("timeline-range").textContent = humanTime(Math.round(timeline.to - timeline.from)) + " wide: " +
       humanTime(Math.round(timeline.from)) + " to " + humanTime(Math.round(timeline.to));
     const boxes = this.selection.boxes(this.canvas.clientHeight).filter(([from, to]) => to > from - 1 && from < timeline.width);
-    byId("boxes").replaceChildren(...boxes.slice(0, 50).map(([from, to, top, tall]) => {
-      const box = element("div", undefined, "box");
+    byId("boxes").replaceChildren(...boxes.slice(0, 50).map(([from, to, top, tall, here]) => {
+      const box = element("div", undefined, here ? "box here" : "box");
       box.style.left = from - 2 + "px";
       box.style.width = Math.max(to - from, 1) + 4 + "px";
       box.style.top = top - 2 + "px";

@@ -1,0 +1,67 @@
+// From slice to slice: to its neighbours in the row, to what it lies in, to what lies in it.
+"use strict";
+
+function rowsToStepIn(lane) {
+  return shownRows(lane).filter((row) => row.length && (row.kind === "operations" || row.kind === "batches"));
+}
+
+/** Whether a slice can be selected: not several batches drawn as one. */
+function canStepOn(timeline, { lane, row, i }) { return row.kind === "operations" || timeline.batchOf(lane, row, i) >= 0; }
+
+/** The slice that is selected, as {lane, row, i}; of a batch that was not pointed at, its making. */
+function selectedSlice(timeline) {
+  const { selection, lives } = timeline;
+  if (!selection) return undefined;
+  if (selection.hit || selection.kind !== "batch") return selection.hit;
+  for (const lane of timeline.lanes) {
+    if (lane.number !== lives.track[selection.place]) continue;
+    for (const row of lane.rows.filter((of) => of.kind === "batches")) {
+      const i = row.at(lives.moment(selection.place, "begun"));
+      if (i >= 0) return { lane, row, i };
+    }
+  }
+  return undefined;
+}
+
+/** The one before or behind it in its row. */
+function stepAlong(timeline, { lane, row, i }, by) {
+  for (let to = i + by; to >= 0 && to < row.length; to += by) {
+    if (canStepOn(timeline, { lane, row, i: to })) return { lane, row, i: to };
+  }
+  return undefined;
+}
+
+/** The first slice of `rows` that is open at some time of the stretch. */
+function firstWithin(timeline, lane, rows, from, to) {
+  for (const row of rows) {
+    for (let i = row.firstEndingAfter(from); i < row.length && (row.start[i] <= from || row.start[i] < to); ++i) {
+      if (canStepOn(timeline, { lane, row, i })) return { lane, row, i };
+    }
+  }
+  return undefined;
+}
+
+function nearestTo(timeline, lane, row, t) {
+  const behind = row.firstEndingAfter(t);
+  const before = behind - 1;
+  const first = behind >= row.length || before >= 0 && t - row.end[before] < row.start[behind] - t ? before : behind;
+  const hit = { lane, row, i: first };
+  return canStepOn(timeline, hit) ? hit : stepAlong(timeline, hit, 1) || stepAlong(timeline, hit, -1);
+}
+
+/** Up (-1) to what contains it, else to the lane above; down (1) to what it contains, else to the lane below. */
+function stepAcross(timeline, { lane, row, i }, by) {
+  const [from, to] = [row.start[i], row.end[i]];
+  const own = rowsToStepIn(lane);
+  const at = own.indexOf(row);
+  const found = firstWithin(timeline, lane, by > 0 ? own.slice(at + 1) : own.slice(0, Math.max(at, 0)).reverse(), from, to);
+  if (found) return found;
+  for (let n = timeline.lanes.indexOf(lane) + by; timeline.lanes[n]; n += by) {
+    const other = timeline.lanes[n];
+    const rows = rowsToStepIn(other);
+    const hit = firstWithin(timeline, other, by > 0 ? rows : [...rows].reverse(), from, to) ||
+      rows.length && nearestTo(timeline, other, rows[0], from);
+    if (hit) return hit;
+  }
+  return undefined;
+}
