@@ -43,8 +43,8 @@ inline constexpr const char* look_at_colours = R"(
   put("same_by_name", giveLooks(["Loader", "Crop"]).get("Loader") === giveLooks(["Zip", "Loader"]).get("Loader"));
 )";
 
-/// On a page of 48 operations, behind how_eyes_see: each is drawn as the timeline draws it, and compared with
-/// every other: the share of pixels in which the two most alike differ.
+/// On a page of 48 operations, behind how_eyes_see: each is drawn as the timeline draws it, and
+/// compared with every other: the share of pixels in which the two most alike differ.
 inline constexpr const char* look_at_patterns = R"(
   var names = report.op_names.map(shownName);
   put("names", names.length);

@@ -63,8 +63,8 @@ TEST_CASE("the first screen is there before the browser has read the rest") {
   CHECK(found["errors"] == "none");
   INFO(found["first_screen"]);
   CHECK(contains(found["first_screen"], "preprocessing-bound: the consumer waits 92.86 %"));
-  CHECK(contains(found["first_screen"], "achieved 16.4 batches/s"));
-  CHECK(contains(found["first_screen"], "Recorded: 4,950 operations, 75 batches"));
+  CHECK(contains(found["first_screen"], "achieved 16.7 batches/s"));
+  CHECK(contains(found["first_screen"], "Recorded: 3,675 operations, 75 batches"));
 }
 
 TEST_CASE("hostile names stay text") {

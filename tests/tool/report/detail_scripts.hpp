@@ -1,0 +1,159 @@
+// How the browser test of the report looks at single durations, slices, lanes and functions.
+#ifndef LOTUS_TESTS_DETAIL_SCRIPTS_HPP
+#define LOTUS_TESTS_DETAIL_SCRIPTS_HPP
+
+namespace lotus::tool_test {
+
+/// What the scripts on histograms share.
+inline constexpr const char* on_histogram = R"(
+  var svg = function () { return document.querySelector("#selection svg.histogram"); };
+  var bars = function () { return Array.from(svg().querySelectorAll("[role=button]")); };
+  var on = function (kind, x) {
+    svg().dispatchEvent(new PointerEvent(kind, { clientX: x, clientY: svg().getBoundingClientRect().top + 40, pointerId: 1, bubbles: true }));
+  };
+  var brush = function (x, x2) {
+    on("pointerdown", x);
+    on("pointermove", (x + x2) / 2);
+    on("pointermove", x2);
+    var band = Number(svg().querySelector(".brush").getAttribute("width"));
+    on("pointerup", x2);
+    return band;
+  };
+  var middle = function (bar) { var box = bar.getBoundingClientRect(); return (box.left + box.right) / 2; };
+  var note = function () { return Array.from(document.querySelectorAll("#selection .note")).map(function (p) { return p.textContent; }).join(" "); };
+  var axisButton = function () { return document.querySelector("#selection [data-key=axis]"); };
+  var ticks = function () { return Array.from(svg().querySelectorAll("path + text")).map(function (of) { return of.textContent; }); };
+  var shownSlices = function () {
+    return timeline.lanes.flatMap(function (lane) { return lane.rows; }).filter(function (row) { return row.kind === "operations"; })
+      .reduce(function (sum, row) { return sum + timeline.emphasis.placesIn(row).length; }, 0); };
+  var counted = function (took) {
+    var known = timeline.run.ops.find(function (op) { return op.name === "SLoader"; }).histogram;
+    return known.counts.reduce(function (sum, n, i) { return sum + (known.first + i >= took[0] && known.first + i < took[1] ? n : 0); }, 0); };
+)";
+
+/// Behind on_histogram.
+inline constexpr const char* brush_histogram = R"(
+  workbench.selection.operation("Loader");
+  put("all", shownSlices());
+  put("bars", bars().length);
+  put("ticks", ticks().join(" "));
+  var [from, to] = [middle(bars()[2]), middle(bars()[5])];
+  put("band", brush(from, to) > to - from);
+  var took = timeline.selection.took;
+  put("note", note());
+  put("shown_is_counted", shownSlices() === counted(took) && counted(took) > 0 && counted(took) < 600);
+  put("slowest_within", timeline.selection.slowest.every(function (of) { return of.row.duration(of.i) < binEdge(took[1]); }));
+  put("backwards_too", brush(to, from) > 0 && String(timeline.selection.took) === String(took));
+  axisButton().focus();
+  axisButton().click();
+  put("zoomed_bars", bars().length);
+  put("zoomed_ticks", ticks().join(" "));
+  put("zoomed_within", bars().every(function (bar) { var bin = Number(bar.dataset.key.slice(3)); return bin >= took[0] && bin < took[1]; }));
+  put("zoom_keeps", String(timeline.selection.took) === String(took));
+  put("focus_stays", document.activeElement === axisButton() && axisButton().textContent);
+  var zoomed = bars();
+  brush(middle(zoomed[0]), middle(zoomed[1]));
+  put("finer", timeline.selection.took[1] - timeline.selection.took[0] < took[1] - took[0] && shownSlices() === counted(timeline.selection.took));
+  Array.from(document.querySelectorAll("#selection [data-key=axis]")).pop().click();
+  put("whole_again", ticks().join(" "));
+  bars()[0].focus();
+  var press = function (name, shift) {
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: name, shiftKey: shift, bubbles: true, cancelable: true })); };
+  press("ArrowRight");
+  put("arrow_goes_on", document.activeElement === bars()[1]);
+  press("Enter");
+  put("by_key", note());
+  put("key_focus_stays", document.activeElement === bars()[1]);
+  press("ArrowRight");
+  press("Enter", true);
+  put("by_shift", note());
+  put("pressed", bars().filter(function (bar) { return bar.getAttribute("aria-pressed") === "true"; }).length);
+  put("one_tab_stop", bars().filter(function (bar) { return bar.tabIndex === 0; }).length);
+  Array.from(document.querySelectorAll("#selection button")).find(function (b) { return b.textContent === "all durations"; }).click();
+  put("all_again", timeline.selection.took === undefined && shownSlices());
+  workbench.selection.operation("Loader", undefined, [192, 240]);
+  workbench.selection.slowest(1);
+  timeline.all();
+)";
+
+inline constexpr const char* look_at_durations = R"(
+  put("note", note());
+  put("shown_is_counted", shownSlices() === counted(timeline.selection.took || [0, allBins]) && shownSlices() > 0);
+  put("selection", text("selection").slice(0, 30));
+)";
+
+/// Every cell of the icicle: name, left, width, and whether it is a function's.
+inline constexpr const char* look_at_icicle = R"(
+  var cells = Array.from(document.querySelectorAll("#icicle button"));
+  var number = function (text) { return Math.round(parseFloat(text) * 10) / 10; };
+  put("cells", cells.map(function (cell) {
+    return cell.textContent + " " + number(cell.style.left) + " " + number(cell.style.width) + " " + number(cell.style.top) +
+      (cell.classList.contains("function") ? " function" : ""); }).join("; "));
+  put("shown", !document.getElementById("icicle-part").hidden);
+  put("note_shown", !document.getElementById("icicle-functions").hidden);
+  put("note", document.getElementById("icicle-functions").textContent);
+  put("images", document.images.length);
+  var functions = cells.filter(function (cell) { return cell.classList.contains("function"); });
+  if (functions.length) {
+    var style = getComputedStyle(functions[0]);
+    put("style", style.borderTopStyle + " " + style.fontStyle);
+    functions[0].click();
+    put("told", text("icicle-told"));
+    put("selects_nothing", document.getElementById("selection").hidden);
+    cells[0].click();
+    put("widened", Array.from(document.querySelectorAll("#icicle .function")).map(function (cell) { return number(cell.style.width); }).join(" "));
+  }
+)";
+
+inline constexpr const char* collapse_one_lane = R"(
+  var lane = laneOf("worker 22632");
+  click(10, lane.y + 5);
+  put("number", timeline.lanes.indexOf(lane));
+)";
+
+inline constexpr const char* collapse_all_lanes = R"(
+  document.getElementById("fold").click();
+)";
+
+inline constexpr const char* look_at_collapsed = R"(
+  put("collapsed", timeline.lanes.map(function (lane, i) { return lane.collapsed ? i : -1; }).filter(function (i) { return i >= 0; }).join(" "));
+  put("height", canvas.clientHeight);
+)";
+
+/// Goes around by arrow keys; each step tells where it leads.
+inline constexpr const char* step_around = R"(
+  var where = function () {
+    var s = timeline.selection;
+    if (!s) return "nothing";
+    return s.kind === "batch" ? "batch " + timeline.lives.index[s.place] : s.name + " at " + s.hit.row.start[s.hit.i] / 1e6; };
+  var row = laneOf("worker 2").rows.find(function (of) { return of.kind === "operations"; });
+  timeline.look(0, timeline.span / 2);
+  key("ArrowRight");
+  put("moves_without", where() + (timeline.from > 0 ? " and moved" : ""));
+  timeline.all();
+  click(middleOf(row, 0), row.y + 4);
+  var told = [where()];
+  ["Right", "Right", "Left", "Left", "Down", "Down", "Up", "Up", "Up"].forEach(function (to) {
+    key("Arrow" + to);
+    told.push(where());
+  });
+  put("steps", told.join("; "));
+  workbench.selection.batch(timeline.lives.byIndex.get(1)[0]);
+  told = [];
+  ["Down", "Down", "Up", "Up"].forEach(function (to) { key("Arrow" + to); told.push(where()); });
+  put("lanes", told.join("; "));
+  put("here", document.querySelectorAll("#boxes .here").length);
+  click(middleOf(row, 0), row.y + 4);
+  timeline.look(0, 200);
+  key("ArrowRight");
+  var hit = timeline.selection.hit;
+  put("in_view", hit.row.start[hit.i] >= timeline.from && hit.row.end[hit.i] <= timeline.to);
+  timeline.look(0, timeline.span / 2);
+  var before = where();
+  key("d");
+  put("d_moves", timeline.from > 0 && where() === before);
+)";
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_DETAIL_SCRIPTS_HPP

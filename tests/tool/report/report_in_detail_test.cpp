@@ -1,0 +1,135 @@
+// The report's page down to single durations, slices, lanes and functions.
+#include <cstdint>
+#include <string>
+
+#include "browser.hpp"
+#include "catch.hpp"
+#include "detail_scripts.hpp"
+#include "operating_scripts.hpp"
+#include "report_test.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+TEST_CASE("a drag over a histogram chooses durations, and its axis zooms to them") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  auto found = browse(dir, page, 1280, acting(std::string(on_histogram) + brush_histogram));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["all"] == "600");
+  CHECK(found["bars"] == "13");
+  CHECK(found["ticks"] == "200 µs 500 µs 1 ms 2 ms 5 ms 10 ms 20 ms 50 ms 100 ms 200 ms");
+  CHECK(contains(found["note"], "Shown above: those that took 562.3 µs to 5.623 ms."));
+  CHECK(contains(found["by_key"], "Shown above: those that took 316.2 µs to 562.3 µs."));
+  CHECK(contains(found["by_shift"], "Shown above: those that took 316.2 µs to 1 ms."));
+  CHECK(std::stol(found["zoomed_bars"]) > 8);
+  CHECK(found["zoomed_ticks"] == "1 ms 2 ms 5 ms");
+  CHECK(found["whole_again"] == found["ticks"]);
+  CHECK(found["focus_stays"] == "whole axis");
+  CHECK(found["pressed"] == "2");
+  CHECK(found["one_tab_stop"] == "1");
+  CHECK(found["all_again"] == "600");
+  for (const auto* what :
+       {"band", "shown_is_counted", "slowest_within", "backwards_too", "zoomed_within",
+        "zoom_keeps", "finer", "arrow_goes_on", "key_focus_stays"}) {
+    INFO(what);
+    CHECK(found[what] == "true");
+  }
+  CHECK(found["hash"] == "#op=1.Loader&amp;took=1000000-10000000");
+}
+
+TEST_CASE("a link leads to durations") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  auto found = browse(dir, page, 390, acting(std::string(on_histogram) + look_at_durations),
+                      "#op=1.Loader&took=1000000-10000000");
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(contains(found["note"], "Shown above: those that took 1 ms to 10 ms."));
+  CHECK(found["shown_is_counted"] == "true");
+  CHECK(contains(found["selection"], "Loader 9."));
+  found = browse(dir, page, 390, acting(std::string(on_histogram) + look_at_durations),
+                 "#op=.Loader&took=9-1-x&lanes=x,-,1-,-1e9");
+  CHECK(found["errors"] == "none");
+  CHECK(contains(found["note"], "Drag over bars to see these alone"));
+}
+
+TEST_CASE("functions stand below an operation's own time") {
+  const temp_dir dir;
+  dir.file("run/lotustrace_log_worker_pid_1",
+           "SInner,1000000,6000000\nSOuter,1000000,10000000\n"
+           "SFilled,11000000,5000000\nSAround,11000000,5000000\n");
+  const auto functions = [](const std::string& op) {
+    return '"' + op +
+           R"(":{"decode|a.so":{"hits":1,"runs":1,"samples":30,"share":0.75},)"
+           R"("<img src=x>|b.so":{"hits":1,"runs":1,"samples":10,"share":0.25}})";
+  };
+  const std::string both = R"(["decode|a.so","<img src=x>|b.so"])";
+  const std::string mapping = dir.file(
+      "m.json", R"({"op_to_func":{"Outer":)" + both + R"(,"Around":)" + both + R"(,"Absent":)" +
+                    both + R"(},"common_funcs_to_op":{},"functions":{)" + functions("Outer") + ',' +
+                    functions("Around") + ',' + functions("Absent") + "}}");
+  const std::string page = report(dir, dir.path() + "/run", {"--mapping", mapping});
+  auto found = browse(dir, page, 1280, acting(look_at_icicle));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  // Outer has 4 ms of its own, of which 3 and 1 are the functions'; Around has nothing of its own.
+  CHECK(found["cells"] ==
+        "Outer 0 66.7 0; Inner 0 40 22; decode 40 20 22 function; &lt;img src=x&gt; 60 6.7 22 "
+        "function; Around 66.7 33.3 0; Filled 66.7 33.3 22");
+  CHECK(found["style"] == "dashed italic");
+  CHECK(found["told"] == "decode of a.so: 75.0 % of Outer's samples, from " + mapping);
+  CHECK(found["selects_nothing"] == "true");
+  CHECK(found["widened"] == "30 10");
+  CHECK(found["note_shown"] == "true");
+  CHECK(contains(found["note"], "as its share of the operation's samples"));
+  CHECK(contains(found["note"], "From probes of single operations."));
+  CHECK(found["images"] == "0");
+  found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_icicle));
+  CHECK(found["cells"] == "Outer 0 66.7 0; Inner 0 40 22; Around 66.7 33.3 0; Filled 66.7 33.3 22");
+  CHECK(found["note_shown"] == "false");
+}
+
+TEST_CASE("a link keeps lanes collapsed") {
+  const temp_dir dir;
+  const std::string page = report(dir, traces() + "/c_ooo_w4");
+  auto found = browse(dir, page, 1280, acting(collapse_one_lane));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["hash"] == "#lanes=" + found["number"]);
+  const std::string number = found["number"];
+  const std::string whole = browse(dir, page, 1280, acting(look_at_collapsed))["height"];
+  found = browse(dir, page, 1280, acting(look_at_collapsed), found["hash"]);
+  CHECK(found["collapsed"] == number);
+  CHECK(std::stol(found["height"]) < std::stol(whole));
+  CHECK(found["hash"] == "#lanes=" + number);
+  found = browse(dir, page, 1280, acting(look_at_collapsed), "#lanes=0-99");
+  CHECK(found["collapsed"] == "3 4 5 6");
+  found = browse(dir, page, 1280, acting(collapse_all_lanes));
+  CHECK(found["hash"] == "#lanes=3-6");
+}
+
+TEST_CASE("arrow keys go from slice to slice") {
+  const temp_dir dir;
+  const auto line = [](const std::string& name, std::int64_t from_ms, std::int64_t length_ms) {
+    return name + ',' + std::to_string(1'000'000'000 + from_ms * 1'000'000) + ',' +
+           std::to_string(length_ms * 1'000'000) + '\n';
+  };
+  dir.file("run/lotustrace_log_worker_pid_2",
+           line("SInner", 2, 1) + line("SOuter", 1, 4) + line("SOuter", 6, 3) +
+               line("SBatchPreprocessed_0", 0, 10) + line("SBatchPreprocessed_1", 11, 9));
+  dir.file("run/lotustrace_log_worker_pid_3",
+           line("SOther", 1, 18) + line("SBatchPreprocessed_2", 0, 20));
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(step_around));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["moves_without"] == "nothing and moved");
+  CHECK(found["steps"] ==
+        "Outer at 1; Outer at 6; Outer at 6; Outer at 1; Outer at 1; Inner at 2; batch 2; "
+        "Inner at 2; Outer at 1; batch 0");
+  CHECK(found["lanes"] == "batch 2; Other at 1; batch 2; Inner at 2");
+  CHECK(found["here"] == "1");
+  CHECK(found["in_view"] == "true");
+  CHECK(found["d_moves"] == "true");
+}
