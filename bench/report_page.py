@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What the report's page of a million spans costs: report_page.py LOTUS_TOOL ENGINES [LOADS [BATCHES]]
+
+ENGINES is the folder of tools/engines.sh, for Playwright. Prints how long the page takes to make, its size, when its verdict
+is on the screen, how long a zoom or a move takes, and the heap, in Chromium: medians, and the range of all loads.
+"""
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+tool, engines = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+loads = int(sys.argv[3]) if len(sys.argv) > 3 else 9
+batches = int(sys.argv[4]) if len(sys.argv) > 4 else 8000
+chromium = shutil.which("chromium")
+workers, samples = 4, 25  # five lines a sample
+ms = 10**6
+
+
+def write_logs(run):
+    """Batches of samples, each decoded and three times transformed; the workers' durations differ a little."""
+    lines = 0
+    main = []
+    for worker in range(workers):
+        text, at = [], 10**18
+        for batch in range(worker, batches, workers):
+            at += 50_000
+            begin = at
+            for sample in range(samples):
+                decode = 600_000 + (batch * 31 + sample * 17) % 97 * 4000
+                start = at
+                text.append(f"SDecode,{at},{decode}")
+                at += decode
+                for name, length in (("SCrop", 90_000), ("SFlip", 4_000), ("SToTensor", 130_000)):
+                    text.append(f"{name},{at},{length}")
+                    at += length + 200
+                text.append(f"SSample,{start},{at - start}")
+                at += 1000
+            text.append(f"SBatchPreprocessed_{batch},{begin},{at - begin}")
+            main.append((batch, at))
+        pathlib.Path(run, f"lotustrace_log_worker_pid_{worker + 2}").write_text("\n".join(text) + "\n", encoding="ascii")
+        lines += len(text)
+    text, now = [], 10**18
+    for batch, ready in sorted(main):
+        wait = max(ready - now, 1000)
+        text += [f"SBatchWait_{batch},{now},{wait}", f"SBatchConsumed_{batch},{now + wait},1000"]
+        now += wait + 3 * ms
+    pathlib.Path(run, "lotustrace_log_main_pid_1").write_text("\n".join(text) + "\n", encoding="ascii")
+    return lines + len(text)
+
+
+IN_CHROMIUM = r"""
+import json, sys
+from playwright.sync_api import sync_playwright
+WATCH = '''
+window.shown = undefined;
+new MutationObserver((_, watching) => {
+  if (!document.querySelector(".verdict .sentence")) return;
+  watching.disconnect();
+  requestAnimationFrame(() => setTimeout(() => { window.shown = performance.now(); }));
+}).observe(document, { childList: true, subtree: true });
+'''
+WORK = '''async () => {
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const times = [];
+  for (let n = 0; n < 40; ++n) {
+    await painted();
+    const begin = performance.now();
+    if (n % 4 === 3) timeline.move(0.1); else timeline.zoom(n < 20 ? 0.8 : 1.25, 0.4);
+    await painted();
+    times.push(performance.now() - begin);
+  }
+  return times;
+}'''
+found = []
+with sync_playwright() as p:
+    for _ in range(int(sys.argv[2])):
+        browser = p.chromium.launch(executable_path=sys.argv[3], args=["--no-sandbox"])
+        floor = browser.new_page()
+        floor.add_init_script(WATCH)
+        floor.goto("file://" + sys.argv[4])
+        floor.wait_for_function("window.shown")
+        least = floor.evaluate("window.shown")
+        floor.close()
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.add_init_script(WATCH)
+        page.goto("file://" + sys.argv[1])
+        page.wait_for_function("typeof pageReady !== 'undefined' && pageReady.then(() => true)")
+        ready = page.evaluate("performance.now()")
+        first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        works = page.evaluate(WORK)
+        session = page.context.new_cdp_session(page)
+        session.send("HeapProfiler.collectGarbage")
+        usage = session.send("Runtime.getHeapUsage")
+        heap = sum(usage.get(part, 0) for part in ("usedSize", "backingStorageSize", "embedderHeapUsedSize"))
+        found.append({"floor": least, "first": first, "verdict": page.evaluate("window.shown"), "ready": ready, "works": works, "heap": heap})
+        browser.close()
+print(json.dumps(found))
+"""
+
+
+def told(what, values, unit, digits=0):
+    values = sorted(values)
+    print(f"{what:34} {statistics.median(values):8.{digits}f} {unit:3} ({values[0]:.{digits}f} to {values[-1]:.{digits}f})")
+
+
+def main():
+    if not chromium or not list(engines.glob("lib/*/site-packages/playwright")):
+        print("skipped: needs chromium, and Playwright by tools/engines.sh")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run, page = os.path.join(folder, "run"), os.path.join(folder, "page.html")
+        empty = os.path.join(folder, "empty.html")
+        pathlib.Path(empty).write_text("<p class=verdict><b class=sentence>preprocessing-bound</b></p>", encoding="ascii")
+        os.mkdir(run)
+        print(f"{write_logs(run):,} lines")
+        made = []
+        for _ in range(5):
+            begin = time.monotonic()
+            subprocess.run([tool, "report", "-q", run, "-o", page], check=True)
+            made.append(time.monotonic() - begin)
+        told("made", made, "s", 2)
+        told("size", [os.path.getsize(page) / 1e6], "MB", 1)
+        text = subprocess.run([str(engines / "bin" / "python3"), "-c", IN_CHROMIUM, page, str(loads), chromium, empty],
+                              check=True, capture_output=True, text=True).stdout
+        found = json.loads(text)
+        told("floor: a sentence alone shown", [of["floor"] for of in found], "ms")
+        told("first paint of anything", [of["first"] for of in found], "ms")
+        told("verdict on the screen", [of["verdict"] for of in found], "ms")
+        told("all of the page there", [of["ready"] for of in found], "ms")
+        told("a zoom or a move, to its picture", [ns for of in found for ns in of["works"]], "ms", 1)
+        told("heap", [of["heap"] / 1e6 for of in found], "MB", 1)
+
+
+main()
