@@ -51,14 +51,19 @@ function boxPlots() {
   });
 }
 
-/** Of one run the colour of all that is ours. */
-function runColour(i) { return report.runs.length > 1 ? colour(i) : cssColour("accent"); }
+const runColours = ["accent", "arrival", "step", "no-cpu", "blocked"];
+
+/** Runs are lines, so they need colours that stand out from the page. */
+function runColour(i) { return i < runColours.length ? cssColour(runColours[i]) : colour(i); }
+
+/** Lines of runs are not told apart by colour alone. */
+function runDash(i) { return [[], [6, 4], [2, 3], [9, 3, 2, 3]][i % 4]; }
 
 /** Fig. 5 of the paper: sorted values, with the 500 ms line. */
 function curves(id, key) {
   const floor = 1e-6;  // zero has no place on a logarithmic axis
   const lines = report.runs.map((run, i) => ({
-    label: run.name, borderColor: runColour(i), backgroundColor: runColour(i), pointRadius: 0, borderWidth: 2,
+    label: run.name, borderColor: runColour(i), backgroundColor: runColour(i), pointRadius: 0, borderWidth: 2, borderDash: runDash(i),
     data: run[key].map((ns, n) => ({
       x: run[key].length > 1 ? 100 * n / (run[key].length - 1) : 100, y: Math.max(seconds(ns), floor),
     })),
@@ -110,7 +115,7 @@ function timesOverRun() {
   byId("times-part").hidden = !datasets.length;
   if (!datasets.length) return [];
   const settings = options(axis("seconds into the run, at consumption", { type: "linear", min: 0 }), axis("seconds", { beginAtZero: true }), true);
-  settings.plugins.legend.labels.usePointStyle = true;
+  Object.assign(settings.plugins.legend.labels, { usePointStyle: true, boxWidth: 7, boxHeight: 7 });
   return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
 }
 

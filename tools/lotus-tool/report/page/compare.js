@@ -35,15 +35,14 @@ function drawComparison() {
   const { low, high, wide } = fitBars(Math.min(...known.map((of) => of.first)),
     Math.max(...known.map((of) => of.first + of.counts.length)), 30);
   const both = [a, b].map((op) => barsBetween(op ? op.histogram : { first: 0, counts: [] }, low, high, wide));
-  const fills = [cssColour("accent"), cssColour("wait")];
   const datasets = both.map((counts, i) => ({
-    label: report.runs[i].name, borderColor: fills[i], backgroundColor: fills[i] + "55", fill: true, stepped: "middle", pointRadius: 0,
-    borderDash: i ? [6, 4] : [],
+    label: report.runs[i].name, borderColor: runColour(i), backgroundColor: runColour(i) + "44", fill: true, stepped: "middle",
+    pointRadius: 0, borderDash: runDash(i),
     data: counts.map((count) => 100 * count / Math.max(counts.reduce((sum, n) => sum + n, 0), 1)),
   }));
   comparisonChart = new Chart(byId("compare-chart"), { type: "line",
     data: { labels: both[0].map((_, bar) => humanTime(Number(binEdge(low + (bar + 0.5) * wide).toPrecision(2)))), datasets },
-    options: options(axis("took about"), axis("% of " + name, { beginAtZero: true }), true) });
+    options: options(axis("took about", { ticks: { color: cssColour("quiet"), maxRotation: 0, autoSkipPadding: 14 } }), axis("% of " + name, { beginAtZero: true }), true) });
   byId("compare-chart").setAttribute("aria-label", "How long " + name + " took in both runs");
 }
 

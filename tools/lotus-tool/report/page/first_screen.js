@@ -40,7 +40,7 @@ function pathBar(run) {
     const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
     const text = pathName(share) + " " + percent(part) + ", " + humanTime(share.ns) +
       (share.cpu_ns !== undefined && share.cpu_ns !== null ? ", on CPU " + humanTime(share.cpu_ns) : "");
-    const piece = element("div", part <= 0.08 ? undefined : share.name ? operationText(share.name) : pathName(share));
+    const piece = element("div", !fits(pathName(share), part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.name) : pathName(share));
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
     if (!share.name) piece.style.color = textOn(fill);

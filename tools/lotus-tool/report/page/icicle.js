@@ -50,6 +50,7 @@ class Icicle {
   show(lanes, source) {
     this.root = callTree(lanes);
     this.source = source;
+    byId("icicle-part").hidden = false;  // what is hidden has no width
     this.functions = new Map(source ? source.ops.filter((op) => op.total > 0).map((op) => [op.name, op]) : []);
     this.draw([this.root]);
     const below = this.box.querySelector(".function");
@@ -84,7 +85,7 @@ class Icicle {
   }
 
   cell(content, text, from, share, depth) {
-    const cell = element("button", share > 0.02 ? content : "");
+    const cell = element("button", content);
     cell.type = "button";
     cell.title = text;
     cell.setAttribute("aria-label", text);
@@ -97,7 +98,7 @@ class Icicle {
 
   operation(node, from, share, depth, way) {
     const text = node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of all, " + grouped(node.count) + " times";
-    const cell = this.cell(operationText(node.name), text, from, share, depth);
+    const cell = this.cell(fits(node.name, share * this.box.clientWidth) ? operationText(node.name) : "", text, from, share, depth);
     cell.style.background = operationBackground(node.name);
     cell.addEventListener("click", () => {
       this.draw(way);
@@ -109,7 +110,7 @@ class Icicle {
   functionsOf(node, from, own, depth) {
     const op = this.functions.get(node.name);
     if (!op) return;
-    const listed = op.functions.map(([key, value]) => [functionOf(key), functionOf(key) + " of " + moduleOf(key), value]);
+    const listed = op.functions.map(([key, value]) => [legendName(key), functionOf(key) + " of " + moduleOf(key), value]);
     const rest = op.total - op.functions.reduce((sum, [, value]) => sum + value, 0);
     if (op.more) listed.push([op.more + " more", op.more + " more functions", rest]);
     let left = from;
@@ -117,7 +118,7 @@ class Icicle {
       const share = own * value / op.total;
       if (share >= thinnest) {
         const text = what + ": " + percent(value / op.total) + " of " + node.name + "'s " + this.source.unit + ", from " + this.source.name;
-        this.cell(shortName(name), text, left, share, depth).classList.add("function");
+        this.cell(share * this.box.clientWidth > 60 ? name : "", text, left, share, depth).classList.add("function");
       }
       left += share;
     }

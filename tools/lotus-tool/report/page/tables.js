@@ -56,11 +56,10 @@ function operationColumns(all) {
   const path = !all.some((op) => share(op) > 0) ? [] : [
     column("of the critical path", (op) => share(op) === undefined ? "–" : percent(share(op)), share)];
   const gains = !all.some((op) => gain(op)) ? [] : [
-    column("gain if 1.25× faster", (op) => gain(op) === undefined ? "–" : threeDigits(gain(op)) + "×", gain)];
-  return [countColumn("count", "count"), ...path, ...gains, timeColumn("total", "total_ns"), timeColumn("self", "self_ns"),
-    ...withCpu(all), ...spreadColumns, ...belowColumns,
-    ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : []),
-    histogramColumn((op) => operationColour(shownName(op.name)))];
+    column("gain if 1.25× faster", (op) => gain(op) === undefined ? "–" : gain(op).toFixed(2) + "×", gain)];
+  return [countColumn("count", "count"), ...path, ...gains, histogramColumn((op) => operationColour(shownName(op.name))),
+    timeColumn("total", "total_ns"), timeColumn("self", "self_ns"), ...withCpu(all), ...spreadColumns, ...belowColumns,
+    ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
 }
 
 /** Worst first: what the run's time is made of, then what took most by itself. */

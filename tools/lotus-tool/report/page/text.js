@@ -58,6 +58,9 @@ function svgElement(kind, attributes) {
   return e;
 }
 
+/** Whether a name has room in so many pixels: a cut one says nothing. */
+function fits(name, pixels) { return 7 * name.length + 8 <= pixels; }
+
 /** A button that looks like a link: it leads to something on this page. */
 function linkTo(text, act) {
   const button = element("button", text, "link");
