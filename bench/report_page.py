@@ -59,11 +59,10 @@ import json, sys
 from playwright.sync_api import sync_playwright
 WATCH = '''
 window.shown = undefined;
-new MutationObserver((_, watching) => {
-  if (!document.querySelector(".verdict .sentence")) return;
-  watching.disconnect();
-  requestAnimationFrame(() => setTimeout(() => { window.shown = performance.now(); }));
-}).observe(document, { childList: true, subtree: true });
+new PerformanceObserver((list) => {
+  const of = list.getEntries().find((entry) => entry.element && entry.element.closest(".verdict"));
+  if (of && window.shown === undefined) window.shown = of.startTime;
+}).observe({ type: "largest-contentful-paint", buffered: true });
 '''
 WORK = '''async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
