@@ -51,6 +51,10 @@ TEST_CASE("of 200 loaders the verdict is the change that gains most") {
     for (const json& g : a.whole["gains"].array()) {
       if (g["bound"].text() == "order-bound") order_gain = g["gain"].number();
     }
+    for (const json& move : a.whole["moves"].array()) {
+      INFO(move["text"].text());
+      CHECK(move["batches_per_s"].number() >= 1.04 * a.whole["achieved_batches_per_s"].number());
+    }
     bool is_right = false;
     if (verdict == "order-bound") {
       ++by_order;

@@ -193,7 +193,9 @@ std::vector<move> moves_of(const what_if& run, const run_data& data) {
     move one;
     one.change.faster[name] = 2;
     one.would_be = run.guess(one.change);
-    if (one.would_be.gain >= 1 + worthwhile) work.push_back(std::move(one));
+    // Of a short run the whole time may gain by its start alone; what is advised is told as a rate.
+    const double gain = std::min(one.would_be.gain, one.would_be.per_s / run.achieved());
+    if (gain >= 1 + worthwhile) work.push_back(std::move(one));
   }
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
