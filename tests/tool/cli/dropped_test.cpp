@@ -75,7 +75,7 @@ TEST_CASE("JSON and the page tell what was dropped, and nothing where nothing wa
   CHECK_FALSE(contains(run({"compare", whole, whole, "--json"}).out, "\"dropped"));
   const std::string page = dir.path() + "/page.html";
   REQUIRE(run({"report", lossy, "-o", page}).status == 0);
-  CHECK(contains(read_file(page), std::string("\"dropped\":\"") + told));
+  CHECK(contains(read_file(page), told));
   REQUIRE(run({"report", whole, "-o", page}).status == 0);
   CHECK_FALSE(contains(read_file(page), "records were dropped"));
 }
