@@ -34,7 +34,9 @@ std::vector<seen_calls> living_folder::calls(const std::string& info_dir) const 
       if (!stretch) continue;
       const std::string name = fs::path(path).filename().string();
       for (const auto& [of, calls] : stretch->calls) {
-        const auto ns = [&](double ticks) { return std::llround(ticks * ring.ns_per_tick); };
+        const auto ns = [ns_per_tick = ring.ns_per_tick](double ticks) {
+          return std::llround(ticks * ns_per_tick);
+        };
         seen_calls& seen = found.emplace_back();
         seen.dir = of.first.empty() ? ring.dir : (fs::path(ring.dir) / of.first).string();
         seen.ring = name.substr(std::string_view(lotus::detail::ring_file_start).size());
