@@ -71,7 +71,8 @@ TEST_CASE("the page tells how the program was started, and obeys nothing of it")
   const std::string page = read_file(dir.path() + "/page.html");
   const std::size_t at = page.find("\"commands\":");
   INFO(page.substr(std::min(at, page.size()), 200));
-  CHECK(contains(page, LOTUS_RECORDING_PROGRAM R"( 0 \u003c/script\u003e two\u000alines %41 xxxx)"));
+  CHECK(
+      contains(page, LOTUS_RECORDING_PROGRAM R"( 0 \u003c/script\u003e two\u000alines %41 xxxx)"));
   CHECK(contains(page, "xxxx...\"]"));
   CHECK_FALSE(contains(page, std::string(1000, 'x')));
 }
