@@ -7731,25 +7731,22 @@ class session_clock {
     return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
   }
 
-  /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
-  std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
-    __extension__ using wide = __int128;
-    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+  struct placed_span {
+    std::uint64_t begin_ticks;
+    std::uint64_t end_ticks;
+    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
+  };
+  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
+  placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
-    const clock_anchor now = read_anchor();
-    const auto rate = static_cast<std::int64_t>(map_.current().rate);
-    if (rate == 0) return now.ticks;
-    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
-    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
-  }
-
-  /// How long ago something with these ticks was, as logs tell it; less than 0: it will be.
-  std::int64_t ns_since(std::uint64_t then_ticks) noexcept {
-    const locked hold{lock_};
+    const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
+    placed_span of{ticks_at(begin_ns, now), ticks_at(end_ns, now), 0};
     const std::uint64_t now_ticks = ticks();
-    const auto now_ns = static_cast<std::uint64_t>(map_.at(now_ticks).to_ns(now_ticks));
-    const auto then_ns = static_cast<std::uint64_t>(map_.at(then_ticks).to_ns(then_ticks));
-    return static_cast<std::int64_t>(now_ns - then_ns);
+    const auto ns_at = [this](std::uint64_t at) {
+      return static_cast<std::uint64_t>(map_.at(at).to_ns(at));
+    };
+    of.over_for_ns = static_cast<std::int64_t>(ns_at(now_ticks) - ns_at(of.end_ticks));
+    return of;
   }
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
@@ -7761,6 +7758,16 @@ class session_clock {
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// Caller holds lock_.
+  std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+    const auto rate = static_cast<std::int64_t>(map_.current().rate);
+    if (rate == 0) return now.ticks;
+    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
+    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
   /// The three clocks at one moment: the tightest of a few readings.
@@ -12206,6 +12213,40 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// From now to the end of a span that is recorded with given times.
+struct span_distance {
+  std::uint64_t away_ns;
+  bool behind;
+
+  /// @param over_for_ns  since it ended; less than 0: it will.
+  explicit span_distance(std::int64_t over_for_ns) noexcept
+      : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
+                                 : 0 - static_cast<std::uint64_t>(over_for_ns)},
+        behind{over_for_ns >= 0} {}
+};
+
+/// How far away spans may end without being news to the information file. Thread safety: any.
+class told_spans {
+ public:
+  bool have(const span_distance& end) const noexcept {
+    return end.away_ns <= (end.behind ? behind_ns_ : ahead_ns_).load(std::memory_order_acquire);
+  }
+  void tell(bool behind, std::uint64_t away_ns) noexcept {
+    (behind ? behind_ns_ : ahead_ns_).store(away_ns, std::memory_order_release);
+  }
+  /// There is another file.
+  void forget() noexcept {
+    tell(true, least_ns);
+    tell(false, least_ns);
+  }
+
+ private:
+  // What threads' times differ by anyway.
+  static constexpr std::uint64_t least_ns = 1'000'000;
+  std::atomic<std::uint64_t> behind_ns_{least_ns};
+  std::atomic<std::uint64_t> ahead_ns_{least_ns};
+};
+
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   command <its arguments, blanks between them; cut behind 1000 bytes>
@@ -12274,21 +12315,20 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// A span is going to be recorded that is over for so long, or will be where that is negative.
-  void add_span(std::int64_t over_for_ns) noexcept {
-    const bool over = over_for_ns >= 0;
-    const std::uint64_t away_ns = over ? static_cast<std::uint64_t>(over_for_ns)
-                                       : 0 - static_cast<std::uint64_t>(over_for_ns);
-    std::uint64_t& told_ns = over ? behind_ns_ : ahead_ns_;
-    if (away_ns <= told_ns || directory_ == nullptr) return;
+  /// A span is going to be recorded that ends there. Returns how far away in that direction the
+  /// file has told of; less where it could not be written.
+  std::uint64_t add_span(const span_distance& end) noexcept {
+    std::uint64_t& told_ns = end.behind ? behind_ns_ : ahead_ns_;
+    if (end.away_ns <= told_ns || directory_ == nullptr) return told_ns;
     // Up to a power of two, so that there are few lines.
     constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
     std::uint64_t tell_ns = std::uint64_t{1} << 20;
-    while (tell_ns < away_ns && tell_ns < most_ns) tell_ns *= 2;
+    while (tell_ns < end.away_ns && tell_ns < most_ns) tell_ns *= 2;
     const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
     char text[48];
     const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
     if (append(text, n) != 0) told_ns = tell_ns;
+    return told_ns;
   }
 
   /// Of one recording.
@@ -12588,13 +12628,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// A span comes that is over for so long, or will be where that is negative.
-  void tell_of_span(std::int64_t over_for_ns) noexcept {
-    constexpr std::int64_t least_ns = 1'000'000;
-    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+  /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
+  void tell_of_span(const span_distance& end) noexcept {
+    if (told_spans_.have(end)) return;
     make_due_ring_file();
     const locked hold{file_lock_};
-    info_.add_span(over_for_ns);
+    const std::uint64_t told_ns = info_.add_span(end);
+    if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
   }
 
   /// What the logs have beyond their limits goes.
@@ -12646,6 +12686,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   void make_ring_file() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
+    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
       const auto name_ns =
@@ -12683,6 +12724,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex file_lock_;
   ring_file file_;
   run_info info_;
+  told_spans told_spans_;
   std::atomic<std::uint64_t> written_{0};
   std::uint64_t begun_ns_ = 0;  ///< of this recording, as in the ring file
   std::uint32_t chains_ = 0;
@@ -13434,6 +13476,7 @@ inline void storage::after_fork_in_child() noexcept {
   file_.forget();
   leftovers_.forget();
   info_ = run_info{};
+  told_spans_.forget();
   written_.store(0, std::memory_order_relaxed);
   ring_file_due_ = true;
   retention_.after_fork_in_child();
@@ -13567,10 +13610,10 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
 
 inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
   const signals_blocked quiet;
-  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
   // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
-  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
-  return ticks;
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(span_distance{span.over_for_ns});
+  return {span.begin_ticks, span.end_ticks};
 }
 
 /// Where recording is on and the thread has none yet.

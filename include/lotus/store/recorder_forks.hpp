@@ -64,6 +64,7 @@ inline void storage::after_fork_in_child() noexcept {
   file_.forget();
   leftovers_.forget();
   info_ = run_info{};
+  told_spans_.forget();
   written_.store(0, std::memory_order_relaxed);
   ring_file_due_ = true;
   retention_.after_fork_in_child();

@@ -68,10 +68,10 @@ inline void recorder::push_nested(producer& p, const record& r) const noexcept {
 
 inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
   const signals_blocked quiet;
-  const given_ticks ticks{clock_.ticks_at(begin_ns), clock_.ticks_at(end_ns)};
+  const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
   // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
-  if (is_on() && !this_thread_forks) storage_.tell_of_span(clock_.ns_since(ticks.end));
-  return ticks;
+  if (is_on() && !this_thread_forks) storage_.tell_of_span(span_distance{span.over_for_ns});
+  return {span.begin_ticks, span.end_ticks};
 }
 
 /// Where recording is on and the thread has none yet.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,40 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
+
+/// From now to the end of a span that is recorded with given times.
+struct span_distance {
+  std::uint64_t away_ns;
+  bool behind;
+
+  /// @param over_for_ns  since it ended; less than 0: it will.
+  explicit span_distance(std::int64_t over_for_ns) noexcept
+      : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
+                                 : 0 - static_cast<std::uint64_t>(over_for_ns)},
+        behind{over_for_ns >= 0} {}
+};
+
+/// How far away spans may end without being news to the information file. Thread safety: any.
+class told_spans {
+ public:
+  bool have(const span_distance& end) const noexcept {
+    return end.away_ns <= (end.behind ? behind_ns_ : ahead_ns_).load(std::memory_order_acquire);
+  }
+  void tell(bool behind, std::uint64_t away_ns) noexcept {
+    (behind ? behind_ns_ : ahead_ns_).store(away_ns, std::memory_order_release);
+  }
+  /// There is another file.
+  void forget() noexcept {
+    tell(true, least_ns);
+    tell(false, least_ns);
+  }
+
+ private:
+  // What threads' times differ by anyway.
+  static constexpr std::uint64_t least_ns = 1'000'000;
+  std::atomic<std::uint64_t> behind_ns_{least_ns};
+  std::atomic<std::uint64_t> ahead_ns_{least_ns};
+};
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
@@ -94,21 +129,20 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// A span is going to be recorded that is over for so long, or will be where that is negative.
-  void add_span(std::int64_t over_for_ns) noexcept {
-    const bool over = over_for_ns >= 0;
-    const std::uint64_t away_ns = over ? static_cast<std::uint64_t>(over_for_ns)
-                                       : 0 - static_cast<std::uint64_t>(over_for_ns);
-    std::uint64_t& told_ns = over ? behind_ns_ : ahead_ns_;
-    if (away_ns <= told_ns || directory_ == nullptr) return;
+  /// A span is going to be recorded that ends there. Returns how far away in that direction the
+  /// file has told of; less where it could not be written.
+  std::uint64_t add_span(const span_distance& end) noexcept {
+    std::uint64_t& told_ns = end.behind ? behind_ns_ : ahead_ns_;
+    if (end.away_ns <= told_ns || directory_ == nullptr) return told_ns;
     // Up to a power of two, so that there are few lines.
     constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
     std::uint64_t tell_ns = std::uint64_t{1} << 20;
-    while (tell_ns < away_ns && tell_ns < most_ns) tell_ns *= 2;
+    while (tell_ns < end.away_ns && tell_ns < most_ns) tell_ns *= 2;
     const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
     char text[48];
     const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
     if (append(text, n) != 0) told_ns = tell_ns;
+    return told_ns;
   }
 
   /// Of one recording.

@@ -78,25 +78,22 @@ class session_clock {
     return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
   }
 
-  /// The ticks at a moment of CLOCK_MONOTONIC, by the rate of now.
-  std::uint64_t ticks_at(std::int64_t monotonic_ns) noexcept {
-    __extension__ using wide = __int128;
-    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+  struct placed_span {
+    std::uint64_t begin_ticks;
+    std::uint64_t end_ticks;
+    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
+  };
+  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
+  placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
-    const clock_anchor now = read_anchor();
-    const auto rate = static_cast<std::int64_t>(map_.current().rate);
-    if (rate == 0) return now.ticks;
-    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
-    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
-  }
-
-  /// How long ago something with these ticks was, as logs tell it; less than 0: it will be.
-  std::int64_t ns_since(std::uint64_t then_ticks) noexcept {
-    const locked hold{lock_};
+    const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
+    placed_span of{ticks_at(begin_ns, now), ticks_at(end_ns, now), 0};
     const std::uint64_t now_ticks = ticks();
-    const auto now_ns = static_cast<std::uint64_t>(map_.at(now_ticks).to_ns(now_ticks));
-    const auto then_ns = static_cast<std::uint64_t>(map_.at(then_ticks).to_ns(then_ticks));
-    return static_cast<std::int64_t>(now_ns - then_ns);
+    const auto ns_at = [this](std::uint64_t at) {
+      return static_cast<std::uint64_t>(map_.at(at).to_ns(at));
+    };
+    of.over_for_ns = static_cast<std::int64_t>(ns_at(now_ticks) - ns_at(of.end_ticks));
+    return of;
   }
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
@@ -108,6 +105,16 @@ class session_clock {
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// Caller holds lock_.
+  std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+    const auto rate = static_cast<std::int64_t>(map_.current().rate);
+    if (rate == 0) return now.ticks;
+    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
+    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
   /// The three clocks at one moment: the tightest of a few readings.

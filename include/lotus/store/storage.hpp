@@ -168,13 +168,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// A span comes that is over for so long, or will be where that is negative.
-  void tell_of_span(std::int64_t over_for_ns) noexcept {
-    constexpr std::int64_t least_ns = 1'000'000;
-    if (over_for_ns > -least_ns && over_for_ns < least_ns) return;
+  /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
+  void tell_of_span(const span_distance& end) noexcept {
+    if (told_spans_.have(end)) return;
     make_due_ring_file();
     const locked hold{file_lock_};
-    info_.add_span(over_for_ns);
+    const std::uint64_t told_ns = info_.add_span(end);
+    if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
   }
 
   /// What the logs have beyond their limits goes.
@@ -226,6 +226,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   void make_ring_file() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
+    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
       const auto name_ns =
@@ -263,6 +264,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex file_lock_;
   ring_file file_;
   run_info info_;
+  told_spans told_spans_;
   std::atomic<std::uint64_t> written_{0};
   std::uint64_t begun_ns_ = 0;  ///< of this recording, as in the ring file
   std::uint32_t chains_ = 0;
