@@ -1,5 +1,5 @@
-// Recovery: any bytes as a ring file, also while they change, give whole lines in the logs of that
-// folder or nothing, and nothing outside of it.
+// Recovery, and top: any bytes as a ring file, also while they change, give whole lines in the logs
+// of that folder or nothing, and nothing outside of it.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,6 +22,7 @@
 #include "log/log_files.hpp"
 #include "lotus/record/record_kinds.hpp"
 #include "lotus/recovery/recovery.hpp"
+#include "top/living_ring.hpp"
 
 namespace {
 
@@ -90,6 +91,22 @@ void check_sections(const fs::path& path) {
 }
 
 /// Each line whole: a name, a start and a duration.
+void check_lines(std::string_view text) {
+  require(text.empty() || text.back() == '\n');
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const std::size_t comma = line.find(',');
+    require(line.front() == 'S' && comma != std::string_view::npos);
+    const std::string_view numbers = line.substr(comma + 1);
+    require(numbers.find_first_not_of("0123456789,") == std::string_view::npos);
+    const std::size_t second = numbers.find(',');
+    require(second != 0 && second + 1 < numbers.size());
+    require(numbers.find(',', second + 1) == std::string_view::npos);
+    text.remove_prefix(end + 1);
+  }
+}
+
 void check_log(const fs::path& path) {
   const std::string text = support::read_file(path);
   if (path.filename().string().rfind(lotus::detail::compact_log_start, 0) == 0) {
@@ -99,21 +116,30 @@ void check_log(const fs::path& path) {
     require(text.empty() || text.back() == '\n');
     return check_beside(text);
   }
-  require(text.empty() || text.back() == '\n');
   if (path.filename().string().rfind(lotus::detail::aggregates_file_start, 0) == 0) {
+    require(text.empty() || text.back() == '\n');
     return check_sections(path);
   }
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    const std::size_t comma = line.find(',');
-    require(line.front() == 'S' && comma != std::string_view::npos);
-    const std::string_view numbers = line.substr(comma + 1);
-    require(numbers.find_first_not_of("0123456789,") == std::string_view::npos);
-    const std::size_t second = numbers.find(',');
-    require(second != 0 && second + 1 < numbers.size());
-    require(numbers.find(',', second + 1) == std::string_view::npos);
-    at = end + 1;
+  check_lines(text);
+}
+
+/// As top looks at it, twice: the second time for what is new.
+void look_as_top_does(const fs::path& ring) {
+  lotus::tool::living_ring living(ring.string());
+  for (int i = 0; i < 2; ++i) {
+    lotus::tool::ring_look seen;
+    living.look(seen);
+    for (const lotus::tool::ring_look::new_lines& of : seen.lines) {
+      if (of.log.role == lotus::detail::log_role::beside) {
+        check_beside(of.lines);
+      } else {
+        check_lines(of.lines);
+      }
+    }
+    if (!seen.counted) continue;
+    for (const auto& [name, calls] : *seen.counted) {
+      require(!name.second.empty() && calls.count > 0);
+    }
   }
 }
 
@@ -171,6 +197,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       reader.for_each_ring([](lotus::detail::ring_copy& copy) { copy.fetch(); });
     }
   }
+  look_as_top_does(place.inner / static_cast<const char*>(ring_name));
   lotus::detail::recover_directory(place.directory, nullptr);
   done = true;
   if (changer.joinable()) changer.join();

@@ -68,6 +68,7 @@ void write_comparison(const compared_sides& sides, const comparison& found, json
         to.end_object();
       };
       to.newline().begin_object().member("kind", r.kind).member("name", r.name);
+      to.member("title", title_of(r));
       of_loader(l);
       to.key("before");
       side(r.count_before, r.mean_ns.before, r.mean_cpu_ns.before);

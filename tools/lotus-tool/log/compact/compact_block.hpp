@@ -44,15 +44,24 @@ class compact_decoder {
   /// The next record of it. False at its end, or where error() tells that the rest makes no sense.
   bool next(compact_record& record) {
     if (left_ == 0) return false;
-    // Nearly every record is an operation with a known name, far from the block's end.
-    constexpr std::ptrdiff_t most_bytes = 32;
-    if (end_ - at_ >= most_bytes) {
-      const std::size_t name = static_cast<std::size_t>(*at_) - lotus::detail::first_named_code;
-      if (name < operations_.size() && operations_[name] != nullptr) {
-        return read_operation(*operations_[name], record);
-      }
+    const std::string* const name = near_operation();
+    if (name == nullptr) return next_of_any(record);
+    std::uint64_t duration = 0;
+    if (!take_operation(duration)) return false;
+    record.kind = lotus::detail::event_kind::operation;
+    record.name = *name;
+    record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
+    record.duration_ns = static_cast<std::int64_t>(duration);
+    return true;
+  }
+
+  /// next(), but most operations are passed over.
+  bool next_beside(compact_record& record) {
+    std::uint64_t duration = 0;
+    while (left_ != 0 && near_operation() != nullptr) {
+      if (!take_operation(duration)) return false;
     }
-    return next_of_any(record);
+    return left_ != 0 && next_of_any(record);
   }
 
   const char* error() const noexcept { return error_; }
@@ -77,18 +86,22 @@ class compact_decoder {
     return value;
   }
 
-  bool read_operation(const std::string& name, compact_record& record) noexcept {
+  /// The name of the next record, where that is an operation with a known one, far from the block's
+  /// end: nearly every one is.
+  const std::string* near_operation() const noexcept {
+    constexpr std::ptrdiff_t most_bytes = 32;
+    if (end_ - at_ < most_bytes) return nullptr;
+    const std::size_t name = static_cast<std::size_t>(*at_) - lotus::detail::first_named_code;
+    return name < operations_.size() ? operations_[name] : nullptr;
+  }
+
+  bool take_operation(std::uint64_t& duration) noexcept {
     const char* at = at_ + 1;
     time_ns_ += static_cast<std::uint64_t>(lotus::detail::from_zigzag(take_near(at)));
-    const std::uint64_t duration = take_near(at);
+    duration = take_near(at);
     at_ = at;
     --left_;
-    if (time_ns_ > INT64_MAX || duration > time_ns_) return fail("a time that cannot be");
-    record.kind = lotus::detail::event_kind::operation;
-    record.name = name;
-    record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
-    record.duration_ns = static_cast<std::int64_t>(duration);
-    return true;
+    return (time_ns_ <= INT64_MAX && duration <= time_ns_) || fail("a time that cannot be");
   }
 
   bool next_of_any(compact_record& record);

@@ -94,15 +94,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
   }
 }
 
-bool compact_lines::line_of(const compact_record& record, log_line& line) {
-  if (record.kind == event_kind::operation) {
-    line.name = record.name;
-    line.start_ns = record.start_ns;
-    line.duration_ns = record.duration_ns;
-    line.kind = record_kind::op;
-    line.batch = -1;
-    return role_ != file_role::main;
-  }
+bool compact_lines::line_of_batch(const compact_record& record, log_line& line) {
   const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
   const bool main = row.role == lotus::detail::log_role::main;
   const bool worker = row.role == lotus::detail::log_role::worker;

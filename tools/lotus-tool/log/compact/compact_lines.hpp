@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -47,10 +48,20 @@ class compact_lines {
   explicit compact_lines(file_role role) noexcept : role_(role) {}
 
   /// False where the record has no such line in this role.
-  bool line_of(const compact_record& record, log_line& line);
+  bool line_of(const compact_record& record, log_line& line) {
+    if (record.kind != lotus::detail::event_kind::operation) return line_of_batch(record, line);
+    line.name = record.name;
+    line.start_ns = record.start_ns;
+    line.duration_ns = record.duration_ns;
+    line.kind = record_kind::op;
+    line.batch = -1;
+    return role_ != file_role::main;
+  }
   static bool line_of(const compact_record& record, side_line& line) noexcept;
 
  private:
+  bool line_of_batch(const compact_record& record, log_line& line);
+
   file_role role_;
   std::string batch_name_;
 };
@@ -83,7 +94,10 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
                                            : "the names of this block were in a damaged one");
       continue;
     }
-    while (decoder.next(record)) {
+    const auto next = [&] {
+      return std::is_same_v<Line, side_line> ? decoder.next_beside(record) : decoder.next(record);
+    };
+    while (next()) {
       if (lines.line_of(record, line)) on_record(line);
     }
     if (decoder.error() != nullptr) malformed(decoder.error());

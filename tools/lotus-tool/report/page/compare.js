@@ -51,8 +51,7 @@ function showComparison() {
   const [a, b] = report.runs;
   byId("compare-part").hidden = false;
   const mean = (of) => of.mean_ns === null ? "–" : humanTime(of.mean_ns);
-  const rows = report.comparison.rows.map((row) => ({ ...row,
-    title: row.kind === "batch" ? row.name : shownName(row.name) + (row.kind === "aggregated" ? " (aggregated)" : "") }));
+  const rows = [...report.comparison.rows];
   const size = (row) => row.change === null ? 0 : Math.abs(Math.log(1 + row.change));
   rows.sort((x, y) => size(y) - size(x));
   const table = simpleTable("Means of both runs", ["mean of", a.name, b.name, "change", "95 % interval", "is it?"], rows.map((row) =>
