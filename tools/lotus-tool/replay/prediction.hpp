@@ -24,7 +24,7 @@ struct prediction {
 };
 
 /// A run that can be asked. What the replay of the run as it was gets wrong is taken out of every
-/// answer. Thread safety: one thread.
+/// answer: all of it near that run, half of it far away. Thread safety: one thread.
 class what_if {
  public:
   /// @param run         must outlive this.

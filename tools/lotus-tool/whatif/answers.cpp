@@ -106,7 +106,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
              out, style::bold,
              fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s; its replay is " +
                              human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
-                             ", which is taken out of what follows"))
+                             ", which is taken out of what follows (half of it far from the run)"))
       << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
