@@ -3974,8 +3974,8 @@ namespace detail {
 inline constexpr char compact_log_start[] = ".lotus_compact_";
 inline constexpr char beside_log_start[] = ".lotus_beside_";
 
-/// What a process counted instead of recording it: recovery/aggregate_text.hpp. The name goes on
-/// with the logs' prefix, `_` and the process id.
+/// What a process counted instead of recording it: recovery/aggregates/aggregate_text.hpp. The name
+/// goes on with the logs' prefix, `_` and the process id.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
 // Each name below goes on with a process id and a time, and is so the file of one process.
@@ -8063,12 +8063,12 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
 // What a process counts at this moment, as its ring file tells somebody else.
-#ifndef LOTUS_RECOVERY_RING_AGGREGATES_HPP
-#define LOTUS_RECOVERY_RING_AGGREGATES_HPP
+#ifndef LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
+#define LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
 
 // The aggregates of one thread, added up from the blocks that they stand in.
-#ifndef LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
-#define LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
+#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -8260,11 +8260,11 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_AGGREGATE_CHAIN_HPP
+#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
 
 // Aggregates as text: a section of the hidden file beside the logs of a process.
-#ifndef LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
-#define LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
+#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -8422,15 +8422,15 @@ inline int append_aggregates(const log_folder& run, loader_folders& folders, std
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_AGGREGATE_TEXT_HPP
+#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
 
 // The aggregates that a dead process left in its ring file.
-#ifndef LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
-#define LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+#ifndef LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
+#define LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
 
 // Blocks of aggregates, copied into memory of our own.
-#ifndef LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
-#define LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
+#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
+#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -8551,7 +8551,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_AGGREGATE_COPIES_HPP
+#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
 
 // A ring file that a process left. Whatever stands in it is checked before it is believed.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
@@ -9004,7 +9004,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_DEAD_AGGREGATES_HPP
+#endif  // LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
 
 // What processes that died left in their ring files.
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
@@ -10289,7 +10289,7 @@ inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP
+#endif  // LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
 
 // All logs that lie in a run's directory, whichever process writes them.
 #ifndef LOTUS_RECOVERY_RUN_LOGS_HPP
@@ -12602,7 +12602,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   void hand_over(producer& p) noexcept;
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
-  /// store/recorder_forks.hpp.
+  /// store/recorder/recorder_forks.hpp.
   void after_fork_in_child(producer& p) noexcept;
   void after_fork_in_child() noexcept;
 
@@ -12651,7 +12651,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
-  /// Of what was set aside of a producer's. Returns how many records. store/recorder_pushes.hpp.
+  /// Of what was set aside of a producer's. Returns how many records.
+  /// store/recorder/recorder_pushes.hpp.
   std::uint64_t drop_oldest(producer& p) noexcept;
 
   /// Empties a ring that cannot be drained into memory. False where that is used up.
@@ -12775,7 +12776,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return true;
   }
 
-  // --- the end of a recording; store/recorder_ends.hpp
+  // --- the end of a recording; store/recorder/recorder_ends.hpp
 
   void close() noexcept;
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
@@ -12789,7 +12790,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none. store/recorder_snapshots.hpp.
+  /// False, after saying why, where there is none. store/recorder/recorder_snapshots.hpp.
   bool snapshot(std::string_view reason) noexcept;
 
   std::uint64_t dropped() const noexcept {
@@ -12863,7 +12864,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
         });
   }
 
-  // --- records that do not just go into the ring; store/recorder_pushes.hpp
+  // --- records that do not just go into the ring; store/recorder/recorder_pushes.hpp
 
   /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
@@ -12888,7 +12889,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return storage_.aggregate(p, call) || lose();
   }
 
-  // --- fork: parent and child each go on with a whole recorder; store/recorder_forks.hpp
+  // --- fork: parent and child each go on with a whole recorder; store/recorder/recorder_forks.hpp
 
   void before_fork() noexcept;
   void after_fork() noexcept;
@@ -12998,8 +12999,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_STORE_RECORDER_HPP
 
 // A recording ends: all that threads have stored is written.
-#ifndef LOTUS_STORE_RECORDER_ENDS_HPP
-#define LOTUS_STORE_RECORDER_ENDS_HPP
+#ifndef LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
+#define LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
 
 // Aggregates get room in the ring file, and are written when a recording ends.
 #ifndef LOTUS_STORE_STORAGE_AGGREGATES_HPP
@@ -13420,11 +13421,11 @@ inline bool recorder::write_aggregates() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RECORDER_ENDS_HPP
+#endif  // LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
 
 // A process with a recorder forks: parent and child each go on with a whole one.
-#ifndef LOTUS_STORE_RECORDER_FORKS_HPP
-#define LOTUS_STORE_RECORDER_FORKS_HPP
+#ifndef LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
+#define LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -13502,11 +13503,11 @@ inline void recorder::become_child() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RECORDER_FORKS_HPP
+#endif  // LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
 
 // How the recorder takes a record that does not just go into its thread's ring.
-#ifndef LOTUS_STORE_RECORDER_PUSHES_HPP
-#define LOTUS_STORE_RECORDER_PUSHES_HPP
+#ifndef LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
+#define LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
 
 // Threads get rings.
 #ifndef LOTUS_STORE_STORAGE_RINGS_HPP
@@ -13662,7 +13663,7 @@ inline bool recorder::push_or_drop(producer& p, const record& r) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RECORDER_PUSHES_HPP
+#endif  // LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -13933,8 +13934,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_SESSION_PROCESS_SESSION_HPP
 
 // A running recording is put aside, and goes on.
-#ifndef LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
-#define LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
+#ifndef LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
+#define LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -13964,7 +13965,7 @@ inline bool recorder::take_snapshot(std::string_view reason) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RECORDER_SNAPSHOTS_HPP
+#endif  // LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

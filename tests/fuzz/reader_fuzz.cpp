@@ -8,7 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "fuzz.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"

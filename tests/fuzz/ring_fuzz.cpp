@@ -19,7 +19,7 @@
 #include "fuzz.hpp"
 #include "log/aggregate_file.hpp"
 #include "log/compact/compact_block.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "lotus/record/record_kinds.hpp"
 #include "lotus/recovery/recovery.hpp"
 #include "top/living_ring.hpp"

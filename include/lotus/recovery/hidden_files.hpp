@@ -12,8 +12,8 @@ namespace detail {
 inline constexpr char compact_log_start[] = ".lotus_compact_";
 inline constexpr char beside_log_start[] = ".lotus_beside_";
 
-/// What a process counted instead of recording it: recovery/aggregate_text.hpp. The name goes on
-/// with the logs' prefix, `_` and the process id.
+/// What a process counted instead of recording it: recovery/aggregates/aggregate_text.hpp. The name
+/// goes on with the logs' prefix, `_` and the process id.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
 // Each name below goes on with a process id and a time, and is so the file of one process.

@@ -27,9 +27,9 @@
 #include "lotus/session/heap_account.hpp"
 #include "lotus/session/step_recording.hpp"
 #include "lotus/store/recorder.hpp"
-#include "lotus/store/recorder_ends.hpp"
-#include "lotus/store/recorder_forks.hpp"
-#include "lotus/store/recorder_pushes.hpp"
+#include "lotus/store/recorder/recorder_ends.hpp"
+#include "lotus/store/recorder/recorder_forks.hpp"
+#include "lotus/store/recorder/recorder_pushes.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

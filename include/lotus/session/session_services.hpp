@@ -16,7 +16,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/session/process_session.hpp"
-#include "lotus/store/recorder_snapshots.hpp"
+#include "lotus/store/recorder/recorder_snapshots.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -58,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return true;
   }
 
-  // --- the end of a recording; store/recorder_ends.hpp
+  // --- the end of a recording; store/recorder/recorder_ends.hpp
 
   void close() noexcept;
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
@@ -72,7 +72,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none. store/recorder_snapshots.hpp.
+  /// False, after saying why, where there is none. store/recorder/recorder_snapshots.hpp.
   bool snapshot(std::string_view reason) noexcept;
 
   std::uint64_t dropped() const noexcept {
@@ -146,7 +146,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
         });
   }
 
-  // --- records that do not just go into the ring; store/recorder_pushes.hpp
+  // --- records that do not just go into the ring; store/recorder/recorder_pushes.hpp
 
   /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
@@ -171,7 +171,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return storage_.aggregate(p, call) || lose();
   }
 
-  // --- fork: parent and child each go on with a whole recorder; store/recorder_forks.hpp
+  // --- fork: parent and child each go on with a whole recorder; store/recorder/recorder_forks.hpp
 
   void before_fork() noexcept;
   void after_fork() noexcept;

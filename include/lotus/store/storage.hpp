@@ -15,7 +15,7 @@
 #include "lotus/record/producers.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/aggregate_text.hpp"
+#include "lotus/recovery/aggregates/aggregate_text.hpp"
 #include "lotus/recovery/directory.hpp"
 #include "lotus/recovery/drain.hpp"
 #include "lotus/recovery/line.hpp"
@@ -142,7 +142,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   void hand_over(producer& p) noexcept;
 
   /// In a forked child: rings, what is in them, and the ring file are the parent's.
-  /// store/recorder_forks.hpp.
+  /// store/recorder/recorder_forks.hpp.
   void after_fork_in_child(producer& p) noexcept;
   void after_fork_in_child() noexcept;
 
@@ -191,7 +191,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
-  /// Of what was set aside of a producer's. Returns how many records. store/recorder_pushes.hpp.
+  /// Of what was set aside of a producer's. Returns how many records.
+  /// store/recorder/recorder_pushes.hpp.
   std::uint64_t drop_oldest(producer& p) noexcept;
 
   /// Empties a ring that cannot be drained into memory. False where that is used up.

@@ -16,7 +16,7 @@
 
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "log/window/log_window.hpp"
 #include "lotus/lotus.hpp"

@@ -1,4 +1,4 @@
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 
 #include <filesystem>
 #include <sstream>

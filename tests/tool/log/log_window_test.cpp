@@ -13,7 +13,7 @@
 
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/recovery/compact_layout.hpp"

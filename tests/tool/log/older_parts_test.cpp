@@ -8,7 +8,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "catch.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/process_info.hpp"

@@ -12,8 +12,8 @@
 #include "catch.hpp"
 #include "cli/cli.hpp"
 #include "forged_ring.hpp"
-#include "log/log_files.hpp"
-#include "log/lost_records.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/lost_records.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 

@@ -18,9 +18,9 @@
 #include "base/progress.hpp"
 #include "cli/action.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/glossary.hpp"
 #include "cli/help.hpp"
-#include "cli/log_commands.hpp"
 #include "cli/self_description.hpp"
 
 namespace lotus::tool {

@@ -9,7 +9,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/chance/bootstrap.hpp"
 

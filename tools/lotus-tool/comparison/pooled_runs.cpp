@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "log/batch_kinds.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/aggregated.hpp"
 #include "model/pipeline/stages.hpp"

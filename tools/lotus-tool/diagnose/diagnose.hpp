@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 
 namespace lotus::tool {
 

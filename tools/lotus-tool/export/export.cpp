@@ -16,7 +16,7 @@
 #include "export/pstats.hpp"
 #include "export/row_sink.hpp"
 #include "export/tables.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #ifdef LOTUS_TOOL_SQLITE

@@ -14,7 +14,7 @@
 #include "base/diagnostics.hpp"
 #include "export/row_sink.hpp"
 #include "log/aggregate_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/aggregated.hpp"
 #include "model/calls/call_stack.hpp"

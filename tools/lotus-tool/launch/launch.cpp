@@ -7,7 +7,7 @@
 
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
-#include "lotus/recovery/aggregate_chain.hpp"
+#include "lotus/recovery/aggregates/aggregate_chain.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "lotus/recovery/hidden_files.hpp"
 
 namespace lotus::tool {

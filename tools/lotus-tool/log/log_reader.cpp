@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/stored_bytes.hpp"
 

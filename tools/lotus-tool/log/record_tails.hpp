@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "log/compact/compact_roles.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "lotus/recovery/log_appender.hpp"
 
 namespace lotus::tool {

@@ -14,8 +14,8 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/progress.hpp"
-#include "log/log_files.hpp"
-#include "log/older_part.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/older_part.hpp"
 
 namespace lotus::tool {
 namespace {

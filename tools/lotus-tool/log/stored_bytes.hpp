@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "log/log_files.hpp"
-#include "log/older_part.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/older_part.hpp"
 
 namespace lotus::tool {
 

@@ -16,7 +16,7 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "map/mapping/mapping.hpp"
 #include "map/read/function_report.hpp"

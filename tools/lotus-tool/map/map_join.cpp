@@ -19,7 +19,7 @@
 #include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
-#include "log/loaders.hpp"
+#include "log/folder/loaders.hpp"
 #include "map/mapping/mapping.hpp"
 #include "map/mapping/sample_join.hpp"
 #include "map/mapping/thread_groups.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "map/map_build.hpp"
 #include "map/mapping/sample_join.hpp"
 

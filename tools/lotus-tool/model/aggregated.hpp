@@ -8,7 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/aggregate_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/distribution.hpp"
 
 namespace lotus::tool {

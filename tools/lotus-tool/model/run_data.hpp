@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/aggregated.hpp"

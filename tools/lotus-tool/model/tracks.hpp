@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 
 namespace lotus::tool {

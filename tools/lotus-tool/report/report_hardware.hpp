@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "map/mapping/attribution.hpp"
 
 namespace lotus::tool {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/aggregated.hpp"
 #include "model/run_data.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "base/errors.hpp"
-#include "log/lost_records.hpp"
+#include "log/folder/lost_records.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "model/distribution.hpp"
 #include "model/figures.hpp"

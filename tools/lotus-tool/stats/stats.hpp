@@ -11,7 +11,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/counters_over_time.hpp"
 #include "model/quantities.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"

@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"

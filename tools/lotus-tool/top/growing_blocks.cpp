@@ -22,7 +22,7 @@
 #include "log/compact/compact_block.hpp"
 #include "log/compact/compact_lines.hpp"
 #include "log/compact/compact_roles.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
 

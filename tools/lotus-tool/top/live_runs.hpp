@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "top/live_figures.hpp"
 #include "top/living_folder.hpp"

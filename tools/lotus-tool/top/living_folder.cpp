@@ -18,8 +18,8 @@
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "log/log_files.hpp"
-#include "log/lost_records.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/lost_records.hpp"
 #include "top/clock_time.hpp"
 
 namespace lotus::tool {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "top/counted/counted_window.hpp"
 #include "top/growing_blocks.hpp"
 #include "top/growing_log.hpp"

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <lotus/recovery/aggregate_text.hpp>
+#include <lotus/recovery/aggregates/aggregate_text.hpp>
 #include <lotus/recovery/loader_folder.hpp>
 #include <lotus/recovery/log_appender.hpp>
 #include <lotus/recovery/safe_open.hpp>

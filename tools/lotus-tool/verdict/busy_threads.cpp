@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/json_writer.hpp"
 #include "base/table.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"

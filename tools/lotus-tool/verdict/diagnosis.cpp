@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/distribution.hpp"
 #include "model/path/critical_path.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/distribution.hpp"
 #include "model/run_model.hpp"
 

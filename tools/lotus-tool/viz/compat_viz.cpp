@@ -12,7 +12,7 @@
 #include "base/json_writer.hpp"
 #include "base/text.hpp"
 #include "log/batch_kinds.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"

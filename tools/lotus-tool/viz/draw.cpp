@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "log/batch_kinds.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "model/calls/nesting_order.hpp"

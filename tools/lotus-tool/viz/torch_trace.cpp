@@ -17,7 +17,7 @@
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
 #include "base/json_reader.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "viz/chrome_sink.hpp"
 
 namespace lotus::tool {

@@ -19,7 +19,7 @@
 #include "base/files/output_file.hpp"
 #include "base/nearest.hpp"
 #include "base/table.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "log/window/log_window.hpp"

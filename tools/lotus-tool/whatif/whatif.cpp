@@ -13,7 +13,7 @@
 #include "base/errors.hpp"
 #include "base/json_writer.hpp"
 #include "base/printable.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"

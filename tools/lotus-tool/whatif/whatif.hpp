@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "replay/change.hpp"
 
 namespace lotus::tool {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/files/found_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/window/log_times.hpp"
 
 namespace lotus::tool {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 
 namespace lotus::tool {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "log/compact/compact_block.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
 #include "lotus/recovery/line.hpp"

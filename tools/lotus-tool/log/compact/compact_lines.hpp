@@ -11,7 +11,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/compact/compact_block.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
 #include "log/stored_bytes.hpp"

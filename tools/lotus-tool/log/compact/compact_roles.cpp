@@ -9,7 +9,7 @@
 #include "base/diagnostics.hpp"
 #include "log/compact/block_index.hpp"
 #include "log/compact/compact_lines.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "lotus/recovery/compact_layout.hpp"
 
 namespace lotus::tool {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "lotus/recovery/log_appender.hpp"
 
 namespace lotus::tool {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
 
 namespace lotus::tool {

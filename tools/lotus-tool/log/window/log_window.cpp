@@ -13,8 +13,8 @@
 
 #include "base/diagnostics.hpp"
 #include "base/table.hpp"
-#include "log/log_files.hpp"
-#include "log/older_part.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/older_part.hpp"
 #include "log/process_info.hpp"
 #include "log/window/log_times.hpp"
 #include "log/window/time_window.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/files/found_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/window/line_times.hpp"
 #include "log/window/log_times.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "map/mapping/mapping.hpp"
 #include "map/read/counters.hpp"
 

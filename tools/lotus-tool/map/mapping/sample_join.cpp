@@ -16,7 +16,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "map/read/event_names.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "map/mapping/thread_groups.hpp"
 #include "map/read/located_samples.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "log/process_info.hpp"
 #include "log/side_line.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/diagnostics.hpp"
-#include "log/log_files.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/pipeline/side_data.hpp"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <lotus/recovery/aggregate_copies.hpp>
+#include <lotus/recovery/aggregates/aggregate_copies.hpp>
 #include <lotus/recovery/ring_copy.hpp>
 #include <memory>
 #include <string>

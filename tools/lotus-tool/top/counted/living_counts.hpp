@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lotus/recovery/aggregate_chain.hpp"
+#include "lotus/recovery/aggregates/aggregate_chain.hpp"
 #include "top/counted/counted_window.hpp"
 
 namespace lotus::tool {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <lotus/recovery/aggregate_chain.hpp>
+#include <lotus/recovery/aggregates/aggregate_chain.hpp>
 #include <lotus/recovery/hidden_files.hpp>
 #include <string>
 #include <string_view>

@@ -1,0 +1,244 @@
+#include "cli/commands/map_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <system_error>
+
+#include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
+#include "map/collect/probe_runner.hpp"
+#include "map/map_attribute.hpp"
+#include "map/map_build.hpp"
+#include "map/map_join.hpp"
+#include "map/map_record.hpp"
+#include "map/map_run.hpp"
+#include "map/mapping/attribution.hpp"
+#include "viz/view.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr const char* mapping_file = "mapping_funcs.json";
+
+/// --json and --csv, which exclude each other.
+template <class Options>
+void add_printing(CLI::App& command, Options& options) {
+  CLI::Option* json = command.add_flag_callback(
+      "--json", [&options] { options.print = print_as::json; }, "print JSON");
+  command
+      .add_flag_callback(
+          "--csv", [&options] { options.print = print_as::csv; }, "print CSV")
+      ->excludes(json);
+  add_table_options(command);
+}
+
+/// --rate; what it sets keeps its value without it.
+CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
+  const auto check = [](const std::string& text) -> std::string {
+    double hz = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hz);
+    const bool good = error == std::errc{} && end == text.data() + text.size();
+    if (good && hz >= 1 && hz <= 100000) return {};
+    return "'" + text + "' is no rate between 1 and 100000 Hz";
+  };
+  return command.add_option("--rate", rate_hz, "samples per second of CPU time")
+      ->check(check)
+      ->option_text("HZ");
+}
+
+void add_hit_rule(CLI::App& command, hit_rule& rule) {
+  CLI::Option* hits =
+      command.add_option("--min-hits", rule.min_hits, "leave out functions seen in fewer runs")
+          ->check(whole_number(1))
+          ->option_text("N");
+  CLI::Option* all = command.add_flag_callback(
+      "--union", [] {}, "every function seen in any run (the default)");
+  command.add_flag("--majority", rule.majority, "functions seen in more than half of the runs")
+      ->excludes(all)
+      ->excludes(hits);
+}
+
+/// Where the mapping goes: said, else into a file of its usual name unless it is only printed.
+std::string mapping_output(const std::string& given, print_as print) {
+  return given.empty() && print == print_as::table ? mapping_file : given;
+}
+
+void add_build(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_build_options>();
+  CLI::App* command = map.add_subcommand("build", "Make a mapping of profilers' reports");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map build reports/ -o mapping_funcs.json\n"
+      "DIR holds a folder per operation with a report per run, or is one. Reports: VTune's and\n"
+      "uProf's CSV, perf report -t '|', callgrind's profiles, samples of the built-in collector.");
+  command->add_option("DIR", options->dirs, "folders of reports")->required();
+  add_hit_rule(*command, options->rule);
+  command
+      ->add_option("-o,--output", options->output,
+                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->option_text("FILE");
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      options->output = mapping_output(options->output, options->print);
+      return run_map_build(*options, out, err);
+    };
+  });
+}
+
+void add_attribute(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_attribute_options>();
+  CLI::App* command =
+      map.add_subcommand("attribute", "Tell hardware numbers of functions per operation");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
+      "      --trace run/\n"
+      "Counters: VTune's TAB-separated microarchitecture table, perf report -t '|', perf stat -x,\n"
+      "callgrind's profile. A function of several operations is split among them by their elapsed\n"
+      "time, or with --weights mix by that times the function's share inside each.");
+  const attribution_arguments arguments = add_attribution(*command, options->inputs);
+  arguments.mapping->required();
+  arguments.counters->required();
+  command->add_option("--trace", options->inputs.traces, "logs that tell the operations' times")
+      ->option_text("DIR...")
+      ->excludes(arguments.elapsed);
+  command->add_option("--prefix", options->inputs.prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_map_attribute(*options, out, err);
+    };
+  });
+}
+
+void add_run(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_run_options>();
+  auto span = std::make_shared<std::string>("0.66ms");
+  CLI::App* command = map.add_subcommand("run", "Run a probe under a collector, map what it ran");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
+      "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs nothing but\n"
+      "the kernel's leave (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
+      "must\n"
+      "be installed.");
+  command->add_option("--collector", options->collector, "what collects the samples")
+      ->capture_default_str()
+      ->option_text(collector_names("|"));
+  add_rate(*command, options->rate_hz);
+  command->add_option("--op", options->ops, "only this operation; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME");
+  CLI::Option* runs = command->add_option("--runs", options->runs, "how often the probe runs")
+                          ->check(whole_number(1))
+                          ->option_text("N");
+  command->add_option("--confidence", options->confidence, "of seeing a function at all, 0 to 1")
+      ->capture_default_str()
+      ->excludes(runs);
+  command->add_option("--span", *span, "how long that function takes, such as 0.3ms")
+      ->capture_default_str()
+      ->excludes(runs);
+  add_hit_rule(*command, options->rule);
+  command
+      ->add_option("-o,--output", options->output,
+                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->option_text("FILE");
+  command->add_option("--reports", options->reports, "folder for the raw reports")
+      ->option_text("DIR");
+  add_printing(*command, *options);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_option("PROGRAM", options->program, "the probe and its arguments")->required();
+  command->prefix_command(false);
+  command->callback([options, span, &chosen] {
+    chosen = [options, span](std::ostream& out, std::ostream& err) {
+      options->span_ns = parse_duration_ns(*span, "--span");
+      options->output = mapping_output(options->output, options->print);
+      return run_map_run(*options, out, err);
+    };
+  });
+}
+
+void add_record(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_record_options>();
+  CLI::App* command =
+      map.add_subcommand("record", "Sample a real run while it records, for 'map join'");
+  command->footer(
+      "Example:\n"
+      "  LOTUS_LOG_FILE=run/lotustrace_log lotus-tool map record -- ./train args\n"
+      "  lotus-tool map join run/\n"
+      "The program is not changed; its output and exit status are passed through. All its threads\n"
+      "and children are sampled; the samples land beside its logs.");
+  add_rate(*command, options->rate_hz)->capture_default_str();
+  command->add_option("--samples", options->output, "write them here, not beside the logs")
+      ->option_text("FILE");
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream&, std::ostream& err) { return run_map_record(*options, err); };
+  });
+}
+
+void add_join(CLI::App& map, action& chosen) {
+  auto options = std::make_shared<map_join_options>();
+  CLI::App* command =
+      map.add_subcommand("join", "Tell CPU time and functions of operations in a real run");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool map join run/ --json\n"
+      "Every sample goes to the innermost operation open then on its thread. Samples come from\n"
+      "'lotus-tool map record' or from 'perf record -k CLOCK_MONOTONIC'.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command
+      ->add_option("--samples", options->samples,
+                   "files of samples; without it those beside the logs")
+      ->option_text("FILE...");
+  add_printing(*command, *options);
+  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_map_join(*options, out, err);
+    };
+  });
+}
+
+}  // namespace
+
+attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options) {
+  attribution_arguments added{};
+  added.mapping =
+      command.add_option("--mapping", options.mapping, "mapping_funcs.json")->option_text("FILE");
+  added.counters = command.add_option("--counters", options.counters, "a table per configuration")
+                       ->option_text("FILE...");
+  added.elapsed = command
+                      .add_option("--elapsed", options.elapsed,
+                                  "the operations' times as config,operation,... in CSV")
+                      ->option_text("FILE");
+  command.add_option("--weights", options.weights, "elapsed or mix")
+      ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
+      ->default_str("elapsed")
+      ->option_text("elapsed|mix");
+  return added;
+}
+
+void add_map(CLI::App& app, action& chosen) {
+  CLI::App* map =
+      app.add_subcommand("map", "Find the functions and hardware numbers behind operations");
+  map->require_subcommand(1);
+  add_run(*map, chosen);
+  add_build(*map, chosen);
+  add_attribute(*map, chosen);
+  add_record(*map, chosen);
+  add_join(*map, chosen);
+}
+
+}  // namespace lotus::tool

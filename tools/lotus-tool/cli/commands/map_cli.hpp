@@ -1,0 +1,29 @@
+// The arguments of lotus-tool map.
+#ifndef LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP
+#define LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP
+
+#include "cli/action.hpp"
+#include "map/mapping/attribution.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace lotus::tool {
+
+/// Adds `map` and its commands to the program; the one that is called puts what it will do into
+/// `chosen`, which must outlive `app`.
+void add_map(CLI::App& app, action& chosen);
+
+/// Adds --mapping, --counters, --elapsed and --weights; returns the first two and --elapsed.
+struct attribution_arguments {
+  CLI::Option* mapping;
+  CLI::Option* counters;
+  CLI::Option* elapsed;
+};
+attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP

@@ -1,0 +1,198 @@
+#include "cli/commands/output_commands.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands/map_cli.hpp"
+#include "cli/reading_options.hpp"
+#include "export/export.hpp"
+#include "report/report.hpp"
+#include "unpack/unpack.hpp"
+#include "viz/view.hpp"
+#include "viz/viz.hpp"
+
+namespace lotus::tool {
+
+void add_viz(CLI::App& app, action& chosen) {
+  struct texts {
+    std::string from, to, last, only_slowest;
+  };
+  auto options = std::make_shared<viz_options>();
+  auto given = std::make_shared<texts>();
+  CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool viz run/ -o trace.json      for https://ui.perfetto.dev\n"
+      "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
+      "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
+      "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
+      "                                         for https://www.speedscope.app\n"
+      "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
+      "profiler trace (.json, .json.gz) that lies beside the logs is merged; without -o the "
+      "result\n"
+      "is written beside it, its name with _fine or _coarse.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("-o,--output", options->output, "file to write; - is standard output");
+  command->add_option("--format", options->format, "chrome, perfetto or speedscope")
+      ->transform(one_of<viz_format>({{"chrome", viz_format::chrome},
+                                      {"perfetto", viz_format::perfetto},
+                                      {"speedscope", viz_format::speedscope}}))
+      ->default_str("chrome")
+      ->option_text("chrome|perfetto|speedscope");
+  command->add_flag("--gzip", options->gzip, "compress the output, as for a FILE in .gz");
+  command->add_flag("--coarse", options->coarse, "batches only, no operations");
+  command
+      ->add_option("--from", given->from,
+                   "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
+                   "batch:EPOCH/INDEX")
+      ->check(not_empty());
+  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole")
+      ->check(not_empty());
+  command->add_option("--last", given->last, "only the end of the run, such as 5s")
+      ->check(not_empty());
+  command->add_option("--op", options->view.ops, "only this operation; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--only-slowest", given->only_slowest,
+                   "only the batches with the longest preprocessing; with STAGE:N the items, or "
+                   "batches, that took longest in that stage")
+      ->check(not_empty())
+      ->option_text("N");
+  command->add_option("--torch-trace", options->torch_trace, "merge into this profiler trace")
+      ->option_text("FILE");
+  command->add_flag("--compat", options->compat,
+                    "the events that the original's script writes, name for name");
+  add_reading(*command, *options);
+  command->callback([options, given, &chosen] {
+    chosen = [options, given](std::ostream& out, std::ostream& err) {
+      if (!given->from.empty()) options->view.from = parse_window_end(given->from, "--from");
+      if (!given->to.empty()) options->view.to = parse_window_end(given->to, "--to");
+      if (!given->last.empty()) {
+        options->view.last_ns = parse_duration_ns(given->last, "--last");
+        if (*options->view.last_ns == 0) throw usage_error("--last: must be more than 0");
+      }
+      if (!given->only_slowest.empty()) {
+        options->view.only_slowest = parse_slowest(given->only_slowest);
+      }
+      if (std::filesystem::path(options->output).extension() == ".gz") options->gzip = true;
+      return run_viz(*options, out, err);
+    };
+  });
+}
+
+#ifdef LOTUS_TOOL_REPORT
+namespace {
+
+/// Of "--counters A B runs/" B and runs/ are read as folders, for the option cannot tell where its
+/// files end; but only runs/ is one.
+void take_counters(report_options& options) {
+  std::vector<std::string>& counters = options.hardware.counters;
+  if (counters.empty()) return;
+  const auto files =
+      std::stable_partition(options.dirs.begin(), options.dirs.end(), [](const std::string& path) {
+        std::error_code ignored;
+        return !std::filesystem::is_regular_file(path, ignored);
+      });
+  counters.insert(counters.end(), files, options.dirs.end());
+  options.dirs.erase(files, options.dirs.end());
+  if (options.dirs.empty()) throw usage_error("DIR is required: the folder of the logs");
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<report_options>();
+  CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool report runs/ -o report.html    then open it in a browser\n"
+      "The page needs no network. Each run in a subfolder is a configuration of its own. "
+      "Functions\n"
+      "behind operations come from samples of 'lotus-tool map record' beside the logs, or from a\n"
+      "mapping; hardware counters from tables as for 'map attribute'.");
+  command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  const attribution_arguments arguments = add_attribution(*command, options->hardware);
+  arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
+  arguments.elapsed->needs(arguments.counters);
+  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+      ->required();
+  add_skipping(*command, options->skip_batches);
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      take_counters(*options);
+      return run_report(*options, out, err);
+    };
+  });
+}
+#endif
+
+void add_export(CLI::App& app, action& chosen) {
+#ifdef LOTUS_TOOL_SQLITE
+  constexpr auto formats = "csv|sqlite|parquet|pstats";
+#else
+  constexpr auto formats = "csv|parquet|pstats";
+#endif
+  auto options = std::make_shared<export_options>();
+  CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool export run/ --format csv -o tables/        a file for each table\n"
+      "  lotus-tool export run/ --format sqlite -o run.db      then: sqlite3 run.db\n"
+      "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
+      "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
+      "Tables: runs, spans, batches, stages, counters. Parquet needs the program duckdb.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command
+      ->add_option("--format", options->format,
+                   "tables of all that was recorded, or calls, times and callers as Python's "
+                   "cProfile leaves them")
+      ->transform(one_of<export_format>({{"csv", export_format::csv},
+#ifdef LOTUS_TOOL_SQLITE
+                                         {"sqlite", export_format::sqlite},
+#endif
+                                         {"parquet", export_format::parquet},
+                                         {"pstats", export_format::pstats}}))
+      ->option_text(formats)
+      ->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "file to write, or the folder of csv and parquet")
+      ->check(not_empty())
+      ->required();
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_export(*options, out, err);
+    };
+  });
+}
+
+void add_unpack(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<unpack_options>();
+  CLI::App* command = app.add_subcommand("unpack", "Make text of compact logs");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool unpack run/ -o text/\n"
+      "The lines are those that recording text would have written, for programs that read them.\n"
+      "Commands of lotus-tool read compact logs as they are.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("-o,--output", options->output, "folder to write; is made, or is empty")
+      ->required();
+  add_reading(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
+      return run_unpack(*options, out, err);
+    };
+  });
+}
+
+}  // namespace lotus::tool

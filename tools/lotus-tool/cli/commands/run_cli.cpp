@@ -1,0 +1,112 @@
+#include "cli/commands/run_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "base/diagnostics.hpp"
+#include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
+#include "diagnose/diagnose.hpp"
+#include "launch/launch.hpp"
+#include "stats/stats.hpp"
+#ifdef LOTUS_TOOL_REPORT
+  #include "report/report.hpp"
+#endif
+
+namespace lotus::tool {
+namespace {
+
+struct run_options {
+  launch_options program;
+  std::string report;
+  bool quiet = false;
+};
+
+/// What goes wrong is said and costs nothing else: the program's exit status is what counts.
+/// @return whether nothing did.
+template <class Action>
+bool attempt(diagnostic_log& diagnostics, const std::string& advice, Action&& action) {
+  try {
+    action();
+    return true;
+  } catch (const std::exception& error) {
+    diagnostics.warning(error.what() + advice);
+    return false;
+  }
+}
+
+template <class Options>
+Options reading(const launched& run) {
+  Options options;
+  options.prefix = run.prefix;
+  options.quiet = true;  // what is to be noted was, by the first that read
+  return options;
+}
+
+int run_and_tell(const run_options& options, std::ostream& err) {
+  const launched run = launch(options.program);
+  diagnostic_log diagnostics(err, options.quiet);
+  const bool recorded =
+      attempt(diagnostics, "; a program that calls lotus::start itself records where it says", [&] {
+        auto stats = reading<stats_options>(run);
+        stats.dirs = {run.dir};
+        stats.quiet = options.quiet;
+        stats.memory = options.program.memory;
+        run_stats(stats, err, err);
+      });
+  if (!recorded) return run.status;
+  err << '\n';
+  attempt(diagnostics, "", [&] {
+    auto diagnose = reading<diagnose_options>(run);
+    diagnose.dir = run.dir;
+    run_diagnose(diagnose, err, err);
+  });
+#ifdef LOTUS_TOOL_REPORT
+  if (!options.report.empty()) {
+    attempt(diagnostics, "", [&] {
+      auto report = reading<report_options>(run);
+      report.dirs = {run.dir};
+      report.output = options.report;
+      run_report(report, err, err);
+    });
+  }
+#endif
+  diagnostics.note("logs: " + run.dir + "; next: lotus-tool viz " + run.dir + " -o trace.json");
+  return run.status;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<run_options>();
+  CLI::App* command =
+      app.add_subcommand("run", "Run a program that records, then tell what it waited for");
+  command->footer(
+      "Example:\n"
+      "  lotus-tool run --report report.html -- ./train args\n"
+      "Sets LOTUS_LOG_FILE, passes terminal, signals and exit status through, and prints what\n"
+      "'stats' and 'diagnose' say to standard error.");
+  command
+      ->add_option("--dir", options->program.dir,
+                   "folder for the logs (run, or run-2, ... where there is something in it)")
+      ->check(not_empty());
+  command->add_flag("--memory", options->program.memory,
+                    "count what operations allocate and free, about 10 ns for a malloc and a free");
+#ifdef LOTUS_TOOL_REPORT
+  command->add_option("--report", options->report, "also make the page of 'report'")
+      ->check(not_empty())
+      ->option_text("FILE");
+#endif
+  add_wide(*command);
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_option("PROGRAM", options->program.program, "the program and its arguments")
+      ->required();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream&, std::ostream& err) { return run_and_tell(*options, err); };
+  });
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,177 @@
+#include "cli/commands/whatif_cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
+#include "whatif/whatif.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// "2", "2x" where `unit` is "x": above 0. Throws usage_error.
+double positive_number(const std::string& text, std::string_view unit, const std::string& option) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  const std::string_view rest = std::string_view(text).substr(used);
+  if (used == 0 || !(rest.empty() || rest == unit) || !std::isfinite(value) || value <= 0) {
+    throw usage_error(option + ": a number above 0 is wanted, such as 2" + std::string(unit) +
+                      ", not " + text);
+  }
+  return value;
+}
+
+/// "NAME=2".
+std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) {
+    throw usage_error(option + ": NAME=NUMBER is wanted, not " + text);
+  }
+  return {text.substr(0, at), positive_number(text.substr(at + 1), "x", option)};
+}
+
+std::size_t whole(double value, const std::string& option) {
+  if (value != std::floor(value) || value > 100'000) {
+    throw usage_error(option + ": a whole number of threads is wanted");
+  }
+  return static_cast<std::size_t>(value);
+}
+
+/// As they were typed.
+struct whatif_texts {
+  std::vector<std::string> workers, faster, without;
+  std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;
+};
+
+void take_texts(const whatif_texts& given, whatif_options& options) {
+  pipeline_change& change = options.change;
+  for (const std::string& text : given.workers) {
+    if (text.find('=') == std::string::npos) {
+      change.workers = whole(positive_number(text, "", "--workers"), "--workers");
+    } else {
+      const auto [stage, threads] = named_number(text, "--workers");
+      change.threads[stage] = whole(threads, "--workers");
+    }
+  }
+  for (const std::string& text : given.faster) change.faster.insert(named_number(text, "--faster"));
+  for (const std::string& name : given.without) change.faster[name] = HUGE_VAL;
+  const auto take = [](const std::string& text, std::string_view unit, const char* option,
+                       auto& to) {
+    if (!text.empty()) to = positive_number(text, unit, option);
+  };
+  if (!given.prefetch.empty()) {
+    change.prefetch = whole(positive_number(given.prefetch, "", "--prefetch"), "--prefetch");
+  }
+  take(given.step, "x", "--step", change.step);
+  take(given.cpus, "", "--cpus", change.cpus);
+  take(given.recorded_cpus, "", "--recorded-cpus", options.recorded_cpus);
+  take(given.batch_size, "x", "--batch-size", change.batch_size);
+  take(given.target, "/s", "--target", options.target_per_s);
+  take(given.bytes, "", "--bytes-per-batch", options.bytes_per_batch);
+}
+
+void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
+  command.add_option("--workers", given.workers, "so many workers, or threads of a stage")
+      ->option_text("N|STAGE=N")
+      ->allow_extra_args(false);
+  command.add_option("--prefetch", given.prefetch, "so many batches out at once for each worker")
+      ->check(not_empty())
+      ->option_text("N");
+  command.add_flag("--unordered", options.change.unordered,
+                   "the consumer takes batches in any order");
+  command
+      .add_option("--faster", given.faster,
+                  "an operation or a stage takes so many times less; may be repeated")
+      ->option_text("NAME=2")
+      ->allow_extra_args(false);
+  command
+      .add_option("--without", given.without,
+                  "an operation or a stage costs nothing: cached, or done before")
+      ->option_text("NAME")
+      ->allow_extra_args(false);
+  command.add_option("--step", given.step, "factor of the time of the consumer's step")
+      ->check(not_empty())
+      ->option_text("0.5");
+  command.add_option("--cpus", given.cpus, "so many CPUs")->check(not_empty())->option_text("N");
+  command.add_option("--batch-size", given.batch_size, "batches so many times as large")
+      ->check(not_empty())
+      ->option_text("2x");
+  command.add_flag("--own-thread", options.change.own_thread,
+                   "batches that the consumer makes itself are made by a worker");
+  command.add_flag("--no-start-up", options.change.no_start_up,
+                   "workers are there at once, and no first batch takes longer");
+}
+
+}  // namespace
+
+void add_whatif(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<whatif_options>();
+  auto given = std::make_shared<whatif_texts>();
+  CLI::App* command =
+      app.add_subcommand("whatif", "Tell what more workers, a faster operation, ... would bring");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool whatif run/                                single changes\n"
+      "  lotus-tool whatif run/ --workers 4 --faster Decode=2  both together\n"
+      "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
+      "The run is replayed, event by event, with the changes; what its replay as it was gets\n"
+      "wrong is taken out of every answer: all of it near the run, half of it far away.\n"
+      "Intervals are of 90 %.");
+  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  add_changes(*command, *options, *given);
+  command
+      ->add_option("--also", options->also,
+                   "a run of the same pipeline with another number of workers: tells how busy "
+                   "CPUs slow each other")
+      ->check(not_empty())
+      ->option_text("DIR2");
+  command
+      ->add_option("--recorded-cpus", given->recorded_cpus,
+                   "CPUs that the run might use, where its logs do not say")
+      ->check(not_empty())
+      ->option_text("N");
+  CLI::Option* const target =
+      command->add_option("--target", given->target, "how this many batches a second are reached")
+          ->check(not_empty())
+          ->option_text("30/s");
+  command->add_flag("--feed-consumer", options->feed_consumer, "how the consumer need not wait")
+      ->excludes(target);
+  command
+      ->add_option("--bytes-per-batch", given->bytes,
+                   "for the memory that a change takes; else of a counter \"bytes per batch\"")
+      ->check(not_empty())
+      ->option_text("N");
+  command->add_flag("--json", options->json, "JSON");
+  add_table_options(*command);
+  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+      ->capture_default_str();
+  command->add_flag("--strict", options->strict, "fail on any malformed line (status 1)");
+  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->callback([options, given, &chosen] {
+    chosen = [options, given](std::ostream& out, std::ostream& err) {
+      take_texts(*given, *options);
+      const bool asks = options->feed_consumer || options->target_per_s;
+      if (asks && !(options->change == pipeline_change{})) {
+        throw usage_error("--target and --feed-consumer find a change: none can be given");
+      }
+      return run_whatif(*options, out, err);
+    };
+  });
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,300 @@
+#include "log/folder/log_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "base/progress.hpp"
+#include "log/aggregate_file.hpp"
+#include "log/compact/compact_roles.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/lost_records.hpp"
+#include "log/folder/older_part.hpp"
+#include "log/side_line.hpp"
+#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/recovery/snapshot_place.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+/// The number behind the last '_' of a file name; none when there is no such number.
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  const std::size_t underscore = name.rfind('_');
+  if (underscore == std::string_view::npos) return std::nullopt;
+  const char* const first = name.data() + underscore + 1;
+  const char* const last = name.data() + name.size();
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(first, last, number);
+  if (first == last || !is_digit(*first) || end != last || error != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+file_role role_of(std::string_view name) {
+  if (name.rfind(side_log_start, 0) == 0) return file_role::beside;
+  if (name.rfind(compact_log_start, 0) == 0) return file_role::compact;
+  if (name.rfind(aggregates_file_start, 0) == 0) return file_role::aggregated;
+  if (name.find("main_pid") != std::string_view::npos) return file_role::main;
+  if (name.find("worker_pid") != std::string_view::npos) return file_role::worker;
+  return file_role::unknown;
+}
+
+/// The name of the logs that a hidden file lies beside; a log's own name is returned as it is.
+std::string_view beside_which(std::string_view name) {
+  for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
+    if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
+  }
+  return name;
+}
+
+/// Collects logs by directory; remembers what looked almost like a log, for the error message.
+class search {
+ public:
+  search(std::string_view prefix, diagnostic_log& diagnostics)
+      : prefix_(prefix), said_(diagnostics) {}
+
+  void look_at(const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::string name = entry.path().filename().string();
+    if (!is_found_file(entry)) {
+      const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
+      if (!folder && (is_ring_file_name(name) || is_log_name(beside_which(name), prefix_))) {
+        said_.warning(entry.path().string() + ": left out, it is a link or no regular file");
+      }
+      return;
+    }
+    if (is_ring_file_name(name)) {
+      with_rings_.insert(entry.path().parent_path().string());
+      return;
+    }
+    if (name.rfind(lotus::detail::run_info_start, 0) == 0) {
+      with_info_.insert(entry.path().parent_path().string());
+      return;
+    }
+    if (const auto part = older_part_name_of(name, prefix_);
+        part && is_log_name(beside_which(part->log), prefix_)) {
+      const std::uint64_t bytes = entry.file_size(error);
+      const std::string log = (entry.path().parent_path() / part->log).string();
+      if (!error) older_[log].push_back({entry.path().string(), part->age, part->packed, bytes});
+      return;
+    }
+    if (std::optional<log_file> log = log_named(entry.path().string(), prefix_)) {
+      log->bytes = entry.file_size(error);
+      if (!error) runs_[entry.path().parent_path().string()].push_back(std::move(*log));
+      return;
+    }
+    if (beside_which(name).substr(0, prefix_.size()) != prefix_) {
+      const std::size_t role =
+          name.find(name.find("_main_pid_") != std::string::npos ? "_main_pid_" : "_worker_pid_");
+      if (number_of(name) && role != std::string::npos) other_prefix_ = name.substr(0, role);
+      return;
+    }
+    if (role_of(name) != file_role::unknown) {
+      said_.note(entry.path().string() +
+                 ": not taken for a log, its name does not end in _<number>");
+    }
+  }
+
+  std::vector<run_files> result() && {
+    for (auto& [log, parts] : older_) add_older(log, std::move(parts));
+    for (const std::string& dir : with_rings_) {
+      count_in_lost_records(dir, prefix_, runs_, said_);
+    }
+    for (auto& [dir, files] : runs_) take_compact_apart(files, said_);
+    return runs_of(std::move(runs_), with_info_);
+  }
+
+  const std::string& other_prefix() const noexcept { return other_prefix_; }
+
+ private:
+  /// The log itself may be gone: the program has ended since.
+  void add_older(const std::string& log, std::vector<older_part> parts) {
+    std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
+      return a.age != b.age ? a.age > b.age : a.packed < b.packed;
+    });
+    // Of a part that is being packed at this moment there are two.
+    parts.erase(std::unique(parts.begin(), parts.end(),
+                            [](const auto& a, const auto& b) { return a.age == b.age; }),
+                parts.end());
+    const fs::path path(log);
+    std::vector<log_file>& files = runs_[path.parent_path().string()];
+    auto file = std::find_if(files.begin(), files.end(),
+                             [&](const log_file& other) { return other.path == log; });
+    if (file == files.end()) {
+      const std::string name = path.filename().string();
+      file = files.insert(files.end(), {log, role_of(name), number_of(name).value_or(0), 0, {}});
+    }
+    file->older = std::move(parts);
+  }
+
+  std::string prefix_;
+  diagnostic_log& said_;
+  logs_by_folder runs_;
+  std::map<std::string, std::vector<older_part>> older_;  // by the log's path
+  std::set<std::string> with_rings_;
+  std::set<std::string> with_info_;
+  std::string other_prefix_;
+};
+
+bool is_snapshot(const fs::directory_entry& entry) {
+  using lotus::detail::snapshot_place;
+  const std::string name = entry.path().filename().string();
+  const std::size_t at = name.rfind(snapshot_place::between);
+  std::error_code error;
+  return at != std::string::npos && entry.is_directory(error) &&
+         snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
+}
+
+}  // namespace
+
+std::optional<log_file> log_named(const std::string& path, std::string_view prefix) {
+  const std::string name = fs::path(path).filename().string();
+  const std::optional<std::uint64_t> number = number_of(name);
+  if (!number || beside_which(name).substr(0, prefix.size()) != prefix) return std::nullopt;
+  if (older_part_name_of(name, prefix)) return std::nullopt;
+  return log_file{path, role_of(name), *number, 0, {}};
+}
+
+std::vector<run_files> runs_of(logs_by_folder&& logs, const std::set<std::string>& with_info) {
+  std::vector<run_files> runs;
+  for (auto& of_folder : logs) {
+    std::vector<log_file>& files = of_folder.second;
+    if (files.empty()) continue;
+    std::sort(files.begin(), files.end(), [](const log_file& a, const log_file& b) {
+      return std::tie(a.role, a.number, a.path) < std::tie(b.role, b.number, b.path);
+    });
+    const auto first_of = [&files](file_role role) {
+      return std::find_if(files.begin(), files.end(),
+                          [role](const log_file& file) { return file.role >= role; });
+    };
+    const auto beside = first_of(file_role::beside);
+    const auto aggregated = first_of(file_role::aggregated);
+    run_files& run = runs.emplace_back();
+    run.dir = of_folder.first;
+    run.files.assign(std::make_move_iterator(files.begin()), std::make_move_iterator(beside));
+    run.beside.assign(std::make_move_iterator(beside), std::make_move_iterator(aggregated));
+    run.aggregated.assign(aggregated, files.end());
+  }
+  join_loaders(runs, with_info);
+  for (run_files& run : runs) find_consumers(run);
+  std::sort(runs.begin(), runs.end(),
+            [](const run_files& a, const run_files& b) { return natural_less(a.dir, b.dir); });
+  return runs;
+}
+
+bool is_log_name(std::string_view name, std::string_view prefix) {
+  return name.substr(0, prefix.size()) == prefix && number_of(name).has_value();
+}
+
+bool natural_less(std::string_view a, std::string_view b) noexcept {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  const auto take_number = [](std::string_view& text) {
+    std::size_t n = 0;
+    while (n < text.size() && is_digit(text[n])) ++n;
+    std::string_view digits = text.substr(0, n);
+    text.remove_prefix(n);
+    while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+    return digits;
+  };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view x = take_number(a);
+      const std::string_view y = take_number(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // "b1" and "b01" differ after all
+}
+
+void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,
+                            const std::vector<std::string>& others, std::string_view prefix) {
+  if (output == "-") return;
+  std::error_code ignored;
+  const auto refuse = [&](const std::string& input) {
+    if (fs::equivalent(input, output, ignored)) {
+      throw usage_error(output + ": is read here; choose another output");
+    }
+  };
+  for (const run_files& run : runs) {
+    for (const std::vector<log_file>* files : {&run.files, &run.beside, &run.aggregated}) {
+      for (const log_file& file : *files) {
+        refuse(file.path);
+        for (const older_part& part : file.older) refuse(part.path);
+      }
+    }
+  }
+  for (const std::string& path : others) refuse(path);
+  const std::string name = fs::path(output).filename().string();
+  const auto part = older_part_name_of(name, prefix);
+  if (is_log_name(beside_which(name), prefix) ||
+      (part && is_log_name(beside_which(part->log), prefix))) {
+    throw usage_error(output +
+                      ": would be taken for a log; choose a name that does not begin with " +
+                      std::string(prefix));
+  }
+}
+
+std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
+                                 diagnostic_log& diagnostics, unsigned readings) {
+  std::error_code error;
+  const fs::file_status status = fs::status(dir, error);
+  if (!fs::exists(status)) {
+    throw input_error(dir + ": no such directory; give the folder that holds the log files");
+  }
+  if (!fs::is_directory(status)) {
+    throw input_error(dir + ": not a directory; give the folder that holds the log files");
+  }
+  search logs(prefix, diagnostics);
+  fs::recursive_directory_iterator at(dir, fs::directory_options::skip_permission_denied, error);
+  if (error) throw input_error(dir + ": cannot be read: " + error.message());
+  while (at != fs::recursive_directory_iterator()) {
+    if (is_snapshot(*at)) at.disable_recursion_pending();
+    logs.look_at(*at);
+    at.increment(error);
+    if (error) throw input_error(dir + ": cannot be read to its end: " + error.message());
+  }
+  const std::string other = logs.other_prefix();
+  std::vector<run_files> runs = std::move(logs).result();
+  if (runs.empty()) {
+    throw input_error(dir + ": no log found, no file is named " + std::string(prefix) +
+                      "..._<number>" +
+                      (other.empty() ? std::string() : "; did you mean --prefix " + other + "?"));
+  }
+  for (const run_files& run : runs) {
+    for (const log_file& file : run.files) {
+      expect_bytes(file.bytes * readings);
+      for (const older_part& part : file.older) expect_bytes(part.bytes * readings);
+    }
+  }
+  return runs;
+}
+
+}  // namespace lotus::tool

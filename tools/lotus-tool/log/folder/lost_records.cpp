@@ -1,0 +1,285 @@
+#include "log/folder/lost_records.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "log/folder/left_files.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/older_part.hpp"
+#include "log/record_tails.hpp"
+#include "lotus/recovery/recovery.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using detail::dead_ring_file;
+using detail::log_role;
+using detail::ring_block;
+using detail::ring_copy;
+
+/// An open directory. Owns the descriptor.
+class directory {
+ public:
+  explicit directory(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
+  /// One in `parent`, through no link.
+  directory(const directory& parent, const std::string& name)
+      : fd_(::openat(parent.fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
+        error_(errno) {}
+  ~directory() {
+    if (fd_ >= 0) close(fd_);
+  }
+  directory(const directory&) = delete;
+  directory& operator=(const directory&) = delete;
+  int fd() const noexcept { return fd_; }
+  int error() const noexcept { return error_; }
+
+ private:
+  int fd_;
+  int error_;
+};
+
+/// Leaves an append out that was not committed, where it stands in this file.
+void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_position& at) {
+  struct stat status {};
+  const bool same = lstat(path.c_str(), &status) == 0 && status.st_ino == at.inode;
+  const bool torn = bytes > at.length && bytes - at.length <= detail::max_append_bytes;
+  if (same && torn) bytes = at.length;
+}
+
+/// The folder of a loader's logs.
+std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
+                      std::uint32_t loader) {
+  if (loader == 0) return dir;
+  char name[detail::max_folder_name_bytes + 1];
+  detail::put_loader_folder_name(name, ring_file.line_start(loader));
+  return (fs::path(dir) / name).string();
+}
+
+/// Adds what was counted and not recorded. Returns 0 or ENOMEM.
+int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
+  const detail::ring_file_header& header = ring_file.header();
+  return detail::dead_aggregates(ring_file).for_each_section(
+      [&](std::uint32_t loader, std::string_view section) {
+        char name[detail::log_name_bytes];
+        detail::put_aggregates_file_name(name, header.prefix, header.pid);
+        logs.file_named(folder_of(ring_file, logs.dir(), loader), name, file_role::aggregated,
+                        header.pid)
+            .tail += section;
+        return 0;
+      });
+}
+
+/// Adds one ring's records; returns how many.
+std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& logs,
+                       detail::drain_buffer& buffer) {
+  ring_block& ring = copy.ring();
+  const detail::commit_point committed = ring.committed();
+  std::uint64_t records = 0;
+  tail_sink sink(ring);
+  const auto names = [&](std::uint64_t id) { return ring_file.line_start(id); };
+  const detail::tick_converter clock = ring_file.clock();
+  detail::line_filler fill(clock, names, buffer);
+  while (logs.has_room(sink.bytes()) && copy.fetch()) {
+    const detail::lane_heads heads(ring);
+    records += heads.beyond(ring.committed());
+    detail::drain_ring(ring, heads, fill, sink);
+  }
+  const auto file_in = [&](std::uint32_t loader, std::size_t role, bool compact) -> log_file& {
+    return logs.file_of(folder_of(ring_file, logs.dir(), loader), ring_file.header().prefix,
+                        static_cast<log_role>(role), compact,
+                        detail::log_number(ring, committed.logs[role]));
+  };
+  for (std::size_t i = 0; i < detail::log_roles; ++i) {
+    const detail::log_position& at = committed.logs[i];
+    if (!at.appending) continue;
+    log_file& file = file_in(at.loader, i, ring_file.compact());
+    cut_torn(file.path, file.bytes, at);
+    for (older_part& part : file.older) {
+      if (!part.packed) cut_torn(part.path, part.bytes, at);
+    }
+  }
+  for (const auto& [loader, tails] : sink.tails) {
+    for (std::size_t i = 0; i < detail::log_roles; ++i) {
+      if (!tails[i].empty()) file_in(loader, i, false).tail += tails[i];
+    }
+  }
+  logs.take_room(sink.bytes());
+  return records;
+}
+
+/// Why a ring file whose process is dead is left alone.
+std::string why_left(dead_ring_file::state state, int error) {
+  switch (state) {
+    case dead_ring_file::state::other_version:
+      return "of another version of the library, whose lotus-tool reads it";
+    case dead_ring_file::state::refused:
+      return (detail::is_refusal(error) ? "" : "cannot be opened: ") +
+             std::string(detail::file_error_text(error));
+    default:
+      return "no ring file, or damaged: nothing of it can be read, it may be deleted";
+  }
+}
+
+/// `recover` in one directory and all below it.
+class recoverer {
+ public:
+  recoverer(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
+
+  void visit(const directory& dir, const std::string& path, unsigned depth) {
+    if (dir.fd() < 0) {
+      complain(path + ": cannot be read: " + std::strerror(dir.error()));
+      return;
+    }
+    recover(dir, path);
+    std::vector<std::string> below;
+    detail::for_each_entry(dir.fd(), [&](const char* name) {
+      struct stat status {};
+      const bool is_folder =
+          fstatat(dir.fd(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+      if (is_folder && std::string_view(name) != "." && std::string_view(name) != "..") {
+        below.emplace_back(name);
+      }
+    });
+    std::sort(below.begin(), below.end(), natural_less);
+    for (const std::string& name : below) {
+      const std::string deeper = (fs::path(path) / name).string();
+      constexpr unsigned most_folders = 200;  // each of them is open meanwhile
+      if (depth == most_folders) {
+        complain(deeper + ": too deep, not looked at");
+        continue;
+      }
+      visit(directory(dir, name), deeper, depth + 1);
+    }
+  }
+
+  int finish() {
+    out_ << "recovered " << sum_.records << " records of " << sum_.files << " processes";
+    if (sum_.living > 0) out_ << "; " << sum_.living << " processes are still recording";
+    if (sum_.busy > 0) out_ << "; " << sum_.busy << " processes are being recovered by others";
+    out_ << '\n';
+    return status_;
+  }
+
+ private:
+  void recover(const directory& dir, const std::string& path) {
+    left_files left;
+    const detail::recovery r = detail::recover_directory(
+        dir.fd(), detail::recovery_limits{},
+        [&](const char* name, dead_ring_file::state state, int error) {
+          left.add((fs::path(path) / name).string(), why_left(state, error) + "; left as it is");
+        });
+    if (r.error != 0) {
+      complain((fs::path(path) / r.failed_log).string() +
+               ": cannot be appended to: " + (detail::is_refusal(r.error) ? "it " : "") +
+               detail::file_error_text(r.error) + "; what is left can be recovered later");
+    }
+    left.tell([this](const std::string& text) { complain(text); });
+    if (r.doubted > 0) {
+      err_ << printable_line(path) << ": " << r.doubted
+           << " rings are damaged; what made no sense is left out\n";
+    }
+    if (r.records > 0) {
+      out_ << printable_line(path) << ": " << r.records << " records put into the logs\n";
+    }
+    sum_.files += r.files;
+    sum_.records += r.records;
+    sum_.living += r.living;
+    sum_.busy += r.busy;
+  }
+
+  void complain(const std::string& text) {
+    err_ << printable_line(text) << '\n';
+    status_ = exit_bad_input;
+  }
+
+  std::ostream& out_;
+  std::ostream& err_;
+  detail::recovery sum_;
+  int status_ = exit_fine;
+};
+
+}  // namespace
+
+bool is_ring_file_name(std::string_view name) {
+  const std::string_view start = detail::ring_file_start;
+  return name.substr(0, start.size()) == start;
+}
+
+void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
+                           diagnostic_log& diagnostics, std::uint64_t most_bytes) {
+  const directory opened(dir);
+  if (opened.fd() < 0) return;
+  const auto buffer = std::make_unique<detail::drain_buffer>();
+  tailed_logs logs(dir, files, most_bytes);
+  std::uint64_t records = 0;
+  left_files left;
+  detail::for_each_entry(opened.fd(), [&](const char* name) {
+    if (!is_ring_file_name(name)) return;
+    const std::string path = (fs::path(dir) / name).string();
+    dead_ring_file ring_file;
+    const auto state = ring_file.open(opened.fd(), name, false, detail::file_owners{});
+    switch (state) {
+      case dead_ring_file::state::damaged:
+      case dead_ring_file::state::other_version:
+      case dead_ring_file::state::refused:
+        return left.add(path, why_left(state, ring_file.error()) + "; left out");
+      case dead_ring_file::state::busy:
+        return left.add(path, "is being recovered at this moment; look again when it is done");
+      case dead_ring_file::state::gone:
+      case dead_ring_file::state::living:
+        return;
+      case dead_ring_file::state::opened:
+        break;
+    }
+    if (prefix != ring_file.header().prefix) return;
+    if (ring_file.read_blocks(INT64_MAX) != 0) return left.add(path, "needs more memory");
+    const std::uint64_t doubted = ring_file.for_each_ring(
+        [&](ring_copy& copy) { records += add_ring(ring_file, copy, logs, *buffer); });
+    if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");
+    if (!logs.has_room(0)) {
+      left.add(path, "holds more than is counted in; `lotus-tool recover` puts it into the logs");
+    }
+    if (doubted > 0) left.add(path, "damaged; what made no sense is left out");
+    if (ring_file.being_recovered()) {
+      left.add(path, "was recovered at this moment; look again for exact figures");
+    }
+  });
+  left.tell([&](const std::string& text) { diagnostics.warning(text); });
+  if (records > 0) {
+    diagnostics.note(
+        dir + ": " + std::to_string(records) +
+        " records of killed processes are counted in; `lotus-tool recover` puts them into "
+        "the logs");
+  }
+}
+
+int run_recover(const recover_options& options, std::ostream& out, std::ostream& err) {
+  std::error_code error;
+  if (!fs::is_directory(options.dir, error)) {
+    throw input_error(options.dir + ": no such directory; give the folder that holds the logs");
+  }
+  recoverer all(out, err);
+  all.visit(directory(options.dir), options.dir, 0);
+  return all.finish();
+}
+
+}  // namespace lotus::tool
