@@ -141,7 +141,7 @@ TEST_CASE("of a run that is over the last seconds are told") {
   const result r = run({"top", dir.path(), "--once"});
   INFO(r.out << r.err);
   CHECK(batches_per_s(r.out) == Approx(100).epsilon(0.02));
-  CHECK(contains(r.out, "no batch for 3600"));
+  CHECK(contains(r.out, "no batch for 360"));
   CHECK(contains(r.out, "usually every 10.00 ms"));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <lotus/recovery/dead_ring.hpp>
 #include <lotus/recovery/drain.hpp>
 #include <memory>
@@ -111,10 +112,10 @@ class living_ring {
   bool compact_ = false;
   std::int64_t begun_ns_ = 0;
   std::uint64_t next_block_ = 0;  ///< where the first block begins that was not seen yet
-  std::vector<place> rings_;
+  std::deque<place> rings_;       // more may be found while one is looked at
   living_counts counts_;
-  names_place names_block_;         ///< the last one
-  std::vector<std::string> names_;  ///< how lines begin, by id - 1
+  names_place names_block_;        ///< the last one
+  std::deque<std::string> names_;  ///< how lines begin, by id - 1
   std::size_t names_bytes_ = 0;
   lotus::detail::ring_copy copy_;
   std::unique_ptr<lotus::detail::ring_file_header> header_;
