@@ -62,7 +62,9 @@ living_ring::state living_ring::look(ring_look& to) {
   if (!checked_ && !read_header()) return state::unreadable;
   if (!read_clock()) return state::unreadable;
   read_blocks();
-  for (std::size_t i = 0; i < rings_.size(); ++i) look_at(rings_[i], to);
+  // A look may find more of them.
+  std::size_t looked_at = 0;
+  while (looked_at < rings_.size()) look_at(rings_[looked_at++], to);
   if (counts_.any()) {
     to.counted = counts_.read(fd_, {[this](std::uint32_t id) { return line_start(id); },
                                     [this](std::uint32_t loader) { return folder_of(loader); }});
