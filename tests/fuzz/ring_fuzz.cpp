@@ -197,7 +197,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       reader.for_each_ring([](lotus::detail::ring_copy& copy) { copy.fetch(); });
     }
   }
-  look_as_top_does(place.inner / static_cast<const char*>(ring_name));
+  // It rests a little where a ring is not still; one input in four is enough.
+  if (size > 0 && data[0] % 4 == 0) {
+    look_as_top_does(place.inner / static_cast<const char*>(ring_name));
+  }
   lotus::detail::recover_directory(place.directory, nullptr);
   done = true;
   if (changer.joinable()) changer.join();
