@@ -1,4 +1,5 @@
 // Threads that share CPUs in a replay, against what is worked out by hand.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -140,6 +141,23 @@ TEST_CASE("turns are fitted where the replay would be too fast without them") {
   const what_if plain(none, p, nullptr, std::nullopt);
   CHECK(plain.law().law.turn_ns == 0);
   CHECK(plain.fitted() == Approx(p.achieved_per_s));
+}
+
+TEST_CASE("of what a replay gets wrong all is taken out near the run, half far from it") {
+  const run_data none;
+  recorded_pipeline p = crowded();
+  p.achieved_per_s = 1.1 * replayed_per_s(p, none, 0);  // too slow, so no turns are fitted
+  const what_if asked(none, p, nullptr, std::nullopt);
+  const double error = asked.fitted() / p.achieved_per_s;
+  CHECK(error == Approx(1 / 1.1));
+  CHECK(asked.guess({}).per_s == Approx(p.achieved_per_s));
+  pipeline_change fewer;
+  fewer.workers = 1;
+  const double replayed = replay(plan_of(p, none.names, asked.law().law, fewer)).per_s();
+  REQUIRE(replayed < 0.75 * asked.fitted());
+  const double taken_out = std::log(replayed / asked.guess(fewer).per_s) / std::log(error);
+  CHECK(taken_out > 0.5);
+  CHECK(taken_out < 0.65);
 }
 
 TEST_CASE("workers of stages that share threads are the pool's") {
