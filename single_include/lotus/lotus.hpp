@@ -9025,7 +9025,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
-inline constexpr std::uint8_t compact_version = 1;
+inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
 /// Codes below it are kinds of records without a name; from it on they count what is announced.
 inline constexpr std::uint32_t first_named_code = 16;
@@ -9059,6 +9059,25 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 /// The difference of two numbers of 64 bits, which may wrap around.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it, by its end.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+/// By its begin where that is shorter, as it is of what begins behind the record before it and
+/// lasts long.
+/// @param begin  since the end of the record before; a begin before that wraps around.
+constexpr std::uint64_t shorter_time(std::uint64_t end, std::uint64_t begin) noexcept {
+  return begin < end / 2 ? begin * 4 + 1 : time_by_end(end);
+}
+
+/// The end of the record of which one of these was told, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
 /// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
@@ -9917,8 +9936,8 @@ class compact_filler {
       const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
       const std::int64_t end_ns = clock.to_ns(r.end_ticks);
       if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
-      const std::uint64_t since = to_zigzag(wrapped_difference(
-          static_cast<std::uint64_t>(end_ns), static_cast<std::uint64_t>(time_before_ns)));
+      const std::uint64_t since =
+          static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(time_before_ns);
       p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
       time_before_ns = end_ns;
       first_ns = std::min(first_ns, start_ns);
@@ -9960,20 +9979,29 @@ class compact_filler {
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
+  /// @param since  the end of the record before; where that is later it wraps around.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
     // Nearly all: five bytes at most, in one word.
-    if (LOTUS_DETAIL_LIKELY((since | duration) < 0x4000 && code < 0x80)) {
-      const std::uint64_t more_since = since > 0x7F ? 1 : 0;
+    if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
+      const std::uint64_t time = time_by_end(since);
+      const std::uint64_t more_time = time > 0x7F ? 1 : 0;
       const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
-      const std::uint64_t a = (since & 0x7FU) | more_since << 7U | (since >> 7U) << 8U;
+      const std::uint64_t a = (time & 0x7FU) | more_time << 7U | (time >> 7U) << 8U;
       const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
-      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_since);
+      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_time);
       std::memcpy(p, &word, sizeof(word));
-      return p + 3 + more_since + more_duration;
+      return p + 3 + more_time + more_duration;
     }
-    return put_varint(put_varint(put_varint(p, code), since), duration);
+    return put_varint(put_time(put_varint(p, code), since, duration), duration);
+  }
+
+  static char* put_time(char* p, std::uint64_t since, std::uint64_t duration) noexcept {
+    if (LOTUS_DETAIL_LIKELY(since <= INT64_MAX)) {
+      return put_varint(p, shorter_time(since, since - duration));
+    }
+    return put_varint(put_varint(p, earlier_time), 0 - since);
   }
 
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
@@ -10008,8 +10036,9 @@ class compact_filler {
     const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
                                                    static_cast<std::uint64_t>(duration_ns));
     if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
-    p = put_varint(p, to_zigzag(wrapped_difference(static_cast<std::uint64_t>(time_ns),
-                                                   static_cast<std::uint64_t>(time_before_ns_))));
+    p = put_time(p,
+                 static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(time_before_ns_),
+                 static_cast<std::uint64_t>(duration_ns));
     time_before_ns_ = time_ns;
     head_.first_ns = std::min(head_.first_ns, start_ns);
     head_.last_ns = std::max(head_.last_ns, time_ns);

@@ -160,8 +160,8 @@ class compact_filler {
       const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
       const std::int64_t end_ns = clock.to_ns(r.end_ticks);
       if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
-      const std::uint64_t since = to_zigzag(wrapped_difference(
-          static_cast<std::uint64_t>(end_ns), static_cast<std::uint64_t>(time_before_ns)));
+      const std::uint64_t since =
+          static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(time_before_ns);
       p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
       time_before_ns = end_ns;
       first_ns = std::min(first_ns, start_ns);
@@ -203,20 +203,29 @@ class compact_filler {
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
+  /// @param since  the end of the record before; where that is later it wraps around.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
     // Nearly all: five bytes at most, in one word.
-    if (LOTUS_DETAIL_LIKELY((since | duration) < 0x4000 && code < 0x80)) {
-      const std::uint64_t more_since = since > 0x7F ? 1 : 0;
+    if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
+      const std::uint64_t time = time_by_end(since);
+      const std::uint64_t more_time = time > 0x7F ? 1 : 0;
       const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
-      const std::uint64_t a = (since & 0x7FU) | more_since << 7U | (since >> 7U) << 8U;
+      const std::uint64_t a = (time & 0x7FU) | more_time << 7U | (time >> 7U) << 8U;
       const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
-      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_since);
+      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_time);
       std::memcpy(p, &word, sizeof(word));
-      return p + 3 + more_since + more_duration;
+      return p + 3 + more_time + more_duration;
     }
-    return put_varint(put_varint(put_varint(p, code), since), duration);
+    return put_varint(put_time(put_varint(p, code), since, duration), duration);
+  }
+
+  static char* put_time(char* p, std::uint64_t since, std::uint64_t duration) noexcept {
+    if (LOTUS_DETAIL_LIKELY(since <= INT64_MAX)) {
+      return put_varint(p, shorter_time(since, since - duration));
+    }
+    return put_varint(put_varint(p, earlier_time), 0 - since);
   }
 
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
@@ -251,8 +260,9 @@ class compact_filler {
     const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
                                                    static_cast<std::uint64_t>(duration_ns));
     if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
-    p = put_varint(p, to_zigzag(wrapped_difference(static_cast<std::uint64_t>(time_ns),
-                                                   static_cast<std::uint64_t>(time_before_ns_))));
+    p = put_time(p,
+                 static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(time_before_ns_),
+                 static_cast<std::uint64_t>(duration_ns));
     time_before_ns_ = time_ns;
     head_.first_ns = std::min(head_.first_ns, start_ns);
     head_.last_ns = std::max(head_.last_ns, time_ns);

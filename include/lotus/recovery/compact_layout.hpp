@@ -16,7 +16,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
-inline constexpr std::uint8_t compact_version = 1;
+inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
 /// Codes below it are kinds of records without a name; from it on they count what is announced.
 inline constexpr std::uint32_t first_named_code = 16;
@@ -50,6 +50,25 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
 /// The difference of two numbers of 64 bits, which may wrap around.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it, by its end.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+/// By its begin where that is shorter, as it is of what begins behind the record before it and
+/// lasts long.
+/// @param begin  since the end of the record before; a begin before that wraps around.
+constexpr std::uint64_t shorter_time(std::uint64_t end, std::uint64_t begin) noexcept {
+  return begin < end / 2 ? begin * 4 + 1 : time_by_end(end);
+}
+
+/// The end of the record of which one of these was told, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
 /// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns

@@ -43,7 +43,9 @@ bool compact_decoder::begin(const lotus::detail::compact_block_header& header,
   }
   if (!knows_) return false;
   if (header.version != lotus::detail::compact_version) {
-    return fail("a block of a newer lotus, whose lotus-tool reads it");
+    return fail(header.version > lotus::detail::compact_version
+                    ? "a block of a newer lotus, whose lotus-tool reads it"
+                    : "a block of an older lotus, whose lotus-tool reads it");
   }
   at_ = block.data() + sizeof(header);
   end_ = block.data() + header.bytes;
@@ -125,13 +127,18 @@ bool compact_decoder::read_record(std::uint64_t code, compact_record& record) no
     last = &of.last;
   }
   const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
-  if (!take_difference(time_ns_)) return fail("a record that does not end");
+  std::uint64_t told = 0;
+  std::uint64_t earlier = 0;
   std::uint64_t duration = 0;
   const bool lasts = row.duration == written_duration::measured ||
                      row.duration == written_duration::measured_unlike_placeholder;
-  if (lasts && !take(duration)) return fail("a record that does not end");
+  if (!take(told) || (told == lotus::detail::earlier_time && !take(earlier)) ||
+      (lasts && !take(duration))) {
+    return fail("a record that does not end");
+  }
+  if (!go_on(told, earlier, duration)) return false;
   constexpr std::uint64_t most = INT64_MAX - lotus::detail::placeholder_ns;
-  if (time_ns_ > most || duration > time_ns_) return fail("a time that cannot be");
+  if (time_ns_ > most) return fail("a time that cannot be");
   record.start_ns = static_cast<std::int64_t>(time_ns_ - duration);
   record.duration_ns = row.duration == written_duration::placeholder
                            ? lotus::detail::placeholder_ns

@@ -97,10 +97,19 @@ class compact_decoder {
 
   bool take_operation(std::uint64_t& duration) noexcept {
     const char* at = at_ + 1;
-    time_ns_ += static_cast<std::uint64_t>(lotus::detail::from_zigzag(take_near(at)));
+    const std::uint64_t told = take_near(at);
+    const std::uint64_t earlier = told == lotus::detail::earlier_time ? take_near(at) : 0;
     duration = take_near(at);
     at_ = at;
     --left_;
+    return go_on(told, earlier, duration);
+  }
+
+  /// To the end of a record of which this is told. @param earlier  where `told` is earlier_time.
+  bool go_on(std::uint64_t told, std::uint64_t earlier, std::uint64_t duration) noexcept {
+    time_ns_ += told == lotus::detail::earlier_time
+                    ? 0 - earlier
+                    : lotus::detail::end_of_told_time(told, duration);
     return (time_ns_ <= INT64_MAX && duration <= time_ns_) || fail("a time that cannot be");
   }
 
