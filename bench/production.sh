@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Prints what the recording that README.md recommends for production costs three programs: CPU time
-# beside the same program unrecorded, in turn, and the bytes that it writes.
+# beside the same program unrecorded, in turn, and the bytes that it writes, beside those that what
+# is kept could be coded in.
 #
-# bench/production.sh BUILD [REPETITIONS]; BUILD holds bench/production_work and, where there is
-# one, examples/imagenet_pipeline.
+# bench/production.sh BUILD [REPETITIONS]; BUILD holds bench/production_work, bench/record_entropy
+# and, where there is one, examples/imagenet_pipeline.
 set -euo pipefail
 build=$(cd "${1:?BUILD is missing}" && pwd)
 repetitions=${2:-9}
@@ -52,14 +53,16 @@ measure() {
   awk -v name="$name" -v bare="$(printf '%s\n' "${bare[@]}" | median)" \
     -v recorded="$(printf '%s\n' "${recorded[@]}" | median)" \
     -v seconds="$(printf '%s\n' "${seconds[@]}" | median)" \
-    -v bytes="$(bytes_written)" -v records="$(records_written)" 'BEGIN {
-      printf "%-10s %10.0f %9d %9d %10.2f %12.1f %11.2f\n", name, records / seconds, bare, recorded,
-        (recorded - bare) / seconds / 10, bytes / records, bytes / seconds * 86400 / 1e9
+    -v bytes="$(bytes_written)" -v records="$(records_written)" \
+    -v entropy="$("$build/bench/record_entropy" run)" 'BEGIN {
+      printf "%-10s %10.0f %9d %9d %10.2f %12.1f %8.1f %11.2f\n", name, records / seconds, bare,
+        recorded, (recorded - bare) / seconds / 10, bytes / records, entropy,
+        bytes / seconds * 86400 / 1e9
     }'
 }
 
-printf '%-10s %10s %9s %9s %10s %12s %11s\n' program records/s 'bare ms' 'with ms' '% of a CPU' \
-  bytes/record 'GB a day'
+printf '%-10s %10s %9s %9s %10s %12s %8s %11s\n' program records/s 'bare ms' 'with ms' \
+  '% of a CPU' bytes/record entropy 'GB a day'
 measure tokenizer "$build/bench/production_work" tokenizer -- "$build/bench/production_work" tokenizer
 measure service "$build/bench/production_work" service -- "$build/bench/production_work" service
 pipeline=$build/examples/imagenet_pipeline
