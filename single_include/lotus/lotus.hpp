@@ -6931,7 +6931,8 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records what is counted. Thread safety: all.
+/// Records what is counted. Thread safety: all; a recording begins under the session's control
+/// lock.
 class heap_account {
  public:
   /// Before any lock.
@@ -6943,7 +6944,8 @@ class heap_account {
   /// holds the session's lock cannot; the first operation will.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
-    if (counts == nullptr) return;
+    begun_ = counts != nullptr;
+    if (!begun_) return;
     counts->forget();
     if (!blind_told_.exchange(true)) {
       char text[512];
@@ -6951,6 +6953,11 @@ class heap_account {
       if (text[0] != '\0') say("memory: %s", text);
     }
     heap_told_.store(false, std::memory_order_relaxed);
+  }
+
+  /// In a recording that began while the library was being looked for. As begin_recording().
+  void begin_where_missed() noexcept {
+    if (!begun_) begin_recording();
   }
 
   /// Before the recording ends.
@@ -7059,6 +7066,7 @@ class heap_account {
   }
 
   found_once<const heap_hook*> hook_;
+  bool begun_ = false;  ///< guarded by the session's control lock
   std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
   std::atomic<bool> blind_told_{false};
   std::atomic<bool> heap_told_{false};
@@ -9061,25 +9069,6 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Instead of a record's time: by how much its end is before the record's before it follows.
-inline constexpr std::uint64_t earlier_time = 3;
-
-/// How the time of a record is told that ends no earlier than the one before it, by its end.
-constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
-  return since * 2;
-}
-/// By its begin where that is shorter, as it is of what begins behind the record before it and
-/// lasts long.
-/// @param begin  since the end of the record before; a begin before that wraps around.
-constexpr std::uint64_t shorter_time(std::uint64_t end, std::uint64_t begin) noexcept {
-  return begin < end / 2 ? begin * 4 + 1 : time_by_end(end);
-}
-
-/// The end of the record of which one of these was told, since the end of the one before.
-constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
-  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
-}
-
 /// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
 /// the end; touches at most 10 bytes, and always 2.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
@@ -9094,6 +9083,28 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
   *out++ = static_cast<char>(value);
   return out;
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+
+/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
+/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
+/// @param since  the end of the record before; where that is later it wraps around.
+inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
+  if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
+  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
+}
+
+/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
 /// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
@@ -9995,13 +10006,6 @@ class compact_filler {
       return p + 3 + more_time + more_duration;
     }
     return put_varint(put_time(put_varint(p, code), since, duration), duration);
-  }
-
-  static char* put_time(char* p, std::uint64_t since, std::uint64_t duration) noexcept {
-    if (LOTUS_DETAIL_LIKELY(since <= INT64_MAX)) {
-      return put_varint(p, shorter_time(since, since - duration));
-    }
-    return put_varint(put_varint(p, earlier_time), 0 - since);
   }
 
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
@@ -13711,15 +13715,15 @@ class LOTUS_DETAIL_PER_MODULE session {
     choose_annotation();  // may load a library: before any lock
     heap_.find();
     const signals_blocked quiet;
-    // Outside of every lock too: the loader, which it asks, may be running a static constructor
-    // that records.
+    // Outside of every lock too: a static constructor may be recording, under the loader's.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
     if (this_thread_forks) return;  // the next scope joins
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Others may have come while the library was being loaded.
-    if (annotation_wanted()) modules_.set_mode(mode());
+    // Others may have come, and begun, while this thread looked for libraries.
+    if (recorder_.is_on()) heap_.begin_where_missed();
+    if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
 
   void leave(module_state& m) noexcept {
@@ -13902,7 +13906,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     ask_environment(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
-    if (heap_.on()) heap_.begin_recording();
+    heap_.begin_recording();
     return true;
   }
 

@@ -221,13 +221,6 @@ class compact_filler {
     return put_varint(put_time(put_varint(p, code), since, duration), duration);
   }
 
-  static char* put_time(char* p, std::uint64_t since, std::uint64_t duration) noexcept {
-    if (LOTUS_DETAIL_LIKELY(since <= INT64_MAX)) {
-      return put_varint(p, shorter_time(since, since - duration));
-    }
-    return put_varint(put_varint(p, earlier_time), 0 - since);
-  }
-
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
                                           std::string_view name) noexcept {
     p = put_varint(p, announcement_code);

@@ -52,25 +52,6 @@ constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noex
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Instead of a record's time: by how much its end is before the record's before it follows.
-inline constexpr std::uint64_t earlier_time = 3;
-
-/// How the time of a record is told that ends no earlier than the one before it, by its end.
-constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
-  return since * 2;
-}
-/// By its begin where that is shorter, as it is of what begins behind the record before it and
-/// lasts long.
-/// @param begin  since the end of the record before; a begin before that wraps around.
-constexpr std::uint64_t shorter_time(std::uint64_t end, std::uint64_t begin) noexcept {
-  return begin < end / 2 ? begin * 4 + 1 : time_by_end(end);
-}
-
-/// The end of the record of which one of these was told, since the end of the one before.
-constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
-  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
-}
-
 /// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
 /// the end; touches at most 10 bytes, and always 2.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
@@ -85,6 +66,28 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
   *out++ = static_cast<char>(value);
   return out;
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+
+/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
+/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
+/// @param since  the end of the record before; where that is later it wraps around.
+inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
+  if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
+  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
+}
+
+/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
 /// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to

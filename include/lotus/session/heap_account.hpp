@@ -37,7 +37,8 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records what is counted. Thread safety: all.
+/// Records what is counted. Thread safety: all; a recording begins under the session's control
+/// lock.
 class heap_account {
  public:
   /// Before any lock.
@@ -49,7 +50,8 @@ class heap_account {
   /// holds the session's lock cannot; the first operation will.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
-    if (counts == nullptr) return;
+    begun_ = counts != nullptr;
+    if (!begun_) return;
     counts->forget();
     if (!blind_told_.exchange(true)) {
       char text[512];
@@ -57,6 +59,11 @@ class heap_account {
       if (text[0] != '\0') say("memory: %s", text);
     }
     heap_told_.store(false, std::memory_order_relaxed);
+  }
+
+  /// In a recording that began while the library was being looked for. As begin_recording().
+  void begin_where_missed() noexcept {
+    if (!begun_) begin_recording();
   }
 
   /// Before the recording ends.
@@ -165,6 +172,7 @@ class heap_account {
   }
 
   found_once<const heap_hook*> hook_;
+  bool begun_ = false;  ///< guarded by the session's control lock
   std::atomic<std::uint32_t> kind_names_[record_kinds.size()]{};  ///< 0: not known yet
   std::atomic<bool> blind_told_{false};
   std::atomic<bool> heap_told_{false};

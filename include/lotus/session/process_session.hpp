@@ -48,15 +48,15 @@ class LOTUS_DETAIL_PER_MODULE session {
     choose_annotation();  // may load a library: before any lock
     heap_.find();
     const signals_blocked quiet;
-    // Outside of every lock too: the loader, which it asks, may be running a static constructor
-    // that records.
+    // Outside of every lock too: a static constructor may be recording, under the loader's.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
     if (this_thread_forks) return;  // the next scope joins
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Others may have come while the library was being loaded.
-    if (annotation_wanted()) modules_.set_mode(mode());
+    // Others may have come, and begun, while this thread looked for libraries.
+    if (recorder_.is_on()) heap_.begin_where_missed();
+    if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
 
   void leave(module_state& m) noexcept {
@@ -239,7 +239,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     ask_environment(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
-    if (heap_.on()) heap_.begin_recording();
+    heap_.begin_recording();
     return true;
   }
 

@@ -79,7 +79,9 @@ std::string blocks_of(const std::vector<told>& records) {
         block += name + ',';
       }
       put(layout::first_named_code);
-      put(layout::to_zigzag(start + lasts - time_ns));
+      char time[20];
+      const auto since = static_cast<std::uint64_t>(start + lasts - time_ns);
+      block.append(time, layout::put_time(time, since, static_cast<std::uint64_t>(lasts)));
       put(static_cast<std::uint64_t>(lasts));
       time_ns = start + lasts;
       head.first_ns = std::min(head.first_ns, start);

@@ -39,14 +39,15 @@ void add_stats(CLI::App& app, action& chosen) {
       ->add_flag_callback(
           "--csv", [options] { options->form = stats_form::csv; }, "CSV in ns, nothing rounded")
       ->excludes(json);
-  command
-      ->add_option_function<std::string>(
-          "--style", [options](const std::string&) { options->form = stats_form::profile; },
-          "calls and times as Python's cProfile prints them")
-      ->check(CLI::IsMember({"profile"}).description(""))
-      ->option_text("profile")
-      ->excludes("--json")
-      ->excludes("--csv");
+  CLI::Option* style =
+      command
+          ->add_option_function<std::string>(
+              "--style", [options](const std::string&) { options->form = stats_form::profile; },
+              "calls and times as Python's cProfile prints them")
+          ->check(CLI::IsMember({"profile"}).description(""))
+          ->option_text("profile")
+          ->excludes("--json")
+          ->excludes("--csv");
   command->add_option("--sort", options->order, "order of the operations")
       ->transform(one_of<stats_order>({{"logged", stats_order::logged},
                                        {"name", stats_order::name},
@@ -81,6 +82,10 @@ void add_stats(CLI::App& app, action& chosen) {
   add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
+  for (const char* const unused :
+       {"--skip-batches", "--per-worker", "--memory", "--slowest", "--remove-outliers"}) {
+    style->excludes(unused);
+  }
   add_reading(*command, *options);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
