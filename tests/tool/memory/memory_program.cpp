@@ -12,8 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -222,19 +220,6 @@ void pipeline(int batches, std::size_t leaked) {
   for (std::thread& w : workers) w.join();
 }
 
-#ifdef __SANITIZE_ADDRESS__
-/// The libasan of g++ 12 forgets its allocator's locks in a fork, so none may begin meanwhile.
-void wait_until_drain_thread_runs() {
-  for (bool runs = false; !runs; usleep(1000)) {
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-      std::string name;
-      std::getline(std::ifstream(task.path() / "comm"), name);
-      runs = runs || name == "lotus-drain";
-    }
-  }
-}
-#endif
-
 void forks() {
   (void)kept(malloc(5000));  // held by both
   {
@@ -242,7 +227,9 @@ void forks() {
     (void)kept(malloc(111));
   }
 #ifdef __SANITIZE_ADDRESS__
-  wait_until_drain_thread_runs();
+  // The libasan of g++ 12 forgets its allocator's locks in a fork: no thread may begin meanwhile.
+  while (std::system("grep -q lotus-drain /proc/$PPID/task/*/comm") != 0) {
+  }
 #endif
   void* const inherited = kept(malloc(70));
   LOTUS_SCOPE("Around");
