@@ -45,9 +45,7 @@ void add_stats(CLI::App& app, action& chosen) {
               "--style", [options](const std::string&) { options->form = stats_form::profile; },
               "calls and times as Python's cProfile prints them")
           ->check(CLI::IsMember({"profile"}).description(""))
-          ->option_text("profile")
-          ->excludes("--json")
-          ->excludes("--csv");
+          ->option_text("profile");
   command->add_option("--sort", options->order, "order of the operations")
       ->transform(one_of<stats_order>({{"logged", stats_order::logged},
                                        {"name", stats_order::name},
@@ -82,8 +80,8 @@ void add_stats(CLI::App& app, action& chosen) {
   add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
                     "drop preprocess times below Q1 - 2 (Q3 - Q1)");
-  for (const char* const unused :
-       {"--skip-batches", "--per-worker", "--memory", "--slowest", "--remove-outliers"}) {
+  for (const char* const unused : {"--json", "--csv", "--skip-batches", "--per-worker", "--memory",
+                                   "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
   }
   add_reading(*command, *options);
