@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "log/compact/compact_block.hpp"
-#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/format/compact_layout.hpp"
 
 namespace {
 

@@ -20,10 +20,10 @@
 #include "lotus/base/file.hpp"
 #include "lotus/collector.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/hidden_files.hpp"
 #include "lotus/scope.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

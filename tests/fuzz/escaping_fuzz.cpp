@@ -7,9 +7,9 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "commands/report/report.hpp"
 #include "fuzz.hpp"
 #include "log/operation_names.hpp"
-#include "report/report.hpp"
 
 using namespace lotus::tool;
 

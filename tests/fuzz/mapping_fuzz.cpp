@@ -7,9 +7,9 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "commands/map/mapping/mapping.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
-#include "map/mapping/mapping.hpp"
 
 namespace {
 

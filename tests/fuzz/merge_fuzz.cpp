@@ -11,8 +11,8 @@
 #include "base/byte_stream.hpp"
 #include "base/files/output_file.hpp"
 #include "base/json_reader.hpp"
+#include "commands/viz/torch_trace.hpp"
 #include "fuzz.hpp"
-#include "viz/torch_trace.hpp"
 
 using namespace lotus::tool;
 

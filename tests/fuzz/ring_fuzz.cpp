@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/diagnostics.hpp"
+#include "commands/top/living_ring.hpp"
 #include "forged_ring.hpp"
 #include "fuzz.hpp"
 #include "log/aggregate_file.hpp"
@@ -22,7 +23,6 @@
 #include "log/folder/log_files.hpp"
 #include "lotus/record/record_kinds.hpp"
 #include "lotus/recovery/recovery.hpp"
-#include "top/living_ring.hpp"
 
 namespace {
 

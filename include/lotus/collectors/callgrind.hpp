@@ -7,8 +7,8 @@
 
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/message.hpp"
-#include "lotus/recovery/hidden_files.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -19,9 +19,9 @@
 #include "lotus/base/mappings.hpp"
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/format/sample_layout.hpp"
 #include "lotus/record/message.hpp"
-#include "lotus/recovery/hidden_files.hpp"
-#include "lotus/recovery/sample_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

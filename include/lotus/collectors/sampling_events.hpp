@@ -14,8 +14,8 @@
 
 #include "lotus/collectors/process_threads.hpp"
 #include "lotus/config.hpp"
+#include "lotus/format/perf_ring.hpp"
 #include "lotus/record/message.hpp"
-#include "lotus/recovery/perf_ring.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -15,11 +15,11 @@
 
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/format/line.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/recovery/line.hpp"
 #include "lotus/recovery/ring_copy.hpp"
-#include "lotus/recovery/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

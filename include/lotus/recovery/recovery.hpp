@@ -18,16 +18,16 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/format/compact_filler.hpp"
+#include "lotus/format/drain.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/recovery/aggregates/dead_aggregates.hpp"
-#include "lotus/recovery/compact_filler.hpp"
+#include "lotus/recovery/dead_aggregates.hpp"
 #include "lotus/recovery/dead_ring.hpp"
-#include "lotus/recovery/directory.hpp"
-#include "lotus/recovery/drain.hpp"
-#include "lotus/recovery/hidden_files.hpp"
-#include "lotus/recovery/log_appender.hpp"
-#include "lotus/recovery/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "lotus/config.hpp"
-#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/format/compact_layout.hpp"
 #include "lotus/recovery/ring_copy.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -14,11 +14,11 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/format/heap_hook.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/record_kinds.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/heap_hook.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

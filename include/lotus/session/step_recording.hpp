@@ -8,10 +8,10 @@
 #include <string>
 
 #include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
-#include "lotus/recovery/directory.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

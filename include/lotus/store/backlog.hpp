@@ -11,10 +11,10 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/drain.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/drain.hpp"
-#include "lotus/recovery/log_appender.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

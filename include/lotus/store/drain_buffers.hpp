@@ -9,7 +9,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/recovery/drain.hpp"
+#include "lotus/format/drain.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

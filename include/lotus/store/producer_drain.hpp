@@ -10,13 +10,13 @@
 
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/compact_filler.hpp"
+#include "lotus/format/drain.hpp"
+#include "lotus/format/line.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/compact_filler.hpp"
-#include "lotus/recovery/drain.hpp"
-#include "lotus/recovery/line.hpp"
-#include "lotus/recovery/loader_folder.hpp"
-#include "lotus/recovery/log_appender.hpp"
 #include "lotus/store/backlog.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -20,12 +20,12 @@
 #include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/format/drain.hpp"
 #include "lotus/record/aggregates.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/recovery/drain.hpp"
-#include "lotus/recovery/hidden_files.hpp"
-#include "lotus/recovery/safe_open.hpp"
 #include "lotus/store/run_directory.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

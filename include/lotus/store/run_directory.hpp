@@ -12,7 +12,7 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/recovery/directory.hpp"
+#include "lotus/folder/directory.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

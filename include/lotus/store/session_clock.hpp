@@ -10,7 +10,7 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/recovery/line.hpp"
+#include "lotus/format/line.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

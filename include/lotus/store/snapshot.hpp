@@ -18,13 +18,13 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/safe_open.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/directory.hpp"
-#include "lotus/recovery/hidden_files.hpp"
-#include "lotus/recovery/loader_folder.hpp"
-#include "lotus/recovery/safe_open.hpp"
 #include "lotus/recovery/snapshot_folder.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/log_parts.hpp"
+#include "lotus/folder/safe_open.hpp"
 #include "lotus/record/message.hpp"
-#include "lotus/recovery/directory.hpp"
-#include "lotus/recovery/log_parts.hpp"
-#include "lotus/recovery/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "lotus/config.hpp"
+#include "lotus/format/drain.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/drain.hpp"
 #include "lotus/store/backlog.hpp"
 #include "lotus/store/ring_file.hpp"
 

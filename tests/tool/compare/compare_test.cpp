@@ -1,4 +1,4 @@
-#include "compare/compare.hpp"
+#include "commands/compare.hpp"
 
 #include <cstddef>
 #include <string>

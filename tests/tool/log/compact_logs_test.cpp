@@ -15,9 +15,9 @@
 
 #include "catch.hpp"
 #include "lotus/base/memory.hpp"
+#include "lotus/format/compact_filler.hpp"
+#include "lotus/format/drain.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/recovery/compact_filler.hpp"
-#include "lotus/recovery/drain.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;

@@ -15,8 +15,8 @@
 #include "catch.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
+#include "lotus/format/compact_layout.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/recovery/compact_layout.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "map/map_join.hpp"
+#include "commands/map/map_join.hpp"
 #include "map_test.hpp"
 #include "tool/tool_test.hpp"
 

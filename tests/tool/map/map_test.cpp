@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <lotus/recovery/perf_ring.hpp>
+#include <lotus/format/perf_ring.hpp>
 #include <string>
 #include <vector>
 

@@ -8,11 +8,11 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "catch.hpp"
-#include "map/read/callgrind_reports.hpp"
-#include "map/read/comparable_names.hpp"
-#include "map/read/counters.hpp"
-#include "map/read/function_report.hpp"
-#include "map/read/table_text.hpp"
+#include "commands/map/read/callgrind_reports.hpp"
+#include "commands/map/read/comparable_names.hpp"
+#include "commands/map/read/counters.hpp"
+#include "commands/map/read/function_report.hpp"
+#include "commands/map/read/table_text.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

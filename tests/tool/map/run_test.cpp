@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "map/map_run.hpp"
+#include "commands/map/map_run.hpp"
 #include "map_test.hpp"
 #include "run_place.hpp"
 #include "tool/tool_test.hpp"

@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <lotus/recovery/sample_layout.hpp>
+#include <lotus/format/sample_layout.hpp>
 #include <sstream>
 #include <string>
 
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "map/mapping/mapping.hpp"
-#include "map/read/callgrind_reports.hpp"
-#include "map/read/located_samples.hpp"
-#include "map/read/sample_files.hpp"
+#include "commands/map/mapping/mapping.hpp"
+#include "commands/map/read/callgrind_reports.hpp"
+#include "commands/map/read/located_samples.hpp"
+#include "commands/map/read/sample_files.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

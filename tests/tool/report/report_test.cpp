@@ -1,13 +1,13 @@
 // The report's page: its escaping, and what stands in it.
-#include "report/report.hpp"
+#include "commands/report/report.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "commands/report/base64.hpp"
 #include "model/leb128.hpp"
-#include "report/base64.hpp"
 #include "report_test.hpp"
 #include "tool/tool_test.hpp"
 

@@ -1,5 +1,5 @@
 // A log that is read while it grows, and the window over its last lines.
-#include "top/growing_log.hpp"
+#include "commands/top/growing_log.hpp"
 
 #include <sys/stat.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "catch.hpp"
+#include "commands/top/line_window.hpp"
 #include "log/window/line_times.hpp"
 #include "tool/tool_test.hpp"
-#include "top/line_window.hpp"
 
 using namespace lotus::tool;
 using lotus::tool_test::temp_dir;

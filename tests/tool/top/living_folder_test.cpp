@@ -1,5 +1,5 @@
 // Processes that record while they are looked at: every record is seen once, in a ring or in a log.
-#include "top/living_folder.hpp"
+#include "commands/top/living_folder.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "commands/top/clock_time.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 #include "tool/tool_test.hpp"
-#include "top/clock_time.hpp"
 
 using namespace lotus::tool;
 using namespace std::chrono_literals;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "commands/top/clock_time.hpp"
+#include "commands/top/counted/counted_window.hpp"
+#include "commands/top/live_runs.hpp"
 #include "lotus/lotus.hpp"
 #include "tool/tool_test.hpp"
-#include "top/clock_time.hpp"
-#include "top/counted/counted_window.hpp"
-#include "top/live_runs.hpp"
 
 using namespace lotus::tool;
 using lotus::tool_test::contains;

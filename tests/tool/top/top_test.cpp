@@ -9,10 +9,10 @@
 #include <string>
 
 #include "catch.hpp"
+#include "commands/top/clock_time.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 #include "tool/tool_test.hpp"
-#include "top/clock_time.hpp"
 
 using namespace lotus::tool_test;
 

@@ -1,4 +1,4 @@
-#include "viz/slice_stack.hpp"
+#include "commands/viz/slice_stack.hpp"
 
 #include <cstdint>
 #include <string>

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "catch.hpp"
+#include "commands/viz/torch_trace.hpp"
 #include "tool/tool_test.hpp"
-#include "viz/torch_trace.hpp"
 
 using namespace lotus::tool_test;
 using lotus::tool::json_kind;

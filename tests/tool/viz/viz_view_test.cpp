@@ -9,8 +9,8 @@
 
 #include "base/errors.hpp"
 #include "catch.hpp"
+#include "commands/viz/view.hpp"
 #include "tool/tool_test.hpp"
-#include "viz/view.hpp"
 
 using namespace lotus::tool_test;
 using lotus::tool::parse_duration_ns;

@@ -9,7 +9,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
-#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/folder/hidden_files.hpp"
 
 namespace lotus::tool {
 

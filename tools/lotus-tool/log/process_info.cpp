@@ -17,7 +17,7 @@
 #include "base/files/found_file.hpp"
 #include "base/printable.hpp"
 #include "log/operation_names.hpp"
-#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/folder/hidden_files.hpp"
 
 namespace lotus::tool {
 

@@ -14,7 +14,7 @@
 
 #include "log/compact/compact_roles.hpp"
 #include "log/folder/log_files.hpp"
-#include "lotus/recovery/log_appender.hpp"
+#include "lotus/folder/log_appender.hpp"
 
 namespace lotus::tool {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "lotus/recovery/hidden_files.hpp"
+#include "lotus/folder/hidden_files.hpp"
 
 namespace lotus::tool {
 

@@ -16,10 +16,10 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/recovery/loader_folder.hpp"
-#include "lotus/recovery/log_parts.hpp"
-#include "lotus/recovery/run_logs.hpp"
-#include "lotus/recovery/safe_open.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_parts.hpp"
+#include "lotus/folder/run_logs.hpp"
+#include "lotus/folder/safe_open.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -7,12 +7,12 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/run_logs.hpp"
+#include "lotus/folder/safe_open.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/recovery/loader_folder.hpp"
-#include "lotus/recovery/run_logs.hpp"
-#include "lotus/recovery/safe_open.hpp"
 #include "lotus/store/limits/log_limits.hpp"
 #include "lotus/store/limits/log_rolling.hpp"
 

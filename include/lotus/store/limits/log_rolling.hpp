@@ -13,10 +13,10 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/folder/log_parts.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/recovery/loader_folder.hpp"
-#include "lotus/recovery/log_appender.hpp"
-#include "lotus/recovery/log_parts.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <lotus/recovery/safe_open.hpp>
+#include <lotus/folder/safe_open.hpp>
 #include <string>
 #include <system_error>
 

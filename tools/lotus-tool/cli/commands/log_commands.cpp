@@ -13,11 +13,11 @@
 #include "cli/commands/top_cli.hpp"
 #include "cli/commands/whatif_cli.hpp"
 #include "cli/reading_options.hpp"
-#include "compare/compare.hpp"
-#include "diagnose/diagnose.hpp"
+#include "commands/compare.hpp"
+#include "commands/diagnose.hpp"
+#include "commands/run_snapshot.hpp"
+#include "commands/stats/stats.hpp"
 #include "log/folder/lost_records.hpp"
-#include "snapshot/run_snapshot.hpp"
-#include "stats/stats.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -10,14 +10,14 @@
 
 #include "cli/arguments.hpp"
 #include "cli/reading_options.hpp"
-#include "map/collect/probe_runner.hpp"
-#include "map/map_attribute.hpp"
-#include "map/map_build.hpp"
-#include "map/map_join.hpp"
-#include "map/map_record.hpp"
-#include "map/map_run.hpp"
-#include "map/mapping/attribution.hpp"
-#include "viz/view.hpp"
+#include "commands/map/collect/probe_runner.hpp"
+#include "commands/map/map_attribute.hpp"
+#include "commands/map/map_build.hpp"
+#include "commands/map/map_join.hpp"
+#include "commands/map/map_record.hpp"
+#include "commands/map/map_run.hpp"
+#include "commands/map/mapping/attribution.hpp"
+#include "commands/viz/view.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -13,11 +13,11 @@
 #include "cli/arguments.hpp"
 #include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
-#include "export/export.hpp"
-#include "report/report.hpp"
-#include "unpack/unpack.hpp"
-#include "viz/view.hpp"
-#include "viz/viz.hpp"
+#include "commands/export/export.hpp"
+#include "commands/report/report.hpp"
+#include "commands/unpack.hpp"
+#include "commands/viz/view.hpp"
+#include "commands/viz/viz.hpp"
 
 namespace lotus::tool {
 

@@ -9,11 +9,11 @@
 #include "base/diagnostics.hpp"
 #include "cli/arguments.hpp"
 #include "cli/reading_options.hpp"
-#include "diagnose/diagnose.hpp"
-#include "launch/launch.hpp"
-#include "stats/stats.hpp"
+#include "commands/diagnose.hpp"
+#include "commands/launch.hpp"
+#include "commands/stats/stats.hpp"
 #ifdef LOTUS_TOOL_REPORT
-  #include "report/report.hpp"
+  #include "commands/report/report.hpp"
 #endif
 
 namespace lotus::tool {

@@ -8,8 +8,8 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
-#include "top/top.hpp"
-#include "viz/view.hpp"
+#include "commands/top/top.hpp"
+#include "commands/viz/view.hpp"
 
 namespace lotus::tool {
 

@@ -14,7 +14,7 @@
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/reading_options.hpp"
-#include "whatif/whatif.hpp"
+#include "commands/whatif/whatif.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <lotus/recovery/compact_layout.hpp>
-#include <lotus/recovery/log_appender.hpp>
+#include <lotus/folder/log_appender.hpp>
+#include <lotus/format/compact_layout.hpp>
 #include <lotus/recovery/ring_copy.hpp>
 #include <memory>
 #include <optional>

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/compact_layout.hpp"
 #include "lotus/recovery/dead_ring.hpp"
-#include "lotus/recovery/log_appender.hpp"
 
 namespace lotus::tool {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lotus/recovery/compact_layout.hpp"
-#include "lotus/recovery/line.hpp"
+#include "lotus/format/compact_layout.hpp"
+#include "lotus/format/line.hpp"
 
 namespace lotus::tool {
 

@@ -11,8 +11,8 @@
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
-#include "lotus/recovery/line.hpp"
-#include "lotus/recovery/log_appender.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/line.hpp"
 
 namespace lotus::tool {
 namespace {

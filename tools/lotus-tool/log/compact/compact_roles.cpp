@@ -10,7 +10,7 @@
 #include "log/compact/block_index.hpp"
 #include "log/compact/compact_lines.hpp"
 #include "log/folder/log_files.hpp"
-#include "lotus/recovery/compact_layout.hpp"
+#include "lotus/format/compact_layout.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
-#include "lotus/recovery/log_appender.hpp"
+#include "lotus/folder/log_appender.hpp"
 
 namespace lotus::tool {
 

@@ -25,8 +25,8 @@
 #include "log/folder/lost_records.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/side_line.hpp"
-#include "lotus/recovery/hidden_files.hpp"
-#include "lotus/recovery/snapshot_place.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/snapshot_place.hpp"
 
 namespace lotus::tool {
 namespace {

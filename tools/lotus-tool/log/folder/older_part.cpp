@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <lotus/recovery/log_parts.hpp>
+#include <lotus/folder/log_parts.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

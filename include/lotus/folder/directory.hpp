@@ -1,0 +1,92 @@
+// The directory of a run: found or made, and what lies in it.
+#ifndef LOTUS_FOLDER_DIRECTORY_HPP
+#define LOTUS_FOLDER_DIRECTORY_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
+struct log_location {
+  char directory[4096];
+  char prefix[max_prefix_bytes + 1];
+
+  /// Returns 0 or errno.
+  int parse(std::string_view log_file) noexcept {
+    const std::size_t slash = log_file.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "."
+                                    : slash == 0                    ? "/"
+                                                                    : log_file.substr(0, slash);
+    std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (name.empty()) name = "lotustrace_log";
+    if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
+    std::memcpy(directory, folder.data(), folder.size());
+    directory[folder.size()] = '\0';
+    std::memcpy(prefix, name.data(), name.size());
+    prefix[name.size()] = '\0';
+    return 0;
+  }
+
+  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  int open_directory() noexcept {
+    for (char* p = directory + 1; *p != '\0'; ++p) {
+      if (*p != '/') continue;
+      *p = '\0';
+      const int made = mkdir(directory, 0777);
+      const int error = errno;
+      *p = '/';
+      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+    }
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
+    const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return -errno;
+    if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+      const int error = errno;
+      close(fd);
+      return -error;
+    }
+    return fd;
+  }
+};
+
+/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
+/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
+template <class Each>
+void for_each_entry(int directory, Each&& each) noexcept {
+  const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return;
+  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  constexpr std::size_t length_at = 16;
+  constexpr std::size_t name_at = 19;
+  alignas(8) char entries[2048];
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (const char* at = entries; at < entries + bytes;) {
+      each(at + name_at);
+      std::uint16_t length = 0;
+      std::memcpy(&length, at + length_at, sizeof(length));
+      at += length;
+    }
+  }
+  close(fd);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_DIRECTORY_HPP

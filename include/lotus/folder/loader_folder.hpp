@@ -1,0 +1,137 @@
+// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
+#ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
+#define LOTUS_FOLDER_LOADER_FOLDER_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Names of loaders by their ids, as a line begins with them: "S<name>,".
+struct loader_names {
+  const void* table;
+  std::string_view (*line_start)(const void* table, std::uint32_t id);
+};
+
+/// Where logs are, and how they are made.
+struct log_folder {
+  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
+  const char* prefix;
+  file_owners owners;
+  mode_t mode;       ///< of new logs, less the umask
+  const char* info;  ///< name of the information file of the process whose logs these are
+  loader_names loaders;
+  bool compact;  ///< a thread has one log, of blocks
+  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
+  const struct stat* like = nullptr;
+
+  /// To the owner of `like`, which there is.
+  /// @param status  of `fd`, which has just been made here.
+  void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
+    const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
+    // As good as it goes: only root may give a file away.
+    if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
+    if (fchmod(fd, new_mode) != 0) errno = 0;
+  }
+};
+
+inline constexpr std::size_t max_folder_name_bytes = 200;
+
+/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
+/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
+/// run's directory.
+inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
+  char* const begin = out;
+  const std::string_view name = line_start.substr(1, line_start.size() - 2);
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t bytes = name[i] == '%' ? 3 : 1;
+    const bool escaped = name[i] == '/' || (name[i] == '.' && i == 0);
+    const std::string_view text = name[i] == '/' ? "%2F" : escaped ? "%2E" : name.substr(i, bytes);
+    if (static_cast<std::size_t>(out - begin) + text.size() > max_folder_name_bytes) break;
+    for (const char c : text) *out++ = c;
+    i += bytes;
+  }
+  *out = '\0';
+}
+
+/// Opens the folders of loaders, made where missing, and closes them.
+class loader_folders {
+ public:
+  explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
+  loader_folders(const loader_folders&) = delete;
+  loader_folders& operator=(const loader_folders&) = delete;
+  ~loader_folders() { close_last(); }
+
+  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
+  /// own stays open until another one's is asked for.
+  int of(std::uint32_t loader) noexcept {
+    if (loader == 0 || run_.directory < 0) return run_.directory;
+    if (fd_ < 0 || loader != opened_) {
+      close_last();
+      fd_ = open_folder(loader);
+      opened_ = loader;
+    }
+    return fd_;
+  }
+
+  /// The name of the folder that was opened last, or could not be.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  void close_last() noexcept {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+  int open_folder(std::uint32_t loader) noexcept {
+    put_loader_folder_name(name_, run_.loaders.line_start(run_.loaders.table, loader));
+    // Who may read its files may look for them.
+    const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
+    const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
+    if (!made && errno != EEXIST) return -errno;
+    const int fd = open_out_of_the_way(run_.directory, name_,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    struct stat status {};
+    int error = fstat(fd, &status) != 0 ? errno : 0;
+    if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
+    if (error != 0) {
+      close(fd);
+      return -error;
+    }
+    if (made && run_.like != nullptr) {
+      run_.give_away(fd, status, mode_of(run_.like->st_mode & 0666U));
+    }
+    return fd;
+  }
+
+  /// Instead of a folder.
+  int what_is_there() const noexcept {
+    struct stat status {};
+    const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISLNK(status.st_mode);
+    return link ? ELOOP : not_a_folder;
+  }
+
+  const log_folder& run_;
+  char name_[max_folder_name_bytes + 1] = {};
+  std::uint32_t opened_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOADER_FOLDER_HPP

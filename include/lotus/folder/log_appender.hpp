@@ -1,0 +1,268 @@
+// Lines to append-only log files.
+#ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
+#define LOTUS_FOLDER_LOG_APPENDER_HPP
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_claims.hpp"
+#include "lotus/folder/log_parts.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The most that is appended to a log at once, in bytes.
+inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
+
+/// The number of a ring's logs.
+inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
+  return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
+}
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param logs       borrowed; opened where closed, left open.
+  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
+  /// @param ring_at    where the ring begins there.
+  log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
+               int ring_file = -1, std::uint64_t ring_at = 0) noexcept
+      : folder_{folder},
+        loaders_{folder},
+        ring_{ring},
+        logs_{logs},
+        ring_file_{ring_file},
+        ring_at_{ring_at} {}
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// How far a log is known to be whole.
+  const log_position& position(log_role role) const noexcept {
+    return ring_.committed().logs[static_cast<std::size_t>(role)];
+  }
+
+  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
+  /// @param loader  whose log: the id of its name, 0 the default one.
+  int begin(log_role role, std::uint32_t loader) noexcept {
+    open_log& log = logs_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    bool open = log.file.holds(status);
+    const bool another = position(role).loader != loader;
+    if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
+      undo(role);    // of an earlier append, where that has failed
+      open = false;  // deleted or moved while it was open: a new one is made
+    }
+    commit_point c = ring_.committed();
+    log_position& at = c.logs[static_cast<std::size_t>(role)];
+    if (another) at = {0, 0, false, at.number, loader};
+    if (!open) {
+      log.file.close();
+      const int opened = open_log_file(role, at, status);
+      if (opened < 0) return -opened;
+      log = {{opened, status}, clock_ns(CLOCK_MONOTONIC_COARSE)};
+    }
+    at = {static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
+          true, at.number, loader};
+    return commit_to_file(c);
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    const owned_descriptor& log = logs_[i].file;
+    if (log.holds() && ftruncate(log.number(), static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    commit_to_file(c);
+  }
+
+  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
+  /// main lane are. Returns 0 or errno.
+  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
+    commit_point c = ring_.committed();
+    c.tail[lane] = tail;
+    c.loader = loader;
+    return commit_lines(c);
+  }
+
+  /// Says that what was appended, of records of another ring, is whole.
+  int commit_lines() noexcept { return commit_lines(ring_.committed()); }
+
+  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
+  /// follows, it is somebody else's. Call it before anything else is appended.
+  void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      struct stat status {};
+      const int fd = open_torn(static_cast<log_role>(i), at, status);
+      if (fd < 0) continue;
+      logs_[i].file.close();
+      logs_[i] = {{fd, status}, 0};
+      const auto bytes = static_cast<std::uint64_t>(status.st_size);
+      if (bytes > at.length && bytes - at.length <= max_append_bytes) {
+        undo(static_cast<log_role>(i));
+      }
+      logs_[i].file.close();  // it may have been moved
+    }
+  }
+
+  /// The log that was opened last, or could not be; or its loader's folder.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  int commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+    }
+    const int error = commit_to_file(c);
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      // Lines whose commit is lost would come twice.
+      if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
+      appended_[i] = 0;
+    }
+    return error;
+  }
+
+  /// In the file the index changes last, too: what it points at is whole at any instant.
+  int commit_to_file(const commit_point& c) noexcept {
+    if (ring_file_ >= 0) {
+      const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
+      int error = write_at(&c, sizeof(c), offsetof(ring_block, commits) + next * sizeof(c));
+      if (error == 0) error = write_at(&next, sizeof(next), offsetof(ring_block, commit_index));
+      if (error != 0) return error;
+    }
+    ring_.commit(c);
+    return 0;
+  }
+
+  int write_at(const void* data, std::size_t bytes, std::size_t offset) const noexcept {
+    ssize_t n = 0;
+    do {
+      n = pwrite(ring_file_, data, bytes, static_cast<off_t>(ring_at_ + offset));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return errno;
+    return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
+  }
+
+  void put_name(log_role role, std::uint32_t number) noexcept {
+    put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
+  }
+
+  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
+  bool was_moved(log_role role, const struct stat& status) noexcept {
+    constexpr std::int64_t between_ns = 500'000'000;
+    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - looked_ns < between_ns) return false;
+    looked_ns = now_ns;
+    const log_position& at = position(role);
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return true;  // and opening it anew tells why
+    put_name(role, log_number(ring_, at));
+    struct stat named {};
+    if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+    return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
+  }
+
+  /// Opens the log that an append was begun in, under its name or one that it was moved to.
+  int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return folder;
+    put_name(role, log_number(ring_, at));
+    const auto open_if_it = [&](const char* name) {
+      const int fd = open_own(folder, name, O_WRONLY | O_APPEND, folder_.owners, status);
+      if (fd < 0 || status.st_ino == at.inode) return fd;
+      close(fd);
+      return -ENOENT;
+    };
+    int fd = open_if_it(name_);
+    if (fd != -ENOENT) return fd;
+    const std::size_t bytes = std::strlen(name_);
+    for_each_entry(folder, [&](const char* name) {
+      if (fd >= 0 || std::strncmp(name, name_, bytes) != 0 || name[bytes] != '.') return;
+      fd = open_if_it(name);
+    });
+    return fd;
+  }
+
+  /// @param at  its number may change, where that is another's.
+  int open_log_file(log_role role, log_position& at, struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) {
+      std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
+      return folder;
+    }
+    // All logs of a thread have one number, if that can be.
+    for (const log_position& other : ring_.committed().logs) {
+      if (at.number == 0) at.number = other.number;
+    }
+    constexpr int most_numbers = 16;
+    for (int attempt = 0; attempt < most_numbers; ++attempt) {
+      const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
+      const std::uint32_t named = at.number != 0 ? at.number : tid;
+      put_name(role, named);
+      bool made = false;
+      const int fd = open_to_append(folder, name_, folder_.owners, folder_.mode, status, made);
+      if (fd < 0) return fd;
+      if (made && folder_.like != nullptr) {
+        folder_.give_away(fd, status, folder_.like->st_mode & 0666U);
+      }
+      const bool known =
+          at.inode == status.st_ino && at.length == static_cast<std::uint64_t>(status.st_size);
+      if (made || known || !log_number_is_anothers(folder_.directory, folder_.info, named)) {
+        return fd;
+      }
+      close(fd);
+      at.number = number_of_no_thread(tid);
+      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
+    }
+    return -EEXIST;
+  }
+
+  const log_folder& folder_;
+  loader_folders loaders_;
+  ring_block& ring_;
+  open_log (&logs_)[log_roles];
+  int ring_file_;
+  std::uint64_t ring_at_;
+  std::size_t appended_[log_roles] = {};
+  char name_[log_name_bytes] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_APPENDER_HPP

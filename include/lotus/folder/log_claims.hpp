@@ -1,0 +1,156 @@
+// Whose a log is, where several processes write to one directory.
+//
+// Logs are named by thread ids, which recur in every container. A process that may write the log of
+// a thread says so in its information file before it makes the log, and whose ids its own are.
+#ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
+#define LOTUS_FOLDER_LOG_CLAIMS_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// No thread's id is above it: PID_MAX_LIMIT of Linux.
+inline constexpr std::uint32_t largest_thread_id = 4'194'304;
+
+/// A number for the log of a thread whose id has been taken; different every time.
+inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
+  std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
+                        (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
+  mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
+  // Below 2^31, for readers that take it for a signed number.
+  return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
+}
+
+/// How much of information files is looked at for one log: beside what thousands of processes write
+/// of themselves, a small part of what others may put there. A file counts as a page at least.
+class claim_budget {
+ public:
+  bool spent() const noexcept { return bytes_ == 0; }
+  void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
+
+ private:
+  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
+};
+
+/// Lines of an information file, as store/run_info.hpp writes them.
+class claim_file {
+ public:
+  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
+  claim_file(int directory, const char* name) noexcept {
+    struct stat status {};
+    fd_ = open_regular(directory, name, O_RDONLY, status);
+  }
+  claim_file(const claim_file&) = delete;
+  claim_file& operator=(const claim_file&) = delete;
+  ~claim_file() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
+  template <class Each>
+  void for_each_line(claim_budget& budget, Each&& each) noexcept {
+    char text[least_page_bytes];
+    std::size_t held = 0;
+    std::size_t total = 0;
+    while (fd_ >= 0 && !budget.spent()) {
+      const ssize_t got = read(fd_, text + held, sizeof(text) - held);
+      if (got < 0 && errno == EINTR) continue;
+      if (got > 0) {
+        budget.take(static_cast<std::size_t>(got));
+        total += static_cast<std::size_t>(got);
+        held += static_cast<std::size_t>(got);
+      }
+      std::size_t from = 0;
+      bool wanted = got > 0;
+      while (const void* end = wanted ? std::memchr(text + from, '\n', held - from) : nullptr) {
+        const auto behind = static_cast<std::size_t>(static_cast<const char*>(end) - text);
+        wanted = each(std::string_view{text + from, behind - from});
+        from = behind + 1;
+      }
+      if (!wanted) break;
+      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
+      std::memmove(text, text + from, held - from);
+      held -= from;
+    }
+    if (total < least_page_bytes) budget.take(least_page_bytes - total);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Takes "<key> " off the front of a line. False where it has another key.
+inline bool take_key(std::string_view& line, std::string_view key) noexcept {
+  if (line.substr(0, key.size()) != key) return false;
+  line.remove_prefix(key.size());
+  return true;
+}
+
+/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
+/// number. Where there is more to read than the budget allows, it may.
+/// @param info  the information file of the process that asks; where it says nothing, all others
+/// are strangers.
+inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
+  char own[96] = {};
+  claim_budget budget;
+  claim_file{directory, info}.for_each_line(budget, [&](std::string_view line) {
+    const bool found = take_key(line, "namespace ") && line.size() < sizeof(own);
+    if (found) std::memcpy(own, line.data(), line.size());
+    return !found;
+  });
+  char digits[16];
+  std::snprintf(digits, sizeof(digits), "%u ", number);
+  bool taken = false;
+  for_each_entry(directory, [&](const char* name) {
+    constexpr std::size_t start = sizeof(run_info_start) - 1;
+    if (taken || std::strncmp(name, run_info_start, start) != 0) return;
+    if (std::strcmp(name, info) == 0) return;
+    bool stranger = true;
+    bool claims = false;
+    claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
+      if (take_key(line, "namespace ")) {
+        stranger = own[0] == '\0' || line != own;
+      } else if (take_key(line, "thread ") || take_key(line, "log ")) {
+        claims = claims || take_key(line, digits);
+      }
+      return stranger && !claims;
+    });
+    taken = (stranger && claims) || budget.spent();
+  });
+  return taken;
+}
+
+/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
+inline void tell_log_number(int directory, const char* info, const file_owners& owners,
+                            std::uint32_t number, std::uint32_t tid) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
+  if (fd < 0) return;
+  char text[64];
+  const int bytes = std::snprintf(text, sizeof(text), "log %u %u\n", number, tid);
+  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
+  close(fd);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP

@@ -1,0 +1,98 @@
+// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
+// and the next lines begin a new one.
+#ifndef LOTUS_FOLDER_LOG_PARTS_HPP
+#define LOTUS_FOLDER_LOG_PARTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The longest name of a log, and its end.
+inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
+
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
+/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
+/// the prefix.
+/// @param compact  the hidden log is the only one.
+/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
+  char which[32] = "";
+  if (part != 0) {
+    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
+  }
+  const bool hidden = role == log_role::beside;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
+  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
+}
+
+/// Of which ns since the epoch are a number still; no clock tells more.
+inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+
+/// What the name of a log says.
+struct log_name {
+  log_role role = log_role::beside;
+  bool compact = false;         ///< it is the only one of its thread
+  std::uint64_t part = 0;       ///< 0: it still grows
+  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
+  std::size_t part_length = 0;  ///< how long that is
+  std::uint64_t number = 0;     ///< at its end
+
+  /// False where `name` is none of a log with this prefix.
+  bool parse(const char* name, const char* prefix) noexcept {
+    *this = log_name{};
+    const char* p = name;
+    compact = take(p, compact_log_start);
+    const bool hidden = compact || take(p, beside_log_start);
+    if (!take(p, prefix)) return false;
+    const char* const behind_prefix = p;
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+      part_at = static_cast<std::size_t>(behind_prefix - name);
+      part_length = static_cast<std::size_t>(p - behind_prefix);
+    } else {
+      part = 0;
+      p = behind_prefix;
+    }
+    if (!hidden) {
+      if (take(p, "_main")) {
+        role = log_role::main;
+      } else if (take(p, "_worker")) {
+        role = log_role::worker;
+      } else {
+        return false;
+      }
+    }
+    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
+  }
+
+ private:
+  static bool take(const char*& p, const char* text) noexcept {
+    const std::size_t bytes = std::strlen(text);
+    if (std::strncmp(p, text, bytes) != 0) return false;
+    p += bytes;
+    return true;
+  }
+
+  /// False where there is no number of at most 18 digits.
+  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
+    const char* const first = p;
+    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
+      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
+    }
+    return p != first;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_PARTS_HPP

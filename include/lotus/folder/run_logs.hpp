@@ -1,0 +1,83 @@
+// All logs that lie in a run's directory, whichever process writes them.
+#ifndef LOTUS_FOLDER_RUN_LOGS_HPP
+#define LOTUS_FOLDER_RUN_LOGS_HPP
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/log_parts.hpp"
+#include "lotus/folder/safe_open.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A regular file of an owner that may change it. Valid for the call that it is given to.
+struct run_log {
+  int folder;          ///< descriptor of where it lies
+  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  const char* name;
+  struct stat status;
+  log_name said;
+};
+
+/// Calls `each(run_log)` for the logs of one folder.
+template <class Each>
+void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
+                     Each&& each) noexcept {
+  for_each_entry(folder, [&](const char* name) {
+    run_log log{folder, loader, name, {}, {}};
+    if (!log.said.parse(name, prefix)) return;
+    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
+  });
+}
+
+/// Whether a folder is a run of its own, and not a loader's.
+inline bool is_other_run(int folder) noexcept {
+  bool found = false;
+  for_each_entry(folder, [&](const char* name) {
+    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
+  });
+  return found;
+}
+
+/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
+/// loaders.
+template <class Each>
+void for_each_run_folder(int directory, const file_owners& owners, Each&& each) noexcept {
+  each(directory, "");
+  for_each_entry(directory, [&](const char* name) {
+    struct stat status {};
+    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
+      return;
+    }
+    const int folder =
+        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return;
+    if (!is_other_run(folder)) each(folder, name);
+    close(folder);
+  });
+}
+
+/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
+/// those of loaders too.
+template <class Each>
+void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                  Each&& each) noexcept {
+  for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
+    for_each_log_in(folder, loader, prefix, owners, each);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_RUN_LOGS_HPP

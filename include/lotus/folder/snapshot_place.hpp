@@ -1,0 +1,97 @@
+// Where snapshots lie, and what they are called.
+#ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
+#define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
+/// in the directory that the program works in has them there, with its prefix for a name. Names are
+/// in the order of time.
+class snapshot_place {
+ public:
+  /// @param directory  descriptor of the run's, borrowed.
+  snapshot_place(int directory, const log_location& run) noexcept {
+    const char* const slash = std::strrchr(run.directory, '/');
+    const char* name = slash == nullptr ? run.directory : slash + 1;
+    const bool inside =
+        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    if (parent_ < 0) error_ = errno;
+    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
+  }
+  snapshot_place(const snapshot_place&) = delete;
+  snapshot_place& operator=(const snapshot_place&) = delete;
+  ~snapshot_place() {
+    if (parent_ >= 0) close(parent_);
+  }
+
+  /// 0 or errno.
+  int error() const noexcept { return error_; }
+  int parent() const noexcept { return parent_; }
+
+  /// Whether a folder is a snapshot of this run, finished.
+  bool is_one(const char* name) const noexcept {
+    const std::size_t bytes = std::strlen(start_);
+    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
+  }
+
+  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
+                unsigned attempt) const noexcept {
+    const time_t seconds = ns / 1'000'000'000;
+    struct tm utc {};
+    gmtime_r(&seconds, &utc);
+    char when[32];
+    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
+    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
+    char why[most_reason_bytes + 1] = {};
+    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
+      const char c = reason[i];
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+      why[i] = plain ? c : '-';
+    }
+    char again[16] = "";
+    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
+    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
+  }
+
+  static constexpr char between[] = ".snapshot-";
+  static constexpr std::size_t most_reason_bytes = 64;
+
+  /// "20261123T101500.123456Z-"
+  static bool is_time(const char* text) noexcept {
+    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
+      const char c = *text++;
+      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
+    }
+    return true;
+  }
+
+ private:
+  int parent_ = -1;
+  int error_ = 0;
+  char start_[192] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP

@@ -1,0 +1,205 @@
+// The aggregates of one thread, added up from the blocks that they stand in.
+#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP
+#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What one aggregate came to at one moment.
+struct whole_aggregate {
+  std::uint64_t key;
+  std::uint64_t count;
+  std::uint64_t total_ticks;
+  std::uint64_t self_ticks;
+  std::uint64_t counts[octaves * octave_buckets];
+
+  std::uint32_t name() const noexcept { return static_cast<std::uint32_t>(key); }
+  std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
+};
+
+/// How blocks are.
+enum class aggregate_state : std::uint8_t {
+  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
+  moving,  ///< copied while their thread went on adding calls
+};
+
+/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
+/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
+/// they were copied.
+class LOTUS_DETAIL_PER_MODULE aggregate_chain {
+ public:
+  explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
+      : moving_{state == aggregate_state::moving} {}
+
+  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
+  bool add(const aggregates_block& block) noexcept {
+    auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
+    if (place == nullptr) return false;
+    *place = &block;
+    if (block.threads.load(std::memory_order_relaxed) == 1) {
+      tid_ = block.tid.load(std::memory_order_relaxed);
+    }
+    if (number_of_last(block) > 0) first_ = &block;
+    return true;
+  }
+
+  /// The thread; 0: several, one after the other.
+  std::uint32_t tid() const noexcept { return tid_; }
+
+  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
+  /// @param to  room for one.
+  /// @return how many make no sense, and were left out.
+  template <class Each>
+  std::uint64_t for_each(whole_aggregate& to, Each&& each) noexcept {
+    std::uint64_t doubted = 0;
+    std::uint32_t seen = 0;
+    take_last();
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
+      if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
+        ++doubted;
+      } else if (to.count > 0) {
+        each(static_cast<const whole_aggregate&>(to));
+      }
+    });
+    if (last_number_ == 0) return doubted;
+    // The first of its name.
+    std::memset(static_cast<void*>(&to), 0, sizeof(to));
+    to.key = last_.key;
+    add_last(to);
+    each(static_cast<const whole_aggregate&>(to));
+    return doubted;
+  }
+
+ private:
+  /// Calls `each(chunk_header, at)` for every chunk that is whole.
+  template <class Each>
+  void for_each_chunk(Each&& each) const noexcept {
+    for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
+      const aggregates_block& block =
+          *reinterpret_cast<const aggregates_block* const*>(blocks_.data())[i];
+      const std::uint64_t room = block.header.bytes - sizeof(aggregates_block);
+      const std::uint64_t used = block.used_bytes.load(std::memory_order_acquire);
+      const std::uint64_t bytes = used < room ? used : room;
+      for (std::uint64_t at = 0; bytes - at >= sizeof(chunk_header);) {
+        chunk_header head{};
+        std::memcpy(&head, block.chunks() + at, sizeof(head));
+        const std::size_t length = head.kind == chunk_kind::aggregate ? sizeof(stored_aggregate)
+                                   : head.kind == chunk_kind::octave  ? sizeof(stored_octave)
+                                                                      : 0;
+        if (length == 0 || length > bytes - at) break;
+        each(head, block.chunks() + at);
+        at += length;
+      }
+    }
+  }
+
+  static std::uint64_t number_of_last(const aggregates_block& block) noexcept {
+    const std::uint64_t a = block.last[0].number.load(std::memory_order_acquire);
+    const std::uint64_t b = block.last[1].number.load(std::memory_order_acquire);
+    return a > b ? a : b;
+  }
+
+  void take_last() noexcept {
+    last_number_ = first_ == nullptr ? 0 : number_of_last(*first_);
+    if (last_number_ == 0) return;
+    const last_call& last = first_->last[last_number_ % 2];
+    last_ = {last.key.load(std::memory_order_relaxed), last.ticks.load(std::memory_order_relaxed),
+             last.self_ticks.load(std::memory_order_relaxed)};
+    if (is_negative(last_) || last_.self_ticks > last_.ticks) last_.ticks = last_.self_ticks = 0;
+  }
+
+  void add_last(whole_aggregate& to) noexcept {
+    ++to.count;
+    to.total_ticks += last_.ticks;
+    to.self_ticks += last_.self_ticks;
+    ++to.counts[bucket_of(last_.ticks)];
+    last_number_ = 0;
+  }
+
+  /// Where its thread goes on adding to it, again.
+  bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
+    // A copy stays as it is.
+    const int most_attempts = moving_ ? 1 : 100;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+      to.key = from.key;
+      to.count = from.count.load(std::memory_order_acquire);
+      // Each before the count is looked at again.
+      const aggregate_sums& sums = from.sums[to.count % 2];
+      to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
+      to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
+      const std::uint64_t in_bucket = sums.in_bucket.load(std::memory_order_acquire);
+      const std::uint64_t call = sums.call.load(std::memory_order_acquire);
+      const std::uint64_t bucket = in_bucket % (std::uint64_t{1} << bucket_bits);
+      if (bucket >= std::uint64_t{octaves} * octave_buckets || !read_counts(from.header.number, to))
+        return false;
+      if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
+      if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
+      if (last_number_ > 0 && last_.key == to.key) {
+        if (call < last_number_) add_last(to);
+        last_number_ = 0;
+      }
+      return true;
+    }
+    return moving_ && count_in_buckets(to);
+  }
+
+  /// Calls have come between what was copied of it first and last.
+  bool count_in_buckets(whole_aggregate& to) noexcept {
+    to.count = 0;
+    for (const std::uint64_t n : to.counts) {
+      if (__builtin_add_overflow(to.count, n, &to.count)) return false;
+    }
+    if (to.self_ticks > to.total_ticks) to.self_ticks = to.total_ticks;
+    if (last_.key == to.key) last_number_ = 0;
+    return true;
+  }
+
+  bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
+    std::memset(to.counts, 0, sizeof(to.counts));
+    bool sound = true;
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::octave || head.number != number) return;
+      const auto& octave = *reinterpret_cast<const stored_octave*>(at);
+      if (octave.octave >= octaves) {
+        sound = false;
+        return;
+      }
+      for (std::uint32_t b = 0; b < octave_buckets; ++b) {
+        to.counts[octave.octave * octave_buckets + b] =
+            octave.counts[b].load(std::memory_order_acquire);
+      }
+    });
+    return sound;
+  }
+
+  static bool is_sum(const whole_aggregate& of) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : of.counts) {
+      if (__builtin_add_overflow(sum, n, &sum)) return false;
+    }
+    return sum == of.count && of.self_ticks <= of.total_ticks;
+  }
+
+  bool moving_;
+  growing_memory blocks_;  ///< of pointers
+  const aggregates_block* first_ = nullptr;
+  std::uint32_t tid_ = 0;
+  aggregate_call last_{};
+  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP

@@ -1,0 +1,134 @@
+// Blocks of aggregates, copied into memory of our own.
+#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP
+#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/format/aggregates/aggregate_chain.hpp"
+#include "lotus/record/aggregates.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
+/// none.
+class LOTUS_DETAIL_PER_MODULE aggregate_copies {
+ public:
+  /// Room for a block of so many bytes, zeroed. Null where memory is missing; what it gave before
+  /// is gone.
+  aggregates_block* add(std::size_t bytes) noexcept {
+    void* const block = blocks_.add(bytes);
+    auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
+    if (block == nullptr || place == nullptr) {
+      failed_ = true;
+      return nullptr;
+    }
+    *place = {0, blocks_.bytes() - bytes};
+    return static_cast<aggregates_block*>(block);
+  }
+
+  /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
+  /// be adding a call then, and begins no other before this returns.
+  /// @param for_each_block  called with void(const aggregates_block&), again and again.
+  template <class ForEachBlock>
+  void add_whole(ForEachBlock&& for_each_block) noexcept {
+    const std::size_t first = count();
+    for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
+    if (failed_) return;
+    // What has not changed from the first word to the last, looked at twice, was so in between.
+    constexpr int most_attempts = 100;
+    bool same = false;
+    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
+      std::size_t i = first;
+      for_each_block(
+          [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
+      same = true;
+      i = first;
+      for_each_block([&](const aggregates_block& block) {
+        same = is_still(block, at(i++), used_bytes(block)) && same;
+      });
+    }
+    std::size_t i = first;
+    for_each_block(
+        [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
+  }
+
+  /// No more are added.
+  void finish() noexcept {
+    for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
+    std::sort(places(), places() + count());
+  }
+
+  /// Memory was missing; what is here is of no use.
+  bool failed() const noexcept { return failed_; }
+  void fail() noexcept { failed_ = true; }
+
+  /// Calls `each(aggregate_chain&)` for every thread.
+  template <class Each>
+  void for_each_chain(aggregate_state state, Each&& each) const noexcept {
+    for (std::size_t i = 0; i < count();) {
+      aggregate_chain chain{state};
+      for (const std::uint32_t thread = places()[i].chain;
+           i < count() && places()[i].chain == thread; ++i) {
+        chain.add(at(i));
+      }
+      each(chain);
+    }
+  }
+
+ private:
+  struct block_place {
+    std::uint32_t chain;
+    std::size_t in_blocks;
+
+    bool operator<(const block_place& other) const noexcept {
+      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
+    }
+  };
+
+  static std::size_t used_bytes(const aggregates_block& block) noexcept {
+    return sizeof(block) +
+           static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
+  }
+
+  // Word by word: another thread may be writing them.
+  static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    auto* const out = reinterpret_cast<std::uint64_t*>(&to);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      out[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+    }
+  }
+  static bool is_still(const aggregates_block& from, const aggregates_block& copied,
+                       std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    const auto* const before = reinterpret_cast<const std::uint64_t*>(&copied);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      if (__atomic_load_n(words + i, __ATOMIC_ACQUIRE) != before[i]) return false;
+    }
+    return true;
+  }
+
+  std::size_t count() const noexcept { return places_.bytes() / sizeof(block_place); }
+  block_place* places() const noexcept {
+    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
+  }
+  aggregates_block& at(std::size_t i) const noexcept {
+    return *reinterpret_cast<aggregates_block*>(const_cast<char*>(blocks_.data()) +
+                                                places()[i].in_blocks);
+  }
+
+  growing_memory blocks_;  ///< one behind the other
+  growing_memory places_;  ///< of block_place
+  bool failed_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP

@@ -1,0 +1,184 @@
+// Aggregates as text: a section of the hidden file beside the logs of a process.
+#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP
+#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/format/aggregates/aggregate_chain.hpp"
+#include "lotus/format/line.hpp"
+#include "lotus/record/aggregates.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
+inline std::uint64_t mean_rate(const clock_map& map) noexcept {
+  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
+  __extension__ using wide = unsigned __int128;
+  const clock_segment& first = map.at(0);
+  const clock_segment& last = map.current();
+  const std::uint64_t ticks = last.start_ticks - first.start_ticks;
+  const std::uint64_t ns =
+      (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
+      (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
+  // What a file says may be anything.
+  const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
+  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
+  const wide rate = (wide{ns} << 32) / ticks;
+  const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
+  return near ? static_cast<std::uint64_t>(rate) : latest;
+}
+
+/// Which section it is. Of sections of one name the last one counts.
+struct section_name {
+  std::uint64_t begun_ns;  ///< of the recording
+  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
+};
+
+/// One section, of one loader.
+class aggregate_text {
+ public:
+  /// @param rate  ns a tick, times 2^32.
+  aggregate_text(const section_name& name, std::uint64_t rate) noexcept
+      : name_{name}, rate_{rate} {}
+
+  /// Adds a line.
+  /// @param line_start  "S<name>,".
+  /// @param tid         0: of several threads.
+  void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
+    if (lines_ == 0) put_bound("\nbegin,", rate_);
+    put(line_start);
+    // In a damaged file a total may have gone round.
+    const std::uint64_t self_ticks = std::min(of.self_ticks, of.total_ticks);
+    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
+    for (const std::uint64_t field : fields) put_and(field, ',');
+    std::uint64_t left = of.count;
+    for (std::uint32_t b = 0; left > 0 && b < octaves * octave_buckets; ++b) {
+      if (of.counts[b] == 0) continue;
+      left -= of.counts[b];
+      put_and(b, ':');
+      put_and(of.counts[b], left > 0 ? ' ' : '\n');
+    }
+    ++lines_;
+  }
+
+  /// The whole of it; empty where no line was added, or memory was missing.
+  std::string_view finish() noexcept {
+    if (lines_ == 0) return {};
+    put_bound("end,", lines_);
+    return failed_ ? std::string_view{} : std::string_view{text_.data(), text_.bytes()};
+  }
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  std::uint64_t ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide exact = (wide{ticks} * rate_) >> 32;
+    return exact < INT64_MAX ? static_cast<std::uint64_t>(exact) : INT64_MAX;
+  }
+
+  void put(std::string_view text) noexcept {
+    void* const to = text_.add(text.size());
+    if (to == nullptr) {
+      failed_ = true;
+    } else {
+      std::memcpy(to, text.data(), text.size());
+    }
+  }
+  void put_and(std::uint64_t number, char behind) noexcept {
+    char digits[32];
+    char* const end = put_number(digits, number);
+    *end = behind;
+    put({digits, static_cast<std::size_t>(end + 1 - digits)});
+  }
+  void put_bound(std::string_view word, std::uint64_t number) noexcept {
+    put(word);
+    put_and(name_.begun_ns, '.');
+    put_and(name_.late, ',');
+    put_and(number, '\n');
+  }
+
+  section_name name_;
+  std::uint64_t rate_;
+  std::uint64_t lines_ = 0;
+  bool failed_ = false;
+  growing_memory text_;
+};
+
+/// Makes a section for each loader that some aggregates belong to.
+/// @param names           std::string_view(std::uint32_t id): how a line begins, comma included.
+/// @param for_each_chain  called with void(aggregate_chain&), for every thread; once for each
+/// loader.
+/// @param append          int(std::uint32_t loader, std::string_view section).
+/// @return 0, ENOMEM, or the first error of `append`.
+template <class Names, class ForEachChain, class Append>
+int for_each_section(const section_name& name, std::uint64_t rate, Names&& names,
+                     ForEachChain&& for_each_chain, Append&& append) noexcept {
+  auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
+  if (room == nullptr) return ENOMEM;
+  int first_error = 0;
+  // The least loader behind the one before is next.
+  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
+    next = UINT64_MAX;
+    aggregate_text section{name, rate};
+    for_each_chain([&](aggregate_chain& chain) {
+      chain.for_each(*room, [&](const whole_aggregate& of) {
+        if (of.loader() > loader && of.loader() < next) next = of.loader();
+        if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
+      });
+    });
+    const std::string_view text = section.finish();
+    int error = section.failed() ? ENOMEM : 0;
+    if (!text.empty()) error = append(static_cast<std::uint32_t>(loader), text);
+    if (first_error == 0) first_error = error;
+  }
+  munmap(room, sizeof(whole_aggregate));
+  return first_error;
+}
+
+/// The name of a process' file of sections, in its run's folder or its loader's.
+/// @param out  max_prefix_bytes + 48 bytes.
+inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
+  std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
+}
+
+/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
+/// knows; then what was appended of it is no section.
+/// @param pid  of the process.
+inline int append_aggregates(const log_folder& run, loader_folders& folders, std::uint32_t loader,
+                             std::uint32_t pid, std::string_view section) noexcept {
+  const int folder = folders.of(loader);
+  if (folder < 0) return -folder;
+  char name[max_prefix_bytes + 48];
+  put_aggregates_file_name(name, run.prefix, pid);
+  struct stat status {};
+  bool made = false;
+  const int fd = open_to_append(folder, name, run.owners, run.mode, status, made);
+  if (fd < 0) return -fd;
+  if (made && run.like != nullptr) run.give_away(fd, status, run.like->st_mode & 0666U);
+  const int error = write_all(fd, section.data(), section.size());
+  close(fd);
+  return error;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP

@@ -1,0 +1,131 @@
+// Compact logs: what a block of records is, and how its numbers are written.
+//
+// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
+// others go on with the names that stand in the blocks since, and with their last numbers.
+#ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
+#define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
+inline constexpr std::uint8_t compact_version = 2;
+inline constexpr std::uint8_t compact_begins_anew = 1;
+/// Codes below it are kinds of records without a name; from it on they count what is announced.
+inline constexpr std::uint32_t first_named_code = 16;
+/// Instead of a record's code: a name follows.
+inline constexpr std::uint32_t announcement_code = 0;
+
+struct compact_block_header {
+  char magic[4];
+  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint8_t version;
+  std::uint8_t flags;
+  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t unused;
+  std::uint32_t records;
+  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
+  std::int64_t first_ns;   ///< no record begins before
+  std::int64_t last_ns;    ///< none ends behind
+  std::uint64_t checksum;  ///< of all else
+};
+static_assert(sizeof(compact_block_header) == 48 &&
+                  std::is_trivially_copyable_v<compact_block_header>,
+              "it stands in files");
+
+constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
+  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
+}
+constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
+}
+
+/// The difference of two numbers of 64 bits, which may wrap around.
+constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
+  return static_cast<std::int64_t>(a - b);
+}
+
+/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
+/// the end; touches at most 10 bytes, and always 2.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
+  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
+    const auto more = static_cast<unsigned>(value > 0x7F);
+    const auto both =
+        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
+    std::memcpy(out, &both, sizeof(both));
+    return out + 1 + more;
+  }
+  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+
+/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
+/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
+/// @param since  the end of the record before; where that is later it wraps around.
+inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
+  if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
+  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
+}
+
+/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
+}
+
+/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
+/// do at once.
+inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
+  std::uint64_t sum = count;
+  std::uint64_t other = ~sum;
+  std::size_t at = 0;
+  for (; count - at >= 16; at += 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, 16);
+    sum = (sum ^ words[0]) * odd;
+    other = (other ^ words[1]) * odd;
+    sum ^= sum >> 29U;
+    other ^= other >> 29U;
+  }
+  sum = (sum ^ other) * odd;
+  for (; count - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, 8);
+    sum = (sum ^ word) * odd;
+    sum ^= sum >> 29U;
+  }
+  std::uint64_t last = 0;
+  if (at < count) std::memcpy(&last, bytes + at, count - at);
+  sum = (sum ^ last) * odd;
+  return sum ^ (sum >> 32U);
+}
+
+/// Of a block. Guards against damage, not against intent.
+inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
+  constexpr std::size_t head = sizeof(compact_block_header);
+  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
+         mix_bytes(block + head, bytes - head);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_COMPACT_LAYOUT_HPP

@@ -1,0 +1,190 @@
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_FORMAT_DRAIN_HPP
+#define LOTUS_FORMAT_DRAIN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/config.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/line.hpp"
+#include "lotus/record/record_kinds.hpp"
+#include "lotus/record/ring_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room for the text of one append.
+struct drain_buffer {
+  static constexpr std::size_t capacity = max_append_bytes;
+  char text[log_roles][capacity];
+  std::size_t bytes[log_roles];
+};
+
+/// How far each lane's records were complete at one moment.
+struct lane_heads {
+  std::uint64_t head[lanes];
+
+  explicit lane_heads(const ring_block& ring) noexcept {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      head[i] = ring.published[i].load(std::memory_order_acquire);
+    }
+  }
+  /// How many records are complete and not in the logs.
+  std::uint64_t beyond(const commit_point& c) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
+    return count;
+  }
+};
+
+/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
+/// same capacity.
+inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
+  commit_point c = from.committed();
+  // Where its logs end only one ring may keep.
+  for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  to.commit(c);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
+      to.slot(lane, at) = from.slot(lane, at);
+    }
+    to.published[lane].store(heads.head[lane], std::memory_order_relaxed);
+  }
+}
+
+/// Takes the records before `heads` for done with.
+inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+  commit_point c = ring.committed();
+  for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
+    const record_tag tag = ring.slot(0, at).tag;
+    if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) c.tail[lane] = heads.head[lane];
+  ring.commit(c);
+}
+
+/// Adds the lines of records to a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// included.
+template <class Names>
+class line_filler {
+ public:
+  line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
+      : formatter_{clock}, names_{names}, buffer_{buffer} {}
+
+  template <class Sink>
+  int begin(Sink&, std::uint32_t) noexcept {
+    for (std::size_t& bytes : buffer_.bytes) bytes = 0;
+    return 0;
+  }
+
+  /// Has no quicker way for some of them.
+  static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
+                                      std::uint64_t) noexcept {
+    return at;
+  }
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto role = static_cast<std::size_t>(kind.role);
+    if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
+    const std::string_view name =
+        has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
+    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
+      if (!add_beside(r, name)) return false;
+      if (kind.role == log_role::beside) return true;
+    }
+    char* const out = buffer_.text[role] + buffer_.bytes[role];
+    buffer_.bytes[role] =
+        static_cast<std::size_t>(formatter_.format(r, name, out) - buffer_.text[role]);
+    return true;
+  }
+
+  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t loader) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      if (buffer_.bytes[i] == 0) continue;
+      const auto role = static_cast<log_role>(i);
+      int error = sink.begin(role, loader);
+      if (error == 0) error = sink.append(role, buffer_.text[i], buffer_.bytes[i]);
+      if (error == 0) continue;
+      for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+      return error;
+    }
+    return 0;
+  }
+
+  template <class Sink>
+  void committed(const Sink&) noexcept {}
+  void failed() noexcept {}
+
+ private:
+  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
+    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
+    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
+    buffer_.bytes[beside] =
+        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+    return true;
+  }
+
+  line_formatter formatter_;
+  const Names& names_;
+  drain_buffer& buffer_;
+};
+
+/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
+/// goes: what was appended is never given again.
+/// @param heads  read before the clock of `fill` was made.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
+/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
+/// loader), then committed(sink) or failed().
+/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
+/// loader is the id of its name, 0 the default one.
+/// @return 0, or the error of the sink; then the rest of the records stays.
+template <class Filler, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
+  for (std::size_t lane = lanes; lane-- > 0;) {
+    std::uint64_t at = ring.committed().tail[lane];
+    while (at != heads.head[lane]) {
+      std::uint32_t loader = ring.committed().loader;
+      // A handler that interrupted a push enters none.
+      const auto enters = [&](const record& r) {
+        return lane == 0 && r.tag.kind() == event_kind::loader;
+      };
+      for (; at != heads.head[lane] && enters(ring.slot(lane, at)); ++at) {
+        loader = static_cast<std::uint32_t>(ring.slot(lane, at).tag.value());
+      }
+      if (at == heads.head[lane]) return sink.commit(lane, at, loader);
+      if (const int error = fill.begin(sink, loader); error != 0) return error;
+      for (;; ++at) {
+        at = fill.add_operations(ring, lane, at, heads.head[lane]);
+        if (at == heads.head[lane]) break;
+        const record& r = ring.slot(lane, at);
+        if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
+          if (lane == 0) break;
+        } else if (!fill.add(r)) {
+          break;
+        }
+      }
+      int error = fill.append(sink, loader);
+      if (error == 0) error = sink.commit(lane, at, loader);
+      if (error != 0) {
+        fill.failed();
+        return error;
+      }
+      fill.committed(sink);
+    }
+  }
+  return 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_DRAIN_HPP

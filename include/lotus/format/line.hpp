@@ -1,0 +1,283 @@
+// Records to Lotus lines.
+#ifndef LOTUS_FORMAT_LINE_HPP
+#define LOTUS_FORMAT_LINE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/record_kinds.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
+/// what a line beside begins with.
+inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
+
+/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+inline bool is_line_start(std::string_view text) noexcept {
+  if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
+  if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
+    // Within the text, for its last byte is the comma.
+    if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
+/// every record to be converted ended in or before the newest segment.
+class tick_converter {
+ public:
+  /// @param guard  held while `map` is read; null where nobody else has the map.
+  tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
+    if (guard_ != nullptr) guard_->lock();
+    newest_ = map_.current();
+    if (guard_ != nullptr) guard_->unlock();
+  }
+
+  struct span {
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+  };
+
+  /// Of what began in it, or later.
+  const clock_segment& newest() const noexcept { return newest_; }
+
+  LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
+                                          std::uint64_t end_ticks) const noexcept {
+    if (LOTUS_DETAIL_LIKELY(begin_ticks >= newest_.start_ticks)) {
+      const std::int64_t start_ns = newest_.to_ns(begin_ticks);
+      return {start_ns, difference(newest_.to_ns(end_ticks), start_ns)};
+    }
+    const clock_segment b = segment(begin_ticks);
+    const clock_segment e = segment(end_ticks);
+    const std::int64_t start_ns = b.to_ns(begin_ticks);
+    return {start_ns, difference(difference(e.to_ns(end_ticks), e.jumped_ns),
+                                 difference(start_ns, b.jumped_ns))};
+  }
+
+ private:
+  /// Of a ring file that may say anything, too.
+  static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
+
+  clock_segment segment(std::uint64_t ticks) const noexcept {
+    if (ticks >= newest_.start_ticks) return newest_;
+    if (guard_ != nullptr) guard_->lock();
+    const clock_segment found = map_.at(ticks);
+    if (guard_ != nullptr) guard_->unlock();
+    return found;
+  }
+
+  const clock_map& map_;
+  mutex* guard_;
+  clock_segment newest_{};
+};
+
+/// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
+/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
+/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// every lane).
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
+  const std::uint64_t fours =
+      below_1e8 / 10'000 | (static_cast<std::uint64_t>(below_1e8 % 10'000) << 32);
+  const std::uint64_t hundreds = ((fours * 10'486) >> 20) & 0x0000007F'0000007FU;
+  const std::uint64_t twos = hundreds | ((fours - hundreds * 100) << 16);
+  const std::uint64_t tens = ((twos * 103) >> 10) & 0x000F000F'000F000FU;
+  return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
+}
+
+/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
+  constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
+                                      100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+  const auto bits = static_cast<unsigned>(32 - __builtin_clz(below_1e9 | 1));
+  const unsigned guess = (bits * 1233) >> 12;
+  return guess + (below_1e9 >= powers[guess] ? 1 : 0);
+}
+
+/// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
+  // Counted apart from the digits: where the next line goes need not wait for these.
+  const unsigned count = value == 0 ? 1 : digit_count(value);
+  const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
+  std::memcpy(out, &digits, 8);
+  return out + count;
+}
+
+/// Writes `value` in decimal; returns the end. Touches at most 24 bytes.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noexcept {
+  constexpr std::uint64_t e8 = 100'000'000;
+  std::uint64_t rest[2];
+  int groups = 0;
+  for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
+  }
+  out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
+  for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
+  return out;
+}
+
+/// Copies a short text without a call; `bytes` may be anything.
+LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
+                                           std::size_t bytes) noexcept {
+  if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
+    // Pairs of moves that overlap in the middle.
+    const std::size_t step = bytes >= 16 ? 16 : 8;
+    if (step == 16) {
+      std::memcpy(out, text, 16);
+      std::memcpy(out + bytes - 16, text + bytes - 16, 16);
+    } else {
+      std::memcpy(out, text, 8);
+      std::memcpy(out + bytes - 8, text + bytes - 8, 8);
+    }
+  } else {
+    std::memcpy(out, text, bytes);
+  }
+}
+
+/// Formats records as lines. One for each drain.
+class line_formatter {
+ public:
+  explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
+
+  /// Writes one line; returns its end. `out` has room for max_line_bytes.
+  /// @param name  how the line begins, comma included, where the record has a name; else empty.
+  LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
+                                          char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    tick_converter::span s = clock_.convert(r.begin_ticks, r.end_ticks);
+    const std::string_view start = has_name(kind) ? name : kind.prefix;
+    copy_short(out, start.data(), start.size());
+    out += start.size();
+    if (kind.value == record_value::batch) {
+      out = put_number(out, r.tag.value());
+      *out++ = ',';
+      s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
+    }
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+    *out++ = '\n';
+    return out;
+  }
+
+  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
+  /// kinds that have one. `out` and `name` as for format().
+  char* format_beside(const record& r, std::string_view name, char* out) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto put_text = [&out](std::string_view text) {
+      if (!text.empty()) std::memcpy(out, text.data(), text.size());
+      out += text.size();
+    };
+    const bool measured = kind.duration == written_duration::measured;
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
+    put_text(kind.beside);
+    put_text(name);
+    out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
+    *out++ = ',';
+    switch (kind.kind) {
+      case event_kind::counter:
+        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
+        out = put_number(
+            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::stage_number:
+        out = put_number(out, r.end_ticks);
+        put_text(",0");
+        break;
+      case event_kind::arguments:
+        put_text("0,0");
+        break;
+      case event_kind::batch_takes:
+        out = put_number(out, r.tag.value());
+        *out++ = ',';
+        out = put_number(out, r.end_ticks);
+        break;
+      case event_kind::off_cpu:
+        out = put_number(out, r.end_ticks);
+        *out++ = ',';
+        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
+        break;
+      default:
+        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
+        if (counts_heap(kind.kind)) {
+          out = put_number(out, r.end_ticks);
+          *out++ = ',';
+          out = put_number(out, number);
+          break;
+        }
+        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
+        *out++ = ',';
+        if (kind.kind == event_kind::async_piece || number != large_stage_number) {
+          out = put_number(out, number);
+        }
+        break;
+    }
+    *out++ = '\n';
+    return out;
+  }
+
+ private:
+  /// A wait of 1000 ns would read as an out-of-order marker, so a real one is written as 1001.
+  static constexpr std::int64_t batch_duration_ns(written_duration duration,
+                                                  std::int64_t measured_ns) noexcept {
+    switch (duration) {
+      case written_duration::measured:
+        return measured_ns;
+      case written_duration::measured_unlike_placeholder:
+        return measured_ns == placeholder_ns ? placeholder_ns + 1 : measured_ns;
+      case written_duration::placeholder:
+      case written_duration::none:
+        break;
+    }
+    return placeholder_ns;
+  }
+
+  /// The seconds of one record are nearly always those of the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
+    std::uint64_t fraction = ns - second_start_ns_;
+    if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
+      second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
+      fraction = ns - second_start_ns_;
+      second_bytes_ =
+          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      if (ns < 1'000'000'000) second_bytes_ = 0;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    std::memcpy(out, second_,
+                16);  // always the same size: one move; what is too much is overwritten
+    out += second_bytes_;
+    const auto f = static_cast<std::uint32_t>(fraction);
+    *out = static_cast<char>('0' + f / 100'000'000);
+    const std::uint64_t digits = eight_digits(f % 100'000'000);
+    std::memcpy(out + 1, &digits, 8);
+    return out + 9;
+  }
+
+  const tick_converter& clock_;
+  std::uint64_t second_start_ns_ = ~std::uint64_t{0} / 2;
+  std::size_t second_bytes_ = 0;
+  char second_[24] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_LINE_HPP

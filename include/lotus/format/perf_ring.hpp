@@ -1,0 +1,117 @@
+// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
+#ifndef LOTUS_FORMAT_PERF_RING_HPP
+#define LOTUS_FORMAT_PERF_RING_HPP
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "lotus/base/descriptor.hpp"
+#include "lotus/config.hpp"
+#include "lotus/format/sample_layout.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
+/// what code they map meanwhile, and what they start.
+/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
+/// stands for the same time everywhere.
+inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
+  perf_event_attr a{};
+  a.size = sizeof(a);
+  a.type = PERF_TYPE_SOFTWARE;
+  a.config = PERF_COUNT_SW_CPU_CLOCK;
+  a.sample_period = interval_ns;
+  a.sample_type = samples_type;
+  a.sample_id_all = 1;
+  a.disabled = 1;
+  a.inherit = 1;
+  a.mmap = 1;
+  a.mmap2 = 1;
+  a.task = 1;
+  a.exclude_kernel = 1;
+  a.exclude_hv = 1;
+  a.use_clockid = 1;
+  a.clockid = CLOCK_MONOTONIC;
+  a.watermark = 1;
+  return a;
+}
+
+/// Returns a descriptor or -errno. @param cpu  -1: any, for an event that is not inherited.
+inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexcept {
+  const long fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+                          static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+  const int moved = out_of_the_way(static_cast<int>(fd));
+  return moved < 0 ? -errno : moved;
+}
+
+/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
+/// Thread safety: none. A forked child does not have the mapping.
+class perf_ring {
+ public:
+  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
+  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
+  int map(int fd, std::size_t pages) noexcept {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    for (; pages >= 1; pages /= 2) {
+      void* memory = mmap(nullptr, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (memory == MAP_FAILED) continue;
+      control_ = static_cast<perf_event_mmap_page*>(memory);
+      data_ = static_cast<const char*>(memory) + page;
+      bytes_ = pages * page;
+      return 0;
+    }
+    return errno;
+  }
+
+  void unmap() noexcept {
+    if (control_ == nullptr) return;
+    munmap(control_, bytes_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    control_ = nullptr;
+  }
+
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
+  /// or two pieces; together they are whole records.
+  template <class Sink>
+  void drain(Sink&& sink) noexcept {
+    if (control_ == nullptr) return;
+    const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
+    std::uint64_t at = control_->data_tail;  // which only this side changes
+    while (at != head) {
+      const std::size_t offset = at % bytes_;
+      const auto rest = static_cast<std::size_t>(head - at);
+      const std::size_t piece = rest < bytes_ - offset ? rest : bytes_ - offset;
+      sink(data_ + offset, piece);
+      at += piece;
+    }
+    counter(control_->data_tail).store(head, std::memory_order_release);
+  }
+
+ private:
+  /// One of the counters that are shared with the kernel.
+  static std::atomic<__u64>& counter(__u64& shared) noexcept {
+    static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
+                  std::atomic<__u64>::is_always_lock_free);
+    return reinterpret_cast<std::atomic<__u64>&>(shared);
+  }
+
+  perf_event_mmap_page* control_ = nullptr;
+  const char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_PERF_RING_HPP

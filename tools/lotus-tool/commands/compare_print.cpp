@@ -1,0 +1,153 @@
+#include "commands/compare_print.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/line_width.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "comparison/comparison.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// What heads the columns of the two sides.
+struct side_names {
+  std::string before;
+  std::string after;
+};
+
+/// The last parts of a path, so many of them.
+std::string last_parts(std::string path, std::size_t parts) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::size_t at = path.size();
+  for (; parts > 0 && at != std::string::npos && at > 0; --parts) at = path.rfind('/', at - 1);
+  return at == std::string::npos || at == 0 ? path : path.substr(at + 1);
+}
+
+/// Their folders' names, with as many folders above as tell them apart.
+side_names names_of_sides(const compared_sides& given) {
+  constexpr std::size_t widest = 12;
+  constexpr std::size_t most_parts = 4;
+  const std::string& a = given.before.front();
+  const std::string& b = given.after.front();
+  for (std::size_t parts = 1; parts <= most_parts; ++parts) {
+    const std::string of_a = last_parts(a, parts);
+    const std::string of_b = last_parts(b, parts);
+    if (of_a == of_b) continue;
+    const auto shown = [](const std::string& name, std::size_t folders) {
+      const std::string others = folders > 1 ? " +" + std::to_string(folders - 1) : "";
+      return without_middle(printable_line(name), widest - others.size()) + others;
+    };
+    const side_names names{shown(of_a, given.before.size()), shown(of_b, given.after.size())};
+    if (names.before != names.after) return names;
+  }
+  return {"before", "after"};
+}
+
+std::string growth(const compared_value& value) {
+  const std::optional<double> by = value.grown_by();
+  return by ? change_text(*by) : "";
+}
+
+std::string time(const std::optional<double>& ns) {
+  return ns ? human_time(*ns) : "-";
+}
+
+template <class Has>
+bool any_row(const std::vector<compared_times>& rows, Has&& has) {
+  return std::any_of(rows.begin(), rows.end(), has);
+}
+
+void print_rows(const std::vector<compared_times>& rows, const side_names& sides,
+                std::optional<double> allowed, std::ostream& out) {
+  const bool cpu = any_row(rows, [](const compared_times& r) { return r.mean_cpu_ns.common(); });
+  const bool p = any_row(rows, [](const compared_times& r) { return r.p.has_value(); });
+  const bool slower =
+      any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
+  table text;
+  std::vector<std::string> head{"mean of", sides.before, sides.after, "change", "95 % interval"};
+  if (p) head.emplace_back("p");
+  if (slower) head.emplace_back();
+  if (cpu) {
+    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "CPU change"});
+  }
+  head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
+  text.row(std::move(head));
+  for (const compared_times& r : rows) {
+    const bool common = r.mean_ns.common();
+    const std::optional<double> grown = common ? r.grown_by() : std::nullopt;
+    std::vector<std::string> cells{title_of(r), time(r.typical_ns.before), time(r.typical_ns.after),
+                                   grown ? change_text(*grown) : "",
+                                   r.likely ? interval_text(*r.likely) : ""};
+    if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
+    if (slower) cells.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
+    if (cpu) {
+      cells.insert(cells.end(),
+                   {time(r.mean_cpu_ns.before), time(r.mean_cpu_ns.after), growth(r.mean_cpu_ns)});
+    }
+    cells.push_back(std::to_string(r.count_before));
+    cells.push_back(std::to_string(r.count_after));
+    text.row(std::move(cells));
+  }
+  text.print(out);
+}
+
+void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
+                  std::ostream& out) {
+  table text;
+  text.spare({"service " + sides.before, "service " + sides.after});
+  text.row({"stage", "service " + sides.before, "service " + sides.after, "service change",
+            "could make " + sides.before, "could make " + sides.after, "could make change"});
+  for (const compared_stage& s : stages) {
+    text.row({s.name, time(s.service_ns.before), time(s.service_ns.after), growth(s.service_ns),
+              rate(s.capacity_per_s.before), rate(s.capacity_per_s.after),
+              growth(s.capacity_per_s)});
+  }
+  text.print(out);
+}
+
+/// The sentence, the throughput, and what is to be borne in mind with both.
+void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, printable_line(text), "", "  ") << '\n';
+  };
+  out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
+  const std::string throughput = throughput_of(l);
+  if (!throughput.empty()) tell(throughput);
+  for (const std::string& text : unlike_of(l, found)) {
+    out << styled(out, style::yellow, fitted(out, "unlike: " + printable_line(text), "", "  "))
+        << '\n';
+  }
+  if (l.runs_before < 2 && l.runs_after < 2) {
+    tell("one run a side: by how much runs of the same program differ is in no interval");
+  }
+  out << '\n';
+}
+
+}  // namespace
+
+void print_comparison_table(const compared_sides& given, const comparison& found,
+                            std::ostream& out) {
+  const side_names sides = names_of_sides(given);
+  const char* between = "";
+  for (const compared_loader& l : found.loaders) {
+    out << between;
+    if (!l.loader.empty()) out << "loader " << printable_line(l.loader) << '\n';
+    print_conclusion(l, found, out);
+    print_rows(l.rows, sides, given.fail_above, out);
+    between = "\n";
+    if (l.stages.empty()) continue;
+    out << '\n';
+    print_stages(l.stages, sides, out);
+  }
+}
+
+}  // namespace lotus::tool

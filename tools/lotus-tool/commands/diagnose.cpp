@@ -1,0 +1,215 @@
+#include "commands/diagnose.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iomanip>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/json_writer.hpp"
+#include "base/line_width.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/shown_name.hpp"
+#include "model/figures.hpp"
+#include "model/run_data.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/verdict.hpp"
+
+namespace lotus::tool {
+namespace {
+
+void print_checks(const diagnosis& d, std::ostream& out) {
+  for (const check& c : d.checks) {
+    const std::string line = std::string(c.id) + ": " + printable_line(c.text);
+    out << styled(out, c.unsafe ? style::red : style::yellow, fitted(out, line, "  ", "    "))
+        << '\n'
+        << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
+  }
+  if (!d.checks.empty()) out << '\n';
+}
+
+void print_attacks(const diagnosis& d, std::ostream& out) {
+  if (d.attacks.empty()) return;
+  const auto share = [&](std::optional<std::int64_t> ns) {
+    return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
+  };
+  table ops;
+  ops.row({"attack first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
+           "if free"});
+  for (const attack& a : d.attacks) {
+    const std::optional<cpu_split>& cpu = a.path.cpu;
+    ops.row({printable_line(a.path.name), share(a.path.ns),
+             share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
+             share(cpu ? cpu->run_queue_ns : std::nullopt),
+             share(cpu ? cpu->blocked_ns : std::nullopt), three_digits(a.gain) + "x",
+             three_digits(a.gain_free) + "x"});
+  }
+  ops.spare({"no CPU", "running", "blocked"});
+  out << '\n';
+  ops.print(out);
+}
+
+void print_moves(const diagnosis& d, std::ostream& out) {
+  for (std::size_t i = 1; i < d.moves.size(); ++i) {
+    out << fitted(out, "or: " + printable_line(d.moves[i].text), "  ", "    ") << '\n';
+  }
+  if (d.moves.size() > 1) out << '\n';
+}
+
+/// What the run's time is made of, besides operations and stages.
+void print_path(const diagnosis& d, std::ostream& out) {
+  out << '\n';
+  table path(table_form::facts);
+  for (const path_share& share : d.path.shares) {
+    if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
+    path.row({"of the run's time, " + std::string(path_kind_name(share.kind)),
+              human_share(static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns))});
+  }
+  path.print(out);
+}
+
+/// Counted and not recorded, so it is part of what is told above.
+void print_aggregated(const diagnosis& d, std::ostream& out) {
+  if (d.aggregated.empty()) return;
+  out << '\n';
+  table ops;
+  ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
+  for (const figures& of : d.aggregated) {
+    ops.row({printable_line(shown_name(of.name)), std::to_string(of.time.count),
+             human_time(of.time.mean_ns), human_time(of.time.p99_ns),
+             human_time(static_cast<double>(of.time.total_ns)),
+             human_time(static_cast<double>(of.self_ns.value_or(0)))});
+  }
+  ops.print(out);
+}
+
+void print_slow(const diagnosis& d, std::ostream& out) {
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  };
+  for (const slow_worker& w : d.slow_workers) {
+    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " a batch, " +
+         three_digits(w.slower_than) + " times the median worker's");
+  }
+  for (const slow_sample& s : d.slow_samples) {
+    tell("slow sample: " + printable_line(shown_name(s.name)) + " took " +
+         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+         ") in batch " + std::to_string(s.batch) + " of epoch " + std::to_string(s.epoch) +
+         ", worker " + std::to_string(s.worker));
+  }
+}
+
+void print_diagnosis(const diagnosis& d, std::ostream& out) {
+  out << printable_line(d.dir) << '\n'
+      << styled(out, style::bold, fitted(out, printable_line(verdict_sentence(d)))) << "\n\n";
+  print_moves(d, out);
+  print_checks(d, out);
+  table facts(table_form::facts);
+  facts.row({"batches", std::to_string(d.batches)});
+  facts.row({"workers at once", std::to_string(d.workers)});
+  facts.row({"waiting, in all", human_time(d.wait_ns)});
+  facts.row({"waiting while a later batch lay ready", human_share(d.head_of_line_share)});
+  facts.row({"consumer's steps, in all", human_time(d.step_ns)});
+  facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
+  facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+  facts.row({"achieved", rate(d.achieved)});
+  facts.row({d.slowest_stage.empty() ? "the workers alone could make"
+                                     : "stage " + d.slowest_stage + " could make",
+             rate(d.preprocessing_capacity, d.preprocessing_interval)});
+  facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
+  if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
+    facts.row({"the workers alone, samples/s",
+               three_digits(*d.preprocessing_capacity * d.samples_per_batch)});
+    if (d.consumer_capacity) {
+      facts.row({"the consumer alone, samples/s",
+                 three_digits(*d.consumer_capacity * d.samples_per_batch)});
+    }
+  }
+  facts.print(out);
+  print_attacks(d, out);
+  print_path(d, out);
+  print_aggregated(d, out);
+  if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';
+  print_slow(d, out);
+}
+
+/// Preprocessing takes in its stages.
+bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) {
+  if (!d.is) return false;
+  const auto is_named = [&](std::string_view name) {
+    return std::find(verdicts.begin(), verdicts.end(), name) != verdicts.end();
+  };
+  return is_named(verdict_name(*d.is)) ||
+         (d.is == verdict::stage_bound && is_named(verdict_name(verdict::preprocessing_bound)));
+}
+
+/// Where a log cannot be read there is no verdict either; other runs are judged nevertheless.
+judgement diagnose_one(const run_files& run, std::size_t skip_batches,
+                       diagnostic_log& diagnostics) {
+  try {
+    return diagnose_run(read_run(run, diagnosis_parts, diagnostics), skip_batches, diagnostics);
+  } catch (const input_error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+}  // namespace
+
+int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  std::vector<diagnosis> found;
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  for (const run_files& run : runs) {
+    judgement judged = diagnose_one(run, options.skip_batches, diagnostics);
+    if (judged.found) {
+      found.push_back(std::move(*judged.found));
+    } else if (runs.size() == 1) {
+      throw input_error(judged.why_not);
+    } else {
+      diagnostics.warning(judged.why_not);
+    }
+  }
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (found.empty()) throw input_error(options.dir + ": no run that a verdict could be given for");
+  if (options.json) {
+    // One run is told as itself, several as a list of them.
+    if (found.size() == 1) {
+      out << diagnosis_json(found.front()) << '\n';
+    } else {
+      std::string text;
+      json_writer to(text);
+      to.begin_object().key("runs").begin_array();
+      for (const diagnosis& d : found) to.newline().raw(diagnosis_json(d));
+      to.newline().end_array().end_object();
+      out << text << '\n';
+    }
+  } else {
+    std::string_view before;
+    for (const diagnosis& d : found) {
+      out << before;
+      print_diagnosis(d, out);
+      before = "\n";
+    }
+  }
+  const bool failed = std::any_of(found.begin(), found.end(), [&](const diagnosis& d) {
+    return is_forbidden(d, options.fail_if);
+  });
+  return failed ? exit_failed_verdict : exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,53 @@
+#include "commands/export/csv_sink.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+#include "base/csv.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "commands/export/row_sink.hpp"
+
+namespace lotus::tool {
+
+csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition>& tables) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw input_error(folder + ": cannot be made: " + error.message());
+  for (const table_definition& table : tables) {
+    files_.push_back(std::make_unique<output_file>(folder + '/' + table.name + ".csv", std::cout));
+    std::string head;
+    for (const auto& [name, type] : table.columns) {
+      if (!head.empty()) head += ',';
+      head += name;
+    }
+    files_.back()->write(head + '\n');
+  }
+}
+
+void csv_sink::row(std::size_t table, const std::vector<cell>& cells) {
+  line_.clear();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line_ += ',';
+    if (const auto* number = std::get_if<std::int64_t>(&cells[i])) line_ += std::to_string(*number);
+    if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
+      line_ += csv_exact_field(*text);
+    };
+  }
+  line_ += '\n';
+  files_[table]->write(line_);
+}
+
+void csv_sink::commit() {
+  for (const auto& file : files_) file->commit();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,29 @@
+// Tables as CSV files of one folder.
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files/output_file.hpp"
+#include "commands/export/row_sink.hpp"
+
+namespace lotus::tool {
+
+/// TABLE.csv with a line of names first; NULL is an empty field, an empty text "".
+class csv_sink : public row_sink {
+ public:
+  /// @param folder  is made where it is missing. Throws input_error.
+  csv_sink(const std::string& folder, const std::vector<table_definition>& tables);
+  void row(std::size_t table, const std::vector<cell>& cells) override;
+  void commit() override;
+
+ private:
+  std::vector<std::unique_ptr<output_file>> files_;
+  std::string line_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP

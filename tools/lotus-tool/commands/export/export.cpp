@@ -1,0 +1,91 @@
+#include "commands/export/export.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "commands/export/csv_sink.hpp"
+#include "commands/export/parquet_sink.hpp"
+#include "commands/export/pstats.hpp"
+#include "commands/export/row_sink.hpp"
+#include "commands/export/tables.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/calls/call_profile.hpp"
+#include "model/run_data.hpp"
+#ifdef LOTUS_TOOL_SQLITE
+  #include "commands/export/sqlite_sink.hpp"
+#endif
+
+namespace lotus::tool {
+namespace {
+
+constexpr run_parts with_operations{false, false, true};
+
+void export_pstats(const export_options& options, const std::vector<run_files>& runs,
+                   diagnostic_log& diagnostics, std::ostream& out) {
+  if (runs.size() > 1) {
+    throw input_error(options.dir + ": holds several runs, such as " + runs[0].dir + " and " +
+                      runs[1].dir + "; name one of them");
+  }
+  const run_data run = read_run(runs.front(), with_operations, diagnostics);
+  if (run.operations == 0) throw input_error(options.dir + ": no operations in its logs");
+  output_file file(options.output, out);
+  file.write(pstats_of(profile_calls(run), run.names));
+  file.commit();
+}
+
+std::unique_ptr<row_sink> sink_for(const export_options& options) {
+#ifdef LOTUS_TOOL_SQLITE
+  if (options.format == export_format::sqlite) {
+    return std::make_unique<sqlite_sink>(options.output, exported_tables());
+  }
+#endif
+  if (options.format == export_format::parquet) {
+    return std::make_unique<parquet_sink>(options.output, exported_tables());
+  }
+  return std::make_unique<csv_sink>(options.output, exported_tables());
+}
+
+void export_tables(const export_options& options, const std::vector<run_files>& runs,
+                   diagnostic_log& diagnostics) {
+  const std::unique_ptr<row_sink> sink = sink_for(options);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const run_data run = read_run(runs[i], with_operations, diagnostics);
+    if (run.empty() && run.aggregated.empty()) {
+      diagnostics.warning(runs[i].dir + ": nothing usable in its logs, left out");
+      continue;
+    }
+    write_tables(static_cast<std::int64_t>(i), run, *sink);
+  }
+  sink->commit();
+}
+
+}  // namespace
+
+int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
+  if (options.output == "-" && options.format != export_format::pstats) {
+    throw usage_error("-o: tables are a file, or the files of a folder; only pstats can go to -");
+  }
+  diagnostic_log diagnostics(err, options.quiet);
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  refuse_input_as_output(options.output, runs, {}, options.prefix);
+  if (options.format == export_format::pstats) {
+    export_pstats(options, runs, diagnostics, out);
+  } else {
+    try {
+      export_tables(options, runs, diagnostics);
+    } catch (const interrupted& stop) {
+      end_by_signal(stop.signal);
+    }
+  }
+  return diagnostics.finish(options.strict);
+}
+
+}  // namespace lotus::tool

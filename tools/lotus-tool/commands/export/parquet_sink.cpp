@@ -1,0 +1,112 @@
+#include "commands/export/parquet_sink.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "commands/export/csv_sink.hpp"
+#include "commands/export/row_sink.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What it printed.
+std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, exit_state& end) {
+  const std::string said = scratch.file("said");
+  command what;
+  what.arguments = {"duckdb", "-init", "/dev/null", ":memory:", "-c", sql};
+  what.output = said;
+  try {
+    end = run_command(what);
+  } catch (const input_error& cannot_start) {
+    throw input_error(std::string(cannot_start.what()) +
+                      "; --format parquet needs it: pip install duckdb-cli");
+  }
+  std::ifstream in(said);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What it said, in one line.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : printable(text)) {
+    const bool blank = c == '\n' || c == '\r' || c == '\t' || c == ' ';
+    if (!blank) line += c;
+    if (blank && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  if (!line.empty() && line.back() == ' ') line.pop_back();
+  return printable_line(line);
+}
+
+std::string sql_text(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += c;
+    literal += c;
+  }
+  return literal + '\'';
+}
+
+std::string copy_statement(const table_definition& table, const scratch_folder& scratch) {
+  const std::string path = scratch.file(table.name);
+  std::string columns;
+  for (const auto& [name, type] : table.columns) {
+    if (!columns.empty()) columns += ", ";
+    columns += sql_text(name) + (type == column_type::text ? ": 'VARCHAR'" : ": 'BIGINT'");
+  }
+  return "COPY (SELECT * FROM read_csv(" + sql_text(path + ".csv") +
+         ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
+         "nullstr = '', allow_quoted_nulls = false, columns = {" +
+         columns + "})) TO " + sql_text(path + ".parquet") +
+         " (FORMAT parquet, COMPRESSION zstd);\n";
+}
+
+/// Before anything is read: a large run takes a while.
+std::string made_folder(std::string folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw input_error(folder + ": cannot be made: " + error.message());
+  return folder;
+}
+
+}  // namespace
+
+parquet_sink::parquet_sink(std::string folder, const std::vector<table_definition>& tables)
+    : folder_(made_folder(std::move(folder))),
+      tables_(tables),
+      scratch_(folder_),
+      csv_(scratch_.path(), tables) {
+  exit_state end;
+  const std::string said = run_duckdb(scratch_, "SELECT 1", end);
+  if (end.status != 0) throw input_error("duckdb: does not work: " + one_line(said));
+}
+
+void parquet_sink::commit() {
+  csv_.commit();
+  std::string sql;
+  for (const table_definition& table : tables_) sql += copy_statement(table, scratch_);
+  exit_state end;
+  const std::string said = run_duckdb(scratch_, sql, end);
+  if (end.status != 0) {
+    throw input_error(folder_ + ": duckdb ended with " + std::to_string(end.status) + ": " +
+                      one_line(said));
+  }
+  for (const table_definition& table : tables_) {
+    const std::string name = std::string(table.name) + ".parquet";
+    std::error_code error;
+    fs::rename(scratch_.file(name), folder_ + '/' + name, error);
+    if (error) throw input_error(folder_ + '/' + name + ": cannot be written: " + error.message());
+  }
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,20 @@
+// Profiles for Python's pstats, and for what reads its files: snakeviz, gprof2dot.
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
+
+#include <string>
+#include <vector>
+
+#include "log/operation_names.hpp"
+#include "model/calls/call_profile.hpp"
+
+namespace lotus::tool {
+
+/// What pstats.Stats(file) reads: Python's marshal format, which is stable since version 2, of
+/// {(file, line, name): (primitive calls, calls, self s, total s, {caller: the same})}. Operations
+/// that nobody called were called by "<all threads>", so that all have one root.
+std::string pstats_of(const std::vector<called_operation>& ops, const name_table& names);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP

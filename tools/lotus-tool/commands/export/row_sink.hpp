@@ -1,0 +1,46 @@
+// Tables of a database, row by row.
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace lotus::tool {
+
+/// std::monostate is NULL. Texts are UTF-8, and need only live as long as the call.
+using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
+
+template <class Integer>
+cell cell_of(const std::optional<Integer>& value) {
+  if (!value) return {};
+  return static_cast<std::int64_t>(*value);
+}
+
+enum class column_type : std::uint8_t { integer, text };
+
+struct table_definition {
+  const char* name;
+  std::vector<std::pair<const char*, column_type>> columns;
+};
+
+/// Not thread-safe. Without commit() nothing is left.
+class row_sink {
+ public:
+  row_sink() = default;
+  row_sink(const row_sink&) = delete;
+  row_sink& operator=(const row_sink&) = delete;
+  virtual ~row_sink() = default;
+
+  /// @param table  place of its definition. @param cells  as many as it has columns. Throws
+  /// input_error where it cannot be written, here and in commit().
+  virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
+  virtual void commit() = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP

@@ -1,0 +1,96 @@
+#include "commands/export/sqlite_sink.hpp"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "commands/export/row_sink.hpp"
+
+namespace lotus::tool {
+
+sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)
+    : path_(std::move(path)) {
+  const new_output made = open_new_output(path_);
+  ::close(made.descriptor);
+  if (made.beside.empty()) throw input_error(path_ + ": a database can only be a file");
+  beside_ = made.beside;
+  sqlite3* database = nullptr;
+  const int opened = sqlite3_open(beside_.c_str(), &database);
+  database_.reset(database);
+  check(opened, SQLITE_OK);
+  // Nobody reads it before it is whole.
+  execute("PRAGMA journal_mode = OFF");
+  execute("PRAGMA synchronous = OFF");
+  execute("BEGIN");
+  for (const table_definition& table : tables) {
+    std::string columns;
+    std::string places;
+    for (const auto& [name, type] : table.columns) {
+      columns += (columns.empty() ? "" : ", ") + std::string(name) +
+                 (type == column_type::text ? " TEXT" : " INTEGER");
+      places += places.empty() ? "?" : ", ?";
+    }
+    execute(std::string("CREATE TABLE ").append(table.name).append(" (" + columns + ")"));
+    sqlite3_stmt* insert = nullptr;
+    const std::string sql =
+        std::string("INSERT INTO ").append(table.name).append(" VALUES (" + places + ")");
+    check(sqlite3_prepare_v2(database_.get(), sql.c_str(), -1, &insert, nullptr), SQLITE_OK);
+    inserts_.emplace_back(insert);
+  }
+}
+
+sqlite_sink::~sqlite_sink() {
+  inserts_.clear();
+  database_.reset();
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+}
+
+void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
+  sqlite3_stmt* insert = inserts_[table].get();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const int at = static_cast<int>(i) + 1;
+    if (const auto* number = std::get_if<std::int64_t>(&cells[i])) {
+      sqlite3_bind_int64(insert, at, *number);
+    } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
+      sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
+                        nullptr);  // it outlives the step
+    } else {
+      sqlite3_bind_null(insert, at);
+    }
+  }
+  check(sqlite3_step(insert), SQLITE_DONE);
+  sqlite3_reset(insert);
+}
+
+void sqlite_sink::commit() {
+  execute("COMMIT");
+  inserts_.clear();
+  database_.reset();
+  if (std::rename(beside_.c_str(), path_.c_str()) != 0) {
+    throw input_error(path_ + ": cannot be written: " + std::strerror(errno));
+  }
+  beside_.clear();
+}
+
+void sqlite_sink::execute(const std::string& sql) {
+  check(sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+}
+
+void sqlite_sink::check(int status, int wanted) const {
+  if (status == wanted) return;
+  throw input_error(path_ + ": cannot be written: " + sqlite3_errmsg(database_.get()));
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,41 @@
+// Tables as a SQLite database.
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_SQLITE_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_SQLITE_SINK_HPP
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands/export/row_sink.hpp"
+
+namespace lotus::tool {
+
+/// Written beside its place, and renamed at the end.
+class sqlite_sink : public row_sink {
+ public:
+  /// Throws input_error where the file cannot be made.
+  sqlite_sink(std::string path, const std::vector<table_definition>& tables);
+  ~sqlite_sink() override;
+  void row(std::size_t table, const std::vector<cell>& cells) override;
+  void commit() override;
+
+ private:
+  struct closer {
+    void operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+  };
+
+  void execute(const std::string& sql);
+  void check(int status, int wanted) const;
+
+  std::string path_;
+  std::string beside_;  // where it is until it is whole
+  std::unique_ptr<sqlite3, closer> database_;
+  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // by table
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_SQLITE_SINK_HPP

@@ -1,0 +1,289 @@
+#include "commands/export/tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "commands/export/row_sink.hpp"
+#include "log/aggregate_file.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/process_info.hpp"
+#include "model/aggregated.hpp"
+#include "model/calls/call_stack.hpp"
+#include "model/distribution.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
+
+/// Where a row was recorded. Texts live as long as the run's processes.
+struct recorded_by {
+  cell host, rank, pid, tid, thread;
+};
+
+class table_writer {
+ public:
+  table_writer(std::int64_t number, const run_data& run, row_sink& sink)
+      : number_(number),
+        run_(run),
+        sink_(sink),
+        loader_(run.files->loader),
+        processes_(run_processes::read(run.files->info_dir)) {
+    for (const log_file& file : run.files->files) by_.push_back(recorded_by_log(file.number));
+    making_of_file_.resize(run.files->files.size());
+    for (const making_span& made : run.batches.making()) {
+      if (made.file != no_file) making_of_file_[made.file].push_back(&made);
+    }
+    for (auto& of_file : making_of_file_) {
+      std::stable_sort(
+          of_file.begin(), of_file.end(),
+          [](const making_span* a, const making_span* b) { return a->start_ns < b->start_ns; });
+    }
+  }
+
+  void write() {
+    write_run();
+    for (std::size_t file = 0; file < run_.files->files.size(); ++file) write_spans(file);
+    write_batches();
+    write_stages();
+    write_counters();
+    for (const log_file& file : run_.files->aggregated) write_aggregated(file);
+  }
+
+ private:
+  recorded_by recorded_by_log(std::uint64_t log_number) const {
+    recorded_by by;
+    const process_info* process = processes_.process_of(log_number);
+    const std::uint64_t tid = process != nullptr ? process->thread_of(log_number) : log_number;
+    by.tid = static_cast<std::int64_t>(tid);
+    if (process == nullptr) return by;
+    by.pid = static_cast<std::int64_t>(process->pid);
+    by.rank = cell_of(process->rank);
+    if (!process->host.empty()) by.host = std::string_view(process->host);
+    const auto name = process->threads.find(tid);
+    if (name != process->threads.end() && !name->second.empty()) {
+      by.thread = std::string_view(name->second);
+    }
+    return by;
+  }
+
+  /// Without the S of the log.
+  static std::string_view plain(std::string_view name) {
+    return name.substr(0, 1) == "S" ? name.substr(1) : name;
+  }
+  std::string_view name_of(std::uint32_t name) const { return plain(run_.names.name(name)); }
+
+  void write_run() {
+    const std::optional<usable_cpus> cpus = run_.cpus;
+    cell affinity;
+    if (cpus) affinity = static_cast<std::int64_t>(cpus->affinity);
+    sink_.row(runs,
+              {number_, std::string_view(run_.files->dir), std::string_view(loader_), run_.first_ns,
+               run_.last_ns, affinity, static_cast<std::int64_t>(run_.records.dropped)});
+  }
+
+  /// The batch that a thread worked on in all of a time.
+  const batch* batch_of(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
+    const std::vector<const making_span*>& made = making_of_file_[file];
+    auto at = std::upper_bound(
+        made.begin(), made.end(), start_ns,
+        [](std::int64_t time_ns, const making_span* span) { return time_ns < span->start_ns; });
+    constexpr int most_nested = 8;
+    for (int tries = 0; at != made.begin() && tries < most_nested; ++tries) {
+      const making_span& span = **--at;
+      if (span.end_ns() >= end_ns && span.batch < run_.batches.all().size()) {
+        return &run_.batches.all()[span.batch];
+      }
+    }
+    return nullptr;
+  }
+
+  void write_spans(std::size_t file) {
+    const auto place = static_cast<std::uint32_t>(file);
+    const recorded_by& by = by_[file];
+    for_each_call(run_, file, [&](const call_stack::call& call, const call_stack&) {
+      const operation& op = call.what;
+      const batch* of = batch_of(file, op.start_ns, op.end_ns());
+      cell cpu;
+      if (run_.side.has_off_cpu(place)) {
+        cpu = run_.side.off_cpu[file].split(op.start_ns, op.end_ns()).cpu_ns;
+      }
+      sink_.row(spans,
+                {number_, by.host, by.rank, by.pid, by.tid, by.thread, std::string_view(loader_),
+                 name_of(op.name), index_of(of), epoch_of(of), op.start_ns, op.duration_ns,
+                 call.self_ns, cpu, static_cast<std::int64_t>(call.depth)});
+    });
+  }
+
+  static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
+  static cell epoch_of(const batch* b) {
+    return b != nullptr ? cell(static_cast<std::int64_t>(b->epoch)) : cell();
+  }
+
+  void write_batches() {
+    for (const batch& b : run_.batches.all()) {
+      const batch_record* consumed = run_.batches.record(b.consumed);
+      const batch_record* wait = run_.batches.record(b.wait);
+      const batch_record* by_consumer = consumed != nullptr ? consumed : wait;
+      const recorded_by by = by_consumer != nullptr ? by_[by_consumer->file] : recorded_by();
+      const batch_record* queued = run_.batches.record(b.queued);
+      cell queued_ns;
+      if (queued != nullptr) queued_ns = queued->start_ns;
+      sink_.row(batches, {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
+                          static_cast<std::int64_t>(b.epoch), queued_ns,
+                          cell_of(run_.batches.preprocess_ns(b)), cell_of(run_.batches.wait_ns(b)),
+                          cell_of(run_.batches.delay_ns(b)), cell_of(run_.batches.hand_over_ns(b)),
+                          cell_of(run_.batches.step_ns(b.consumed))});
+    }
+  }
+
+  void write_stages() {
+    for (const making_span& made : run_.batches.making()) {
+      const bool named = made.stage != preprocess_stage;
+      const recorded_by by = made.file != no_file ? by_[made.file] : recorded_by();
+      const batch* of =
+          made.batch < run_.batches.all().size() ? &run_.batches.all()[made.batch] : nullptr;
+      sink_.row(stages, {number_, by.host, by.rank, by.pid, by.tid, std::string_view(loader_),
+                         named ? name_of(made.stage) : std::string_view("preprocess"), made.number,
+                         static_cast<std::int64_t>(made.of_item), index_of(of), epoch_of(of),
+                         made.start_ns, made.duration_ns});
+    }
+  }
+
+  void write_counters() {
+    for (const counter_value& c : run_.side.counters) {
+      const recorded_by by = c.file != no_file ? by_[c.file] : recorded_by();
+      sink_.row(counters, {number_, by.host, by.rank, by.pid, std::string_view(loader_),
+                           name_of(c.name), c.time_ns, c.value});
+    }
+  }
+
+  /// The file's number is that of its process.
+  void write_aggregated(const log_file& file) {
+    const recorded_by by = recorded_by_log(file.number);
+    std::ostringstream told_already;  // when the run was read
+    diagnostic_log diagnostics(told_already, true);
+    for (const thread_aggregate& part : read_aggregates(file, diagnostics)) {
+      const distribution d = describe(
+          aggregated_op{part.name, part.count, part.total_ns, part.self_ns, part.durations});
+      cell tid;
+      if (part.tid != 0) tid = static_cast<std::int64_t>(part.tid);
+      const auto whole = [](double ns) { return static_cast<std::int64_t>(std::llround(ns)); };
+      sink_.row(aggregated, {number_, by.host, by.rank, static_cast<std::int64_t>(file.number), tid,
+                             std::string_view(loader_), plain(part.name),
+                             static_cast<std::int64_t>(part.count), part.total_ns, part.self_ns,
+                             whole(d.p50_ns), whole(d.p90_ns), whole(d.p99_ns), d.max_ns});
+    }
+  }
+
+  std::int64_t number_;
+  const run_data& run_;
+  row_sink& sink_;
+  std::string loader_;
+  run_processes processes_;
+  std::vector<recorded_by> by_;  // by place of the log
+  std::vector<std::vector<const making_span*>> making_of_file_;
+};
+
+}  // namespace
+
+const std::vector<table_definition>& exported_tables() {
+  constexpr auto integer = column_type::integer;
+  constexpr auto text = column_type::text;
+  static const std::vector<table_definition> all{
+      {"runs",
+       {{"run", integer},
+        {"dir", text},
+        {"loader", text},
+        {"start_ns", integer},
+        {"end_ns", integer},
+        {"cpus", integer},
+        {"dropped", integer}}},
+      {"spans",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"tid", integer},
+        {"thread", text},
+        {"loader", text},
+        {"name", text},
+        {"batch", integer},
+        {"epoch", integer},
+        {"start_ns", integer},
+        {"dur_ns", integer},
+        {"self_ns", integer},
+        {"cpu_ns", integer},
+        {"depth", integer}}},
+      {"batches",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"loader", text},
+        {"batch", integer},
+        {"epoch", integer},
+        {"queued_ns", integer},
+        {"preprocess_ns", integer},
+        {"wait_ns", integer},
+        {"delay_ns", integer},
+        {"handed_over_ns", integer},
+        {"step_ns", integer}}},
+      {"stages",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"tid", integer},
+        {"loader", text},
+        {"stage", text},
+        {"number", integer},
+        {"is_item", integer},
+        {"batch", integer},
+        {"epoch", integer},
+        {"start_ns", integer},
+        {"dur_ns", integer}}},
+      {"counters",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"loader", text},
+        {"name", text},
+        {"time_ns", integer},
+        {"value", integer}}},
+      {"aggregated",
+       {{"run", integer},
+        {"host", text},
+        {"rank", integer},
+        {"pid", integer},
+        {"tid", integer},
+        {"loader", text},
+        {"name", text},
+        {"calls", integer},
+        {"total_ns", integer},
+        {"self_ns", integer},
+        {"p50_ns", integer},
+        {"p90_ns", integer},
+        {"p99_ns", integer},
+        {"max_ns", integer}}},
+  };
+  return all;
+}
+
+void write_tables(std::int64_t number, const run_data& run, row_sink& sink) {
+  table_writer(number, run, sink).write();
+}
+
+}  // namespace lotus::tool

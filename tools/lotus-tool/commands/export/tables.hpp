@@ -1,0 +1,23 @@
+// A run as tables: runs, spans, batches, stages, counters, aggregated.
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "commands/export/row_sink.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// All tables, with their columns; tools/README.md says what they mean.
+const std::vector<table_definition>& exported_tables();
+
+/// Appends the rows of one run. Throws input_error.
+/// @param number  of the run, in all tables.
+/// @param run     read with run_parts::operations.
+void write_tables(std::int64_t number, const run_data& run, row_sink& sink);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP

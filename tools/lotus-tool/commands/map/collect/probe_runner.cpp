@@ -1,0 +1,276 @@
+#include "commands/map/collect/probe_runner.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/child_process.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "commands/map/read/table_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<collector_kind, 5> kinds{{
+    {"builtin", nullptr, 1000, rates::any, false, &probe_runner::run_builtin},
+    {"perf", "perf", 1000, rates::any, true, &probe_runner::run_perf},
+    {"callgrind", "valgrind", 0, rates::only_usual, false, &probe_runner::run_callgrind},
+    // Its user-mode sampling; the driver's may be faster, but is not there for everyone.
+    {"vtune", "vtune", 100, rates::whole_ms, true, &probe_runner::run_vtune},
+    {"uprof", "AMDuProfCLI", 1000, rates::only_usual, true, &probe_runner::run_uprof},
+}};
+
+constexpr const char* log_variable = "LOTUS_LOG_FILE";
+/// Set to nothing rather than left alone: ours may name the logs of the user's own run.
+constexpr const char* no_log = "";
+
+/// For probes that change their directory.
+std::string absolute(const std::string& path) {
+  return fs::absolute(path).string();
+}
+
+/// The place for temporary files, or the usual one if that has a comma in its path: perf's
+/// --control takes none.
+fs::path comma_free_place() {
+  const fs::path place = fs::temp_directory_path();
+  return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
+}
+
+/// A folder for the FIFOs of perf's control channel, gone with its contents at the end.
+class control_fifos {
+ public:
+  control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
+    if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
+        ::mkfifo(path("ack").c_str(), 0600) != 0) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe)
+      throw input_error(folder_ + ": no FIFO can be made: " + std::strerror(errno));
+    }
+  }
+  control_fifos(const control_fifos&) = delete;
+  control_fifos& operator=(const control_fifos&) = delete;
+  ~control_fifos() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  std::string option() const { return "fifo:" + path("ctl") + ',' + path("ack"); }
+
+ private:
+  std::string path(const char* name) const { return folder_ + '/' + name; }
+  std::string folder_;
+};
+
+/// The last line that says something, for an error message.
+std::string last_line(const std::string& text) {
+  std::string last;
+  text_lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    if (!trimmed(line).empty()) last = trimmed(line);
+  }
+  return last;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::string collector_names(std::string_view between) {
+  std::string names;
+  for (const collector_kind& kind : kinds) {
+    if (!names.empty()) names += between;
+    names += kind.name;
+  }
+  return names;
+}
+
+const collector_kind& find_collector_kind(const std::string& name) {
+  const auto* const at =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return name == k.name; });
+  if (at == kinds.end()) {
+    throw usage_error("--collector " + name + ": not known; it is one of " + collector_names(", "));
+  }
+  return *at;
+}
+
+std::string interval_text(double rate_hz, double unit_hz) {
+  return std::to_string(std::llround(unit_hz / rate_hz));
+}
+
+double rate_used(const collector_kind& kind, double asked_hz) {
+  if (asked_hz <= 0 || kind.possible == rates::only_usual) return kind.usual_rate_hz;
+  if (kind.possible == rates::any) return asked_hz;
+  return 1000 / std::clamp(std::round(1000 / asked_hz), 1.0, 1000.0);
+}
+
+command probe_runner::probe_command(const probe_launch& launch, const char* collector,
+                                    bool logged) {
+  command what;
+  what.arguments = launch.program;
+  what.output = launch.folder + "/.output.txt";
+  what.environment = {{"LOTUS_COLLECTOR", collector},
+                      {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
+                      {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
+                      {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
+                      {"LOTUS_MAP_OP", launch.op}};
+  return what;
+}
+
+void probe_runner::run(const probe_launch& launch) {
+  (this->*kind_.launch)(launch);
+}
+
+void probe_runner::run_builtin(const probe_launch& launch) {
+  execute(probe_command(launch, "builtin"), launch.program[0]);
+}
+
+void probe_runner::run_perf(const probe_launch& launch) {
+  const control_fifos fifos;
+  const std::string data = launch.folder + "/perf.data";
+  command record = probe_command(launch, "perf");
+  record.arguments = {"perf",
+                      "record",
+                      "-q",
+                      "-D",
+                      "-1",
+                      "--control",
+                      fifos.option(),
+                      "-e",
+                      "cpu-clock:u",
+                      "-c",
+                      interval_text(launch.rate_hz, 1e9),
+                      "-k",
+                      "CLOCK_MONOTONIC",
+                      "-o",
+                      data,
+                      "--"};
+  append(record.arguments, launch.program);
+  record.environment.emplace_back("LOTUS_PERF_CONTROL", fifos.option());
+  execute(record, launch.program[0]);
+  command report;
+  report.arguments = {"perf", "report", "-i", data,     "--stdio",
+                      "-t",   "|",      "-n", "--sort", "dso,symbol"};
+  report.output = launch.report;
+  execute(report, "perf report");
+}
+
+void probe_runner::run_callgrind(const probe_launch& launch) {
+  // No log: the session's thread would be counted too, and times mean little under valgrind.
+  command what = probe_command(launch, "callgrind", false);
+  // valgrind takes '%' for a pattern, and "%%" for itself.
+  std::string folder;
+  for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
+  what.arguments = {"valgrind",
+                    "-q",
+                    "--tool=callgrind",
+                    "--instr-atstart=no",
+                    "--cache-sim=yes",
+                    "--branch-sim=yes",
+                    "--callgrind-out-file=" + folder + "/callgrind.out.%p"};
+  append(what.arguments, launch.program);
+  execute(what, launch.program[0]);
+}
+
+void probe_runner::run_vtune(const probe_launch& launch) {
+  const std::string result = launch.folder + "/result";
+  command collect = probe_command(launch, "itt");
+  collect.arguments = {"vtune", "-collect", "hotspots"};
+  // Else unsaid: the oldest versions do not know of these two.
+  if (launch.rate_hz != kind_.usual_rate_hz) {
+    append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
+                               "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});
+  }
+  append(collect.arguments, {"-start-paused", "-result-dir", result, "--"});
+  append(collect.arguments, launch.program);
+  execute(collect, launch.program[0]);
+  command report;
+  report.arguments = {"vtune", "-report",        "hotspots",   "-result-dir",
+                      result,  "-format",        "csv",        "-csv-delimiter",
+                      "comma", "-report-output", launch.report};
+  report.output = launch.folder + "/.report_output.txt";
+  execute(report, "vtune -report");
+}
+
+void probe_runner::run_uprof(const probe_launch& launch) {
+  std::string session = launch.folder + "/session";
+  command collect = probe_command(launch, "uprof");
+  collect.arguments = {"AMDuProfCLI",    "collect",      "--config", "tbp",
+                       "--start-paused", "--output-dir", session};
+  append(collect.arguments, launch.program);
+  execute(collect, launch.program[0]);
+  // uProf puts a folder of the session's own name there.
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(session, ignored)) {
+    if (entry.is_directory() && entry.path().filename().string().rfind("AMDuProf-", 0) == 0) {
+      session = entry.path().string();
+      break;
+    }
+  }
+  command report;
+  report.arguments = {"AMDuProfCLI", "report",   "--input-dir", session, "--report-output",
+                      launch.report, "--cutoff", "100",         "-f",    "csv"};
+  report.output = launch.folder + "/.report_output.txt";
+  execute(report, "AMDuProfCLI report");
+}
+
+std::vector<std::string> probe_runner::regions(const std::vector<std::string>& program,
+                                               const std::string& folder) {
+  const std::string list = folder + "/regions.txt";
+  command what;
+  what.arguments = program;
+  what.output = folder + "/.output.txt";
+  what.environment = {
+      {"LOTUS_COLLECTOR", "none"}, {log_variable, no_log}, {"LOTUS_MAP_LIST", absolute(list)}};
+  execute(what, program[0]);
+  std::vector<std::string> names;
+  if (std::ifstream in(list); in) {
+    for (std::string name; std::getline(in, name);) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  if (names.empty()) throw input_error(program[0] + ": ran through no LOTUS_MAP_REGION");
+  return names;
+}
+
+void probe_runner::execute(const command& what, const std::string& who) {
+  const exit_state end = run_command(what);
+  const std::string output = what.output;
+  tell_messages(output);
+  if (end.status == 0) return;
+  const std::string last = last_line(read_text(output));
+  throw input_error(
+      who + ": ended with status " + std::to_string(end.status) +
+      (last.empty() ? " and said nothing" : ": " + last + "; all it said is in " + output));
+}
+
+void probe_runner::tell_messages(const std::string& output) {
+  const std::string text = read_text(output);
+  text_lines lines(text);
+  for (std::string_view line; lines.next(line);) {
+    if (line.substr(0, 7) == "lotus: " && told_.emplace(line).second) {
+      err_ << printable_line(line) << '\n';
+    }
+  }
+}
+
+}  // namespace lotus::tool

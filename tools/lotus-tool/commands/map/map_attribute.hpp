@@ -1,0 +1,25 @@
+// lotus-tool map attribute: hardware numbers per operation (Figure 6 of the Lotus paper).
+#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
+
+#include <ostream>
+#include <vector>
+
+#include "commands/map/map_build.hpp"
+#include "commands/map/mapping/attribution.hpp"
+
+namespace lotus::tool {
+
+struct map_attribute_options {
+  attribution_inputs inputs;
+  print_as print = print_as::table;
+  bool quiet = false;
+};
+
+void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out);
+
+int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP

@@ -1,0 +1,168 @@
+#include "commands/map/map_build.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <lotus/folder/hidden_files.hpp>
+#include <map>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "base/files/output_file.hpp"
+#include "commands/map/mapping/mapping.hpp"
+#include "commands/map/read/function_report.hpp"
+#include "commands/map/read/sample_files.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The entries of a directory in natural order. Throws input_error.
+std::vector<fs::directory_entry> entries_of(const std::string& dir) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(dir, error), end; !error && at != end; at.increment(error)) {
+    entries.push_back(*at);
+  }
+  if (error) throw input_error(dir + ": cannot be read: " + error.message());
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return natural_less(a.path().native(), b.path().native());
+  });
+  return entries;
+}
+
+/// The last part of a path that has a name, also of "dir/" and ".".
+std::string name_of(const std::string& dir) {
+  std::error_code ignored;
+  const fs::path whole = fs::weakly_canonical(dir, ignored);
+  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+}
+
+/// Where callgrind counted a region in parts, before, between and behind regions within it, makes
+/// one report of them. Takes the reports of a folder in the order of their files.
+class part_joiner {
+ public:
+  /// Whether `report`, with what came before, is a whole one.
+  bool complete(std::string& op, function_report& report) {
+    constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
+    const bool is_part = op.compare(0, start.size(), start) == 0;
+    if (is_part) op.erase(0, start.size());
+    const auto before = parts_.find(op);
+    if (before != parts_.end()) {
+      for (const auto& [function, value] : before->second.functions) {
+        report.functions[function] += value;
+      }
+      parts_.erase(before);
+    }
+    if (is_part) parts_.emplace(op, std::move(report));
+    return !is_part;
+  }
+
+ private:
+  std::map<std::string, function_report> parts_;
+};
+
+/// Adds one folder's reports; returns how many.
+/// @param op  of reports that name none; empty: those are left out.
+std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
+                       mapping_builder& to, diagnostic_log& diagnostics) {
+  std::size_t reports = 0;
+  part_joiner parts;
+  for (const fs::directory_entry& entry : entries) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().native();
+    // Hidden ones lie beside logs; others may be links of the user's.
+    const bool readable =
+        is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
+    if (!readable || !is_report_name(name)) continue;
+    for (auto& [own_op, report] : read_reports(entry.path().string(), diagnostics)) {
+      std::string of = own_op.empty() ? op : own_op;
+      if (of.empty()) {
+        diagnostics.note(
+            entry.path().string() +
+            ": left out what names no operation: of a forked process, between LOTUS_RESUME "
+            "and LOTUS_PAUSE, or of a region without a name");
+        continue;
+      }
+      if (!parts.complete(of, report)) continue;
+      to.add(of, report);
+      ++reports;
+    }
+  }
+  return reports;
+}
+
+void refuse_report_as_output(const std::string& output, const std::string& dir) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(dir, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (is_report_name(at->path().filename().native()) &&
+        fs::equivalent(at->path(), output, ignored)) {
+      throw usage_error(output + ": is read here; choose another output");
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
+                        diagnostic_log& diagnostics) {
+  const bool of_operations = names == folder_names::operations;
+  const std::vector<fs::directory_entry> entries = entries_of(dir);
+  std::size_t reports = add_folder(entries, of_operations ? name_of(dir) : "", to, diagnostics);
+  for (const fs::directory_entry& entry : entries) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory(ignored) || name.front() == '.') continue;
+    const std::size_t added = add_folder(entries_of(entry.path().string()),
+                                         of_operations ? decode_name(name) : "", to, diagnostics);
+    if (added == 0) diagnostics.note(entry.path().string() + ": no report in it");
+    reports += added;
+  }
+  return reports;
+}
+
+void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out) {
+  if (m.ops.empty()) throw input_error("no operation was seen in any report");
+  if (!output.empty()) {
+    output_file file(output, out);
+    write_mapping(m, file);
+    file.commit();
+  }
+  if (print == print_as::csv) {
+    print_mapping_csv(m, out);
+  } else if (print == print_as::json && output != "-") {
+    output_file standard_output("-", out);
+    write_mapping(m, standard_output);
+    standard_output.commit();
+  } else if (print == print_as::table && output != "-") {
+    print_mapping(m, out);
+  }
+}
+
+int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  for (const std::string& dir : options.dirs) refuse_report_as_output(options.output, dir);
+  mapping_builder builder;
+  for (const std::string& dir : options.dirs) {
+    if (add_reports(dir, folder_names::operations, builder, diagnostics) == 0) {
+      throw input_error(dir +
+                        ": no report in it; expected a folder per operation, a report per run");
+    }
+  }
+  hand_over(builder.build(options.rule), options.output, options.print, out);
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

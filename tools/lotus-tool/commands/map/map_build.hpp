@@ -1,0 +1,42 @@
+// lotus-tool map build: profilers' reports -> mapping_funcs.json.
+#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
+
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "commands/map/mapping/mapping.hpp"
+
+namespace lotus::tool {
+
+enum class print_as { table, json, csv };
+
+struct map_build_options {
+  std::vector<std::string> dirs;
+  hit_rule rule;
+  std::string output;  ///< empty: print only
+  print_as print = print_as::table;
+  bool quiet = false;
+};
+
+/// What the folders of reports are named after.
+enum class folder_names { operations, runs };
+
+/// Adds every report in `dir`. Reports that lie in `dir` itself are runs of the operation which
+/// bears its name, those in a folder below it of the operation which bears that folder's;
+/// reports that name their operation themselves are believed. Where folders are named after runs,
+/// reports that name none are left out. Returns how many reports there were. Throws input_error.
+std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
+                        diagnostic_log& diagnostics);
+
+/// Writes and prints a mapping as asked. Throws input_error when it is empty.
+void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out);
+
+int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP

@@ -1,0 +1,46 @@
+// What of very many is drawn.
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/table.hpp"
+#include "model/times/kept_durations.hpp"
+
+namespace lotus::tool {
+
+/// Those that take so long that at most `most` are left.
+class longest_drawn {
+ public:
+  void add(std::int64_t duration_ns) {
+    const std::size_t bucket = narrow_bucket::of(duration_ns);
+    if (bucket >= counts_.size()) counts_.resize(bucket + 1);
+    ++counts_[bucket];
+    ++all_;
+  }
+
+  /// 0 where all are drawn; adds to the note where they are not.
+  std::int64_t from_ns(const std::string& what, std::uint64_t most, std::string& note) const {
+    if (all_ <= most) return 0;
+    std::uint64_t drawn = 0;
+    std::size_t bucket = counts_.size();
+    while (bucket > 0 && drawn + counts_[bucket - 1] <= most) drawn += counts_[--bucket];
+    const std::int64_t from_ns = narrow_bucket::lowest(bucket);
+    note += (note.empty() ? "Of " : " Of ") + std::to_string(all_) + ' ' + what + ' ' +
+            (drawn == 0 ? "none is" : std::to_string(drawn) + " are") + " drawn, those that took " +
+            human_time(static_cast<double>(from_ns)) +
+            " or longer; draw a part with lotus-tool viz.";
+    return from_ns;
+  }
+
+ private:
+  std::vector<std::uint64_t> counts_;
+  std::uint64_t all_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP

@@ -1,0 +1,186 @@
+#include "commands/report/report.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "base/json_writer.hpp"
+#include "commands/report/report_assets.hpp"
+#include "commands/report/report_hardware.hpp"
+#include "commands/report/report_run.hpp"
+#include "commands/report/timeline_data.hpp"
+#include "comparison/comparison.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
+#include "model/run_data.hpp"
+#include "model/tracks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// How to make the page again.
+std::string command_text(const report_options& options) {
+  std::string text = "lotus-tool report";
+  for (const std::string& dir : options.dirs) text += ' ' + dir;
+  if (options.prefix != default_prefix) text += " --prefix " + options.prefix;
+  if (options.skip_batches > 0) text += " --skip-batches " + std::to_string(options.skip_batches);
+  if (!options.hardware.mapping.empty()) text += " --mapping " + options.hardware.mapping;
+  for (const std::string& table : options.hardware.counters) text += " --counters " + table;
+  return text + " -o " + options.output;
+}
+
+/// Hands `json` to `write` in pieces, with what may not stand in a script element escaped.
+template <class Write>
+void escape_for_script(std::string_view json, Write&& write) {
+  std::size_t done = 0;
+  const auto replace = [&](std::size_t at, std::size_t n, std::string_view with) {
+    write(json.substr(done, at - done));
+    write(with);
+    done = at + n;
+  };
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '<') {
+      replace(i, 1, "\\u003c");
+    } else if (c == '>') {
+      replace(i, 1, "\\u003e");
+    } else if (c == '&') {
+      replace(i, 1, "\\u0026");
+    } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA8") {
+      replace(i, 3, "\\u2028");  // it ends a line for JavaScript, and so does the next
+    } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA9") {
+      replace(i, 3, "\\u2029");
+    }
+  }
+  write(json.substr(done));
+}
+
+/// Writes the page with every @KEY@ replaced. A browser shows what `first` tells before it has
+/// read `data`, which stands behind it.
+void write_page(output_file& out, std::string_view first, std::string_view data) {
+  struct part {
+    std::string_view key;
+    std::string_view text;
+    bool from_logs = false;
+  };
+  const part parts[] = {{"@STYLE@", report_style},
+                        {"@FIRST@", first, true},
+                        {"@FIRST_SCRIPT@", report_first_script},
+                        {"@DATA@", data, true},
+                        {"@CHART@", report_chart_library},
+                        {"@SCRIPT@", report_script}};
+  std::string_view rest = report_page;
+  for (const auto& [key, text, from_logs] : parts) {
+    const std::size_t at = rest.find(key);
+    out.write(rest.substr(0, at));
+    if (from_logs) {
+      escape_for_script(text, [&out](std::string_view piece) { out.write(piece); });
+    } else {
+      out.write(text);
+    }
+    rest.remove_prefix(at + key.size());
+  }
+  out.write(rest);
+}
+
+/// Two runs of one loader beside each other, as `compare` has them; two loaders of one run are no
+/// comparison.
+void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
+                         json_writer& json) {
+  if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
+    return;
+  }
+  compared_sides sides;
+  sides.before = {shown[0].dir};
+  sides.after = {shown[1].dir};
+  sides.prefix = options.prefix;
+  sides.skip_batches = options.skip_batches;
+  std::ostringstream told_already;  // when the runs were read
+  diagnostic_log diagnostics(told_already, true);
+  json.newline().key("comparison");
+  write_comparison(sides, compare_runs(sides, diagnostics), json);
+}
+
+}  // namespace
+
+std::string script_safe(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  escape_for_script(json, [&out](std::string_view piece) { out += piece; });
+  return out;
+}
+
+int run_report(const report_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  name_table names;
+  hardware_data hardware;
+  std::string first;  // what the first screen needs
+  json_writer first_json(first);
+  std::string data;
+  json_writer json(data);
+  bool empty = true;
+  first_json.begin_object().member("version", LOTUS_TOOL_VERSION);
+  first_json.member("command", command_text(options)).key("runs").begin_array();
+  json.begin_object().key("runs").begin_array();
+  std::set<std::string> titles;
+  std::vector<run_files> shown;
+  std::vector<std::string> tables = options.hardware.counters;
+  tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
+  for (const std::string& dir : options.dirs) {
+    const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
+    refuse_input_as_output(options.output, found, tables, options.prefix);
+    const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
+    std::map<std::string, std::string> title_of;  // by where the processes tell of themselves
+    for (const run_files& run : found) {
+      std::string title = run_title(run, dir);
+      if (!titles.insert(title).second) title = run.dir;
+      run_data read = read_run(run, {true, true, true}, diagnostics);
+      if (read.empty() && read.aggregated.empty()) {
+        diagnostics.warning(run.dir + ": nothing usable in its logs, left out");
+        continue;
+      }
+      empty = false;
+      write_run(first_json, json, data, read, title, options.skip_batches, names, limits);
+      title_of.try_emplace(run.info_dir, title);
+      shown.push_back(run);
+    }
+    for (const run_files& run : whole_runs(found)) {
+      const auto title = title_of.find(run.info_dir);
+      if (title != title_of.end()) hardware.add_samples_beside(run, title->second);
+    }
+  }
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (empty) throw input_error("nothing usable in the logs");
+  if (!options.hardware.mapping.empty()) {
+    attribution_inputs wanted = options.hardware;
+    wanted.prefix = options.prefix;
+    if (wanted.elapsed.empty()) wanted.traces = options.dirs;
+    hardware.add_mapping(wanted);
+  }
+  first_json.end_array();
+  write_comparison_of(shown, options, first_json);
+  first_json.newline().key("op_names").begin_array();
+  for (std::uint32_t n = 0; n < names.size(); ++n) first_json.value(names.name(n));
+  first_json.end_array().end_object();
+  json.end_array().newline().key("hardware");
+  hardware.write(json);
+  json.end_object();
+  output_file file(options.output, out);
+  write_page(file, first, data);
+  file.commit();
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

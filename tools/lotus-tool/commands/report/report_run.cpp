@@ -1,0 +1,212 @@
+#include "commands/report/report_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/json_writer.hpp"
+#include "commands/report/batch_lives.hpp"
+#include "commands/report/run_facts.hpp"
+#include "commands/report/timeline_data.hpp"
+#include "log/operation_names.hpp"
+#include "log/process_info.hpp"
+#include "model/distribution.hpp"
+#include "model/figures.hpp"
+#include "model/heap/leaks.hpp"
+#include "model/quantities.hpp"
+#include "model/run_data.hpp"
+#include "model/stage_stats.hpp"
+#include "model/times/kept_durations.hpp"
+#include "verdict/check.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/recorded_work.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t curve_points = 500;
+constexpr std::size_t bins_a_decade = 48;
+constexpr std::size_t histogram_bins = 10 * bins_a_decade;
+constexpr std::size_t slowest_shown = 3;
+
+/// Counts by duration, from 100 ns to 1000 s; what is outside counts in the first and the last bin.
+class histogram {
+ public:
+  void add(double ns, std::uint64_t count) {
+    const double place = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
+    bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
+  }
+
+  /// {"first":number of the first bin that holds any,"counts":[…] up to the last that does}
+  void write(json_writer& json) const {
+    std::size_t first = 0;
+    std::size_t end = bins_.size();
+    while (first < end && bins_[first] == 0) ++first;
+    while (end > first && bins_[end - 1] == 0) --end;
+    json.begin_object().member("first", first).key("counts").begin_array();
+    for (std::size_t bin = first; bin < end; ++bin) json.value(bins_[bin]);
+    json.end_array().end_object();
+  }
+
+ private:
+  std::array<std::uint64_t, histogram_bins> bins_{};
+};
+
+/// Where not all durations are in memory, a bucket of under 1 % lies in the bin of its beginning.
+histogram histogram_of(const kept_durations& durations) {
+  histogram counts;
+  if (durations.are_all()) {
+    for (const std::int64_t ns : durations.values()) counts.add(static_cast<double>(ns), 1);
+  } else {
+    for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
+      counts.add(static_cast<double>(narrow_bucket::lowest(b)), durations.buckets()[b]);
+    }
+  }
+  return counts;
+}
+
+/// The sorted values; of very many, evenly spread ones with both ends.
+void write_curve(json_writer& json, std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = std::min(values.size(), curve_points);
+  json.begin_array();
+  for (std::size_t i = 0; i < n; ++i) {
+    json.value(values[n < 2 ? 0 : i * (values.size() - 1) / (n - 1)]);
+  }
+  json.end_array();
+}
+
+void write_aggregated(json_writer& json, const aggregated_op& op) {
+  histogram counts;
+  for (const duration_bucket& d : op.durations) counts.add(d.ns, d.count);
+  json.newline().begin_object().member("name", op.name);
+  write_figures(json, figures_of(op), report_op, false);
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
+}
+
+/// Gives back the operation's durations.
+void write_op(json_writer& json, op_samples& op) {
+  const histogram counts = histogram_of(op.durations);
+  json.newline().begin_object().member("name", op.name);
+  write_figures(json, figures_of(op), report_op, false);
+  json.key("histogram");
+  counts.write(json);
+  json.end_object();
+}
+
+void write_box(json_writer& json, std::vector<std::int64_t> values) {
+  figures of;
+  of.time = describe(values);
+  json.begin_object();
+  write_figures(json, of, report_quantity, false);
+  json.end_object();
+}
+
+/// The operations and stages that have a share of the critical path, and what they would bring.
+void write_attacks(json_writer& json, const judgement& judged) {
+  json.newline().key("attacks").begin_array();
+  if (judged.found) {
+    for (const attack& a : judged.found->attacks) {
+      json.begin_object().member("name", a.path.name).member("ns", a.path.ns);
+      json.member("gain", a.gain).member("gain_free", a.gain_free).end_object();
+    }
+  }
+  json.end_array();
+}
+
+void write_stages(json_writer& json, const run_data& run) {
+  json.newline().key("stages").begin_array();
+  for (const stage_stats& stage : describe_stages(run)) {
+    json.newline().begin_object().member("name", stage.name);
+    write_stage(json, stage, report_op);
+    json.end_object();
+  }
+  json.end_array().key("through_stages").begin_array();
+  for (const item_stats& of : describe_items(run, slowest_shown)) {
+    json.newline().begin_object().member("name", of.name);
+    write_figures(json, of, report_op, true);
+    json.key("slowest").begin_array();
+    for (std::size_t i = 0; i < of.slowest.size(); ++i) {
+      const item& it = of.slowest[i];
+      json.newline()
+          .begin_object()
+          .member("number", std::to_string(shown_number(it.number)))
+          .member("epoch", it.pass);
+      json.member("start_ns", it.life.start_ns).member("latency_ns", it.life.duration_ns());
+      json.member("queueing_ns", it.queueing_ns);
+      write_tree(json, of.trees[i]);
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+  json.newline().key("async").begin_array();
+  for (const async_stats& of : describe_async(run)) {
+    json.newline().begin_object().member("name", of.name);
+    write_figures(json, of, report_op, true);
+    json.member("running_ns", of.running_ns).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
+               const std::string& name, std::size_t skip_batches, name_table& names,
+               const drawn_limits& limits) {
+  diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
+  const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
+  const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
+  // The operations first: what they take in memory is free then for the verdict.
+  std::string ops;
+  json_writer op_list(ops);
+  op_list.begin_array();
+  for (op_samples& op : run.ops) write_op(op_list, op);
+  op_list.end_array();
+  const judgement judged = diagnose_run(run, skip_batches, silent);
+  first.newline().begin_object().member("name", name).member("dir", run.files->dir);
+  if (!run.files->loader.empty()) first.member("loader", run.files->loader);
+  first.member("batch_count", std::count(counted.begin(), counted.end(), true));
+  first.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
+  first.member("no_verdict", judged.why_not).key("checks");
+  write_checks(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  write_facts(first, run);
+  if (run.records.whole_from_ns != 0) {
+    first.newline().member("deleted", deleted_text(run.records));
+  }
+  first.end_object();
+  json.newline().begin_object();
+  write_attacks(json, judged);
+  json.newline().key("ops").raw(ops);
+  json.newline().key("aggregated").begin_array();
+  for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
+  json.end_array();
+  write_stages(json, run);
+  json.newline().key("preprocess");
+  write_box(json, values(quantity::preprocess));
+  json.newline().key("waits_ns");
+  write_curve(json, values(quantity::wait));
+  json.newline().key("delays_ns");
+  write_curve(json, values(quantity::delay));
+  json.newline().key("leaks").begin_array();
+  for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
+  json.end_array();
+  json.newline().key("batches");
+  write_batch_lives(json, text, run, judged.found ? &judged.found->path : nullptr, limits.batches,
+                    names);
+  json.newline().key("timeline");
+  write_timeline(json, text, run, names, limits);
+  json.end_object();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,25 @@
+// The batches of one log on the report's timeline.
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP
+
+#include <cstddef>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// The drawn batch records of every log, in order of time.
+std::vector<std::vector<record_number>> batches_by_file(const run_data& run);
+
+/// Writes [[start,duration,kind,index],…]. Where there are more than `most`, neighbours of one kind
+/// that begin in the same stretch of the run are one: [start,duration,kind,index of the first,
+/// count,time of all].
+void write_batches(json_writer& json, const run_data& run,
+                   const std::vector<record_number>& batches, std::size_t most);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP

@@ -1,0 +1,260 @@
+#include "commands/report/timeline_data.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "commands/report/base64.hpp"
+#include "commands/report/longest_drawn.hpp"
+#include "commands/report/timeline_batches.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
+#include "model/calls/nesting_order.hpp"
+#include "model/leb128.hpp"
+#include "model/pipeline/async_operations.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "model/pipeline/ways.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "model/tracks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// @param name_of  the page's number of a name, by the run's.
+/// @param from_ns  only those that take so long.
+void append_operations(std::string& text, const run_data& run, std::size_t file,
+                       const std::vector<std::uint32_t>& name_of, std::int64_t from_ns) {
+  base64_writer bytes(text);
+  std::int64_t before_ns = run.first_ns;
+  const auto emit = [&](const operation& op) {
+    char* p = put_leb128(bytes.room(), zigzag(op.start_ns - before_ns));
+    p = put_leb128(p, static_cast<std::uint64_t>(op.duration_ns));
+    bytes.advance_to(put_leb128(p, name_of[op.name]));
+    before_ns = op.start_ns;
+  };
+  nesting_order order;
+  run.for_each_operation(file, [&](const operation& op) {
+    if (op.duration_ns >= from_ns) order.push(op, emit);
+  });
+  order.finish(emit);
+  bytes.finish();
+}
+
+/// Every counter of every process, in order of first appearance; its values in order of time.
+/// @param most  values; of more the lowest and the highest of so many neighbours are told.
+void write_counters(json_writer& json, const run_data& run, std::size_t most) {
+  const std::size_t neighbours =
+      run.side.counters.size() <= most ? 1 : 2 * run.side.counters.size() / most + 1;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<const counter_value*>> values;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> appeared;
+  std::map<std::uint32_t, std::size_t> processes_with;
+  for (const counter_value& c : run.side.counters) {
+    const auto [at, is_new] = values.try_emplace({c.name, c.process});
+    at->second.push_back(&c);
+    if (!is_new) continue;
+    appeared.push_back(at->first);
+    ++processes_with[c.name];
+  }
+  json.begin_array();
+  for (const auto& counter : appeared) {
+    std::string name = shown_name(run.names.name(counter.first));
+    if (processes_with[counter.first] > 1) name += ", pid " + std::to_string(counter.second);
+    json.newline().begin_object().member("name", name).key("values").begin_array();
+    const std::vector<const counter_value*>& all = values[counter];
+    const auto write = [&](const counter_value* c) {
+      json.begin_array().value(c->time_ns - run.first_ns).value(c->value).end_array();
+    };
+    const auto lower = [](const counter_value* a, const counter_value* b) {
+      return a->value < b->value;
+    };
+    for (std::size_t first = 0; first < all.size();) {
+      const std::size_t last = std::min(all.size(), first + neighbours);
+      const auto [low, high] =
+          std::minmax_element(all.begin() + static_cast<std::ptrdiff_t>(first),
+                              all.begin() + static_cast<std::ptrdiff_t>(last), lower);
+      write(*std::min(low, high));
+      if (low != high) write(*std::max(low, high));
+      first = last;
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+/// Every stretch: start, duration, off_cpu_reason.
+void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std::int64_t from_ns) {
+  json.key("off_cpu").begin_array();
+  for (const off_cpu_stretch& s : run.side.off_cpu[file].stretches()) {
+    if (s.duration_ns() <= 0 || s.duration_ns() < from_ns) continue;
+    json.begin_array().value(s.start_ns - run.first_ns).value(s.duration_ns());
+    json.value(static_cast<int>(reason_of(s))).end_array();
+  }
+  json.end_array();
+}
+
+/// The lives of asynchronous operations, in order of start, by their names.
+void write_async(json_writer& json, const run_data& run,
+                 const std::vector<async_operation>& operations, std::int64_t from_ns,
+                 name_table& names) {
+  std::map<std::uint32_t, std::vector<const async_operation*>> by_name;
+  for (const async_operation& op : operations) {
+    if (op.life.duration_ns() >= from_ns) by_name[op.name].push_back(&op);
+  }
+  json.newline().key("async").begin_array();
+  for (const auto& [name, lives] : by_name) {
+    json.newline().begin_object();
+    json.member("name", names.id_of_decoded(run.names.name(name))).key("lives").begin_array();
+    for (const async_operation* op : lives) {
+      json.begin_array().value(op->life.start_ns - run.first_ns);
+      json.value(op->life.duration_ns()).end_array();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+/// From every span that a batch or item was made by to where it came next; with too many operations
+/// only from preprocessing to the consumer.
+void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
+  const std::vector<making_span>& all = run.batches.making();
+  const std::vector<std::uint32_t> next = next_makings(run.batches);
+  json.begin_array();
+  for (std::size_t m = 0; m < all.size(); ++m) {
+    const making_span& from = all[m];
+    if (from.file == no_file || (!of_stages && from.stage != preprocess_stage)) continue;
+    std::int64_t at_ns = 0;
+    std::uint32_t file = no_file;
+    if (next[m] != no_making) {
+      at_ns = all[next[m]].start_ns;
+      file = all[next[m]].file;
+    } else if (from.batch != no_making) {
+      const batch& b = run.batches.all()[from.batch];
+      const batch_record* const used = run.batches.record(b.consumed);
+      if (used == nullptr) continue;
+      const std::optional<time_span> step = run.batches.step(b.consumed);
+      at_ns = step ? step->start_ns : used->start_ns;
+      file = used->file;
+    }
+    if (file == no_file) continue;
+    json.begin_array().value(from.end_ns() - run.first_ns).value(from.file);
+    json.value(at_ns - run.first_ns).value(file).end_array();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+drawn_limits drawn_limits::for_runs(std::size_t runs) {
+  drawn_limits limits;
+  const std::size_t share = std::max<std::size_t>(1, runs);
+  limits.operations /= share;
+  for (std::size_t* of : {&limits.batches, &limits.values, &limits.arrows, &limits.threads}) {
+    *of = std::max<std::size_t>(*of / share, 1);
+  }
+  return limits;
+}
+
+void write_timeline(json_writer& json, std::string& text, const run_data& run, name_table& names,
+                    const drawn_limits& limits) {
+  const std::vector<log_file>& files = run.files->files;
+  const std::vector<std::vector<record_number>> batches = batches_by_file(run);
+  const std::size_t drawn_files = std::min(files.size(), limits.threads);
+  std::set<std::uint64_t> with_off_cpu;  // a thread's two logs have the same number
+  json.begin_object().member("span_ns",
+                             run.first_ns < run.last_ns ? run.last_ns - run.first_ns : 0);
+  std::string note;
+  const auto say = [&note](const std::string& what) { note += (note.empty() ? "" : " ") + what; };
+  if (drawn_files < files.size()) {
+    say(std::to_string(drawn_files) + " of " + std::to_string(files.size()) + " logs are drawn.");
+  }
+  longest_drawn operations;
+  if (run.operations > limits.operations) {
+    for (std::size_t f = 0; f < drawn_files; ++f) {
+      run.for_each_operation(f, [&](const operation& op) { operations.add(op.duration_ns); });
+    }
+  }
+  const std::int64_t operations_from_ns = operations.from_ns("operations", limits.operations, note);
+  if (operations_from_ns > 0 || drawn_files < files.size()) {
+    say("What calls what, and the tables of a stretch or a batch, are of the drawn operations "
+        "only.");
+  }
+  std::size_t records = 0;
+  std::size_t logs_with = 0;
+  for (std::size_t f = 0; f < drawn_files; ++f) {
+    records += batches[f].size();
+    logs_with += batches[f].empty() ? 0 : 1;
+  }
+  const bool joins = records > limits.batches;
+  const std::size_t most_batches = joins ? limits.batches / logs_with : records;
+  if (joins) {
+    say("Batches that follow each other closely are drawn as one, the fuller the stronger; draw a "
+        "part with lotus-tool viz.");
+  }
+  if (run.side.counters.size() > limits.values) {
+    say("Of " + std::to_string(run.side.counters.size()) +
+        " values of counters the lowest and highest of neighbours are drawn.");
+  }
+  const std::vector<async_operation> async = async_operations_of(run.side);
+  longest_drawn lives;
+  for (const async_operation& op : async) lives.add(op.life.duration_ns());
+  const std::int64_t lives_from_ns = lives.from_ns("asynchronous operations", limits.values, note);
+  longest_drawn stretches;
+  for (const off_cpu_time& of : run.side.off_cpu) {
+    for (const off_cpu_stretch& s : of.stretches()) stretches.add(s.duration_ns());
+  }
+  const std::int64_t off_cpu_from_ns =
+      stretches.from_ns("stretches off the CPU", limits.values, note);
+  const bool draws_arrows = run.batches.making().size() <= limits.arrows;
+  if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
+  json.member("note", note);
+  std::vector<std::uint32_t> name_of;
+  name_of.reserve(run.ops.size());
+  for (std::uint32_t n = 0; n < run.ops.size(); ++n) {
+    name_of.push_back(names.id_of_decoded(run.names.name(n)));
+  }
+  json.key("tracks").begin_array();
+  for (std::size_t f = 0; f < drawn_files; ++f) {
+    json.newline().begin_object().member("name", log_title(files[f]));
+    if (!batches[f].empty()) {
+      json.key("batches");
+      write_batches(json, run, batches[f], most_batches);
+    }
+    if (run.side.has_off_cpu(static_cast<std::uint32_t>(f)) &&
+        with_off_cpu.insert(files[f].number).second) {
+      write_off_cpu(json, run, f, off_cpu_from_ns);
+    }
+    if (run.has_operations(f)) {
+      // Megabytes that need no escaping: appended behind the writer's back.
+      json.key("slices").raw("\"");
+      append_operations(text, run, f, name_of, operations_from_ns);
+      text += '"';
+    }
+    json.end_object();
+  }
+  json.end_array();
+  if (!async.empty()) write_async(json, run, async, lives_from_ns, names);
+  if (!run.side.counters.empty()) {
+    json.newline().key("counters");
+    write_counters(json, run, limits.values);
+  }
+  json.key("arrows");
+  if (draws_arrows) {
+    write_arrows(json, run, operations_from_ns == 0);
+  } else {
+    json.begin_array().end_array();
+  }
+  json.end_object();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "commands/stats/stats.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/figures.hpp"
+#include "model/quantities.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "verdict/check.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// @param staged  whether stages are named.
+void write_batch(json_writer& json, const run_data& run, const batch& b, bool staged) {
+  const batch_record* const preprocessed = run.batches.record(b.preprocessed);
+  json.newline()
+      .begin_object()
+      .member("epoch", b.epoch)
+      .member("index", shown_number(b.index))
+      .key("worker");
+  if (preprocessed != nullptr) {
+    json.value(run.files->files[preprocessed->file].number);
+  } else {
+    json.value(nullptr);
+  }
+  json.member("preprocess_ns", run.batches.preprocess_ns(b));
+  json.member("wait_ns", run.batches.wait_ns(b));
+  json.member("delay_ns", run.batches.delay_ns(b));
+  json.member("step_ns", value_of(run.batches, b, quantity::step));
+  json.member("out_of_order", run.batches.out_of_order(b));
+  if (staged) {
+    const std::optional<time_span> made = run.batches.made(b);
+    json.member("latency_ns", made ? std::optional(made->duration_ns()) : std::nullopt);
+    json.member("service_ns", run.batches.service_ns(b));
+    json.member("queueing_ns", run.batches.queueing_ns(b));
+  }
+  if (const std::optional<cpu_split> cpu = making_cpu(run, b)) {
+    json.member("cpu_ns", cpu->cpu_ns).member("run_queue_ns", cpu->run_queue_ns);
+    json.member("blocked_ns", cpu->blocked_ns);
+  }
+  json.end_object();
+}
+
+/// What one log's thread did: its batches and its operations. Nothing of a log that has none.
+void write_worker(json_writer& json, const run_stats_result& run, std::size_t f) {
+  const worker_batches preprocessed = batches_of_worker(run, f);
+  const auto has = [f](const op_stats& op) {
+    return f < op.by_file.size() && op.by_file[f].count > 0;
+  };
+  if (preprocessed.count == 0 && std::none_of(run.ops.begin(), run.ops.end(), has)) return;
+  json.newline().begin_object().member("worker", run.run.files->files[f].number);
+  json.member("batches", preprocessed.count).member("preprocess_total_ns", preprocessed.total_ns);
+  json.key("ops").begin_object();
+  for (const op_stats& op : run.ops) {
+    if (!has(op)) continue;
+    const worker_share& share = op.by_file[f];
+    json.key(op.name).begin_object().member("count", share.count);
+    json.member("mean_ns", static_cast<double>(share.total_ns) / static_cast<double>(share.count));
+    json.member("max_ns", share.max_ns).member("total_ns", share.total_ns).end_object();
+  }
+  json.end_object().end_object();
+}
+
+}  // namespace
+
+void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out) {
+  std::string text;
+  json_writer json(text);
+  const auto pour = [&] {
+    out << text;
+    text.clear();
+  };
+  json.begin_object().key("runs").begin_array();
+  for (const run_stats_result& run : runs) {
+    json.newline().begin_object().member("dir", run.run.files->dir);
+    if (!run.run.files->loader.empty()) json.member("loader", run.run.files->loader);
+    json.key("ops").begin_object();
+    for (const op_stats& op : run.ops) {
+      json.newline().key(op.name).begin_object();
+      write_figures(json, op, op_json, true);
+      json.end_object();
+    }
+    json.end_object();
+    if (!run.aggregated.empty()) {
+      json.newline().key("aggregated").begin_object();
+      for (const figures& of : run.aggregated) {
+        json.newline().key(of.name).begin_object();
+        write_figures(json, of, op_json, true);
+        json.end_object();
+      }
+      json.end_object();
+    }
+    for (const figures& of : run.quantities) {
+      json.newline().key(of.name).begin_object();
+      write_figures(json, of, quantity_json, true);
+      json.end_object();
+    }
+    json.newline().member("out_of_order", run.out_of_order).key("batches").begin_array();
+    for (const batch& b : run.run.batches.all()) {
+      write_batch(json, run.run, b, !run.stages.empty());
+      pour();
+    }
+    json.end_array().newline().key("workers").begin_array();
+    for (std::size_t f = 0; f < run.run.files->files.size(); ++f) write_worker(json, run, f);
+    json.end_array();
+    json.newline().member("achieved_batches_per_s", run.run.batches.achieved_per_s());
+    write_pipeline_json(json, run);
+    write_memory_json(json, run);
+    json.newline().key("checks");
+    write_checks(json, run.checks);
+    if (run.run.records.dropped > 0) {
+      json.newline().member("dropped", run.run.records.dropped);
+      json.member("recorded", run.run.records.all());
+    }
+    if (run.run.records.whole_from_ns != 0) {
+      json.newline().member("deleted_bytes", run.run.records.deleted_bytes);
+      json.member("whole_from_ns", run.run.records.whole_from_ns);
+    }
+    json.end_object();
+    pour();
+  }
+  json.newline().end_array().end_object();
+  out << text << '\n';
+}
+
+}  // namespace lotus::tool

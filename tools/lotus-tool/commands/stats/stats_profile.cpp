@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "base/text.hpp"
+#include "commands/stats/stats.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/shown_name.hpp"
+#include "model/aggregated.hpp"
+#include "model/calls/call_profile.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string percall(std::int64_t ns, std::uint64_t calls) {
+  return calls == 0 ? "-" : human_time(static_cast<double>(ns) / static_cast<double>(calls));
+}
+
+struct profile_row {
+  std::string name;
+  call_times times;
+};
+
+/// What was recorded, then what was only counted. The self time of the ones is without the others'.
+std::vector<profile_row> rows_of(const run_data& run) {
+  std::vector<profile_row> rows;
+  const std::vector<called_operation> ops = profile_calls(run);
+  for (std::size_t op = 0; op < ops.size(); ++op) {
+    if (ops[op].all.calls == 0) continue;
+    rows.push_back({shown_name(run.names.name(static_cast<std::uint32_t>(op))), ops[op].all});
+  }
+  for (const aggregated_op& op : run.aggregated) {
+    call_times times;
+    // Which of them were within one of the same name is not known.
+    times.calls = times.primitive = op.count;
+    times.self_ns = op.self_ns;
+    times.total_ns = op.total_ns;
+    rows.push_back({shown_name(op.name) + " (aggregated)", times});
+  }
+  return rows;
+}
+
+/// In the order that is wanted; of the most self time first where none is.
+void sort_rows(std::vector<profile_row>& rows, stats_order order) {
+  const auto figure = [&](const call_times& t) {
+    const auto calls = static_cast<double>(t.calls);
+    switch (order) {
+      case stats_order::count:
+        return calls;
+      case stats_order::total:
+        return static_cast<double>(t.total_ns);
+      case stats_order::mean:
+        return calls > 0 ? static_cast<double>(t.total_ns) / calls : 0;
+      default:
+        return static_cast<double>(t.self_ns);
+    }
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const profile_row& a, const profile_row& b) {
+    return order == stats_order::name ? natural_less(a.name, b.name)
+                                      : figure(a.times) > figure(b.times);
+  });
+}
+
+void print_profile(const run_data& run, const stats_options& options, std::ostream& out) {
+  std::vector<profile_row> all = rows_of(run);
+  call_times sum;
+  for (const profile_row& row : all) {
+    sum.calls += row.times.calls;
+    sum.primitive += row.times.primitive;
+    sum.self_ns += row.times.self_ns;
+  }
+  out << printable_line(run.files->dir) << '\n' << sum.calls << " calls";
+  if (sum.primitive != sum.calls) out << " (" << sum.primitive << " primitive)";
+  out << ", " << human_time(static_cast<double>(sum.self_ns));
+  if (const std::size_t threads = run.files->files.size(); threads > 0) {
+    out << " on " << threads << (threads == 1 ? " thread" : " threads");
+  }
+  out << '\n';
+  sort_rows(all, options.order);
+  if (options.limit) all.resize(std::min(all.size(), *options.limit));
+  table rows;
+  rows.row({"operation", "ncalls", "tottime", "percall", "cumtime", "percall"});
+  for (const profile_row& row : all) {
+    const call_times& t = row.times;
+    const std::string calls = std::to_string(t.calls);
+    rows.row({row.name, t.primitive == t.calls ? calls : calls + '/' + std::to_string(t.primitive),
+              human_time(static_cast<double>(t.self_ns)), percall(t.self_ns, t.calls),
+              human_time(static_cast<double>(t.total_ns)), percall(t.total_ns, t.primitive)});
+  }
+  rows.print(out);
+}
+
+}  // namespace
+
+int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  const char* before = "";
+  bool any = false;
+  for (const std::string& dir : options.dirs) {
+    for (const run_files& files : find_runs(dir, options.prefix, diagnostics)) {
+      const run_data run =
+          read_run(files, {false, false, true, options.group_by_args}, diagnostics);
+      if (run.operations == 0 && run.aggregated.empty()) {
+        diagnostics.warning(files.dir + ": no operations in its logs, left out");
+        continue;
+      }
+      any = true;
+      out << before;
+      print_profile(run, options, out);
+      before = "\n";
+    }
+  }
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (!any) throw input_error("no operations in the logs");
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/line_width.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "commands/stats/stats.hpp"
+#include "log/shown_name.hpp"
+#include "model/distribution.hpp"
+#include "model/figures.hpp"
+#include "model/quantities.hpp"
+#include "verdict/check.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A row for every one of `rows`, an empty set's with its count only.
+template <class Rows>
+void print_figures(const std::string& head, const Rows& rows, unsigned figure_field::*column,
+                   std::ostream& out) {
+  const bool cpu =
+      std::any_of(rows.begin(), rows.end(), [](const figures& of) { return of.cpu.has_value(); });
+  const std::vector<const figure_field*> columns = columns_of(column, cpu);
+  table lines;
+  lines.spare({"< 100 us", "iqr", "p25", "min", "< 10 ms", "std/mean", "p75", "p90", "std",
+               "run queue", "> 500 ms", "p50", "max", "p99"});
+  std::vector<std::string> line{head};
+  for (const figure_field* field : columns) line.emplace_back(field->title);
+  lines.row(line);
+  for (const figures& of : rows) {
+    line = {column == &figure_field::op_column ? shown_name(of.name) : of.name};
+    for (const figure_field* field : columns) {
+      line.push_back(human_text(*field, of));
+      if (of.time.count == 0) break;
+    }
+    lines.row(line);
+  }
+  lines.print(out);
+}
+
+void print_batches(const run_stats_result& run, std::ostream& out) {
+  if (run.run.batches.records().empty()) return;  // a service's requests wait for nobody
+  print_figures("per batch", run.quantities, &figure_field::quantity_column, out);
+  out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
+      << " batches\n";
+}
+
+/// A row for every worker and operation.
+void print_workers(const run_stats_result& run, std::ostream& out) {
+  table workers;
+  workers.row({"worker", "operation", "count", "mean", "max", "total"});
+  for (std::size_t f = 0; f < run.run.files->files.size(); ++f) {
+    const std::string number = std::to_string(run.run.files->files[f].number);
+    const worker_batches preprocessed = batches_of_worker(run, f);
+    const auto mean = [](std::int64_t total_ns, std::uint64_t count) {
+      return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
+    };
+    if (preprocessed.count > 0) {
+      workers.row({number, "(batches)", std::to_string(preprocessed.count),
+                   mean(preprocessed.total_ns, preprocessed.count), "",
+                   human_time(static_cast<double>(preprocessed.total_ns))});
+    }
+    for (const op_stats& op : run.ops) {
+      if (f >= op.by_file.size() || op.by_file[f].count == 0) continue;
+      const worker_share& share = op.by_file[f];
+      workers.row({number, shown_name(op.name), std::to_string(share.count),
+                   mean(share.total_ns, share.count), human_time(static_cast<double>(share.max_ns)),
+                   human_time(static_cast<double>(share.total_ns))});
+    }
+  }
+  out << '\n';
+  workers.print(out);
+}
+
+void print_checks(const run_stats_result& run, std::ostream& out) {
+  if (run.checks.empty()) return;
+  out << '\n';
+  for (const check& c : run.checks) {
+    const std::string text =
+        std::string(c.unsafe ? "unsafe, " : "") + std::string(c.id) + ": " + printable_line(c.text);
+    out << fitted(out, text, "  ", "    ") << '\n';
+  }
+}
+
+/// One row for every run, to be compared.
+void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
+  table rows;
+  rows.row({"run", "batches", "preprocess", "std/mean", "wait", "delay", "step", "out of order"});
+  for (const run_stats_result& run : runs) {
+    const auto mean = [&run](quantity of) {
+      const distribution& d = run.of(of).time;
+      return d.count > 0 ? human_time(d.mean_ns) : std::string("-");
+    };
+    const distribution& preprocessed = run.of(quantity::preprocess).time;
+    rows.row(
+        {run.run.files->dir, std::to_string(run.batch_count), mean(quantity::preprocess),
+         preprocessed.mean_ns > 0 ? human_share(preprocessed.std_ns / preprocessed.mean_ns) : "-",
+         mean(quantity::wait), mean(quantity::delay), mean(quantity::step),
+         std::to_string(run.out_of_order)});
+  }
+  rows.spare({"out of order", "std/mean"});
+  out << "\nmeans of all runs\n";
+  rows.print(out);
+}
+
+}  // namespace
+
+void print_stats_table(const std::vector<run_stats_result>& runs, const stats_options& options,
+                       std::ostream& out) {
+  const char* before = "";
+  for (const run_stats_result& run : runs) {
+    out << before << printable_line(run.run.files->dir);
+    if (!run.run.files->loader.empty()) {
+      out << " (loader " << printable_line(run.run.files->loader) << ')';
+    }
+    out << '\n';
+    if (!run.ops.empty()) {
+      print_figures("operation", run.ops, &figure_field::op_column, out);
+      out << '\n';
+    }
+    if (!run.aggregated.empty()) {
+      print_figures("aggregated", run.aggregated, &figure_field::op_column, out);
+      out << '\n';
+    }
+    print_batches(run, out);
+    print_pipeline_table(run, out);
+    if (options.memory) print_memory_table(run, out);
+    if (options.per_worker) print_workers(run, out);
+    print_checks(run, out);
+    before = "\n";
+  }
+  if (runs.size() > 1) print_runs(runs, out);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,118 @@
+#include "commands/top/consumer_times.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "log/batch_kinds.hpp"
+#include "log/log_line.hpp"
+#include "log/log_reader.hpp"
+#include "log/side_line.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// When the first making of each number began.
+using first_makings = std::unordered_map<std::int64_t, std::int64_t>;
+
+/// Calls `each(line)` for the whole lines that begin with `start`.
+template <class Each>
+void for_each_line_with(std::string_view text, std::string_view start, Each&& each) {
+  const std::string behind_another = '\n' + std::string(start);
+  std::size_t at = text.substr(0, start.size()) == start ? 0 : text.find(behind_another);
+  while (at != std::string_view::npos) {
+    if (text[at] == '\n') ++at;
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    each(text.substr(at, end - at));
+    at = text.find(behind_another, end);
+  }
+}
+
+void began(first_makings& first, std::int64_t number, std::int64_t start_ns) {
+  const auto [at, fresh] = first.try_emplace(number, start_ns);
+  if (!fresh) at->second = std::min(at->second, start_ns);
+}
+
+/// By the spans of whole batches, else by those of stages. Where items go into batches: none.
+first_makings makings_of(const run_files& run) {
+  first_makings first;
+  const std::string start(batch_kind_of(record_kind::preprocessed).line_prefix);
+  for (const log_file& file : run.files) {
+    for_each_line_with(file.tail, start + '_', [&](std::string_view text) {
+      log_line line;
+      if (parse_line(text, line) == nullptr) began(first, line.batch, line.start_ns);
+    });
+  }
+  if (!first.empty()) return first;
+  bool of_items = false;
+  for (const log_file& file : run.beside) {
+    for_each_line_with(file.tail, "takes,", [&](std::string_view) { of_items = true; });
+    for_each_line_with(file.tail, "stage,", [&](std::string_view text) {
+      side_line line;
+      if (parse_line(text, line) == nullptr && line.b >= 0) began(first, line.b, line.time_ns);
+    });
+  }
+  return of_items ? first_makings() : first;
+}
+
+}  // namespace
+
+consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns) {
+  consumer_times found;
+  std::vector<std::int64_t> waits_ended;
+  std::int64_t waited_ns = 0;
+  std::int64_t first_ns = INT64_MAX;
+  std::int64_t last_ns = INT64_MIN;
+  for (const log_file& file : run.files) {
+    if (file.role == file_role::worker) continue;
+    read_log(file, nullptr, [&](const log_line& line) {
+      const bool wait = line.kind == record_kind::wait;
+      if (!wait && line.kind != record_kind::consumed) return;
+      const std::int64_t start_ns = std::max(line.start_ns, begin_ns);
+      first_ns = std::min(first_ns, start_ns);
+      last_ns = std::max(last_ns, wait ? line.end_ns() : line.start_ns);
+      if (!wait) found.handed_over_ns.push_back(line.start_ns);
+      if (!wait || line.duration_ns == marker_ns) return;
+      waits_ended.push_back(line.end_ns());
+      waited_ns += std::max<std::int64_t>(line.end_ns() - start_ns, 0);
+    });
+  }
+  if (found.handed_over_ns.empty()) found.handed_over_ns = waits_ended;
+  std::sort(found.handed_over_ns.begin(), found.handed_over_ns.end());
+  if (!waits_ended.empty() && last_ns > first_ns) {
+    found.wait_share =
+        std::min(static_cast<double>(waited_ns) / static_cast<double>(last_ns - first_ns), 1.0);
+  }
+  return found;
+}
+
+void leave_out_unmade(run_files& run) {
+  const first_makings first = makings_of(run);
+  if (first.empty()) return;
+  for (log_file& file : run.files) {
+    if (file.role == file_role::worker) continue;
+    std::string kept;
+    kept.reserve(file.tail.size());
+    std::size_t at = 0;
+    while (at < file.tail.size()) {
+      const std::size_t end = std::min(file.tail.find('\n', at), file.tail.size() - 1) + 1;
+      log_line line;
+      const bool read =
+          parse_line(std::string_view(file.tail).substr(at, end - 1 - at), line) == nullptr;
+      const bool taken =
+          read && (line.kind == record_kind::wait || line.kind == record_kind::consumed);
+      const auto making = taken ? first.find(line.batch) : first.end();
+      const bool unmade = taken && (making == first.end() || line.end_ns() < making->second);
+      if (!unmade) kept.append(file.tail, at, end - at);
+      at = end;
+    }
+    file.tail = std::move(kept);
+  }
+}
+
+}  // namespace lotus::tool

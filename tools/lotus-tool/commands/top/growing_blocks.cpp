@@ -1,0 +1,145 @@
+#include "commands/top/growing_blocks.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <lotus/format/compact_layout.hpp>
+#include <lotus/recovery/ring_copy.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "log/compact/block_index.hpp"
+#include "log/compact/compact_block.hpp"
+#include "log/compact/compact_lines.hpp"
+#include "log/compact/compact_roles.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/side_line.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using lotus::detail::log_role;
+
+std::optional<std::vector<indexed_block>> blocks_of(const std::string& path, std::uint64_t bytes) {
+  return index_blocks({path, file_role::compact, 0, bytes, {}});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t bytes) {
+  try {
+    const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
+    if (!blocks || blocks->empty()) return std::nullopt;
+    return blocks->back().last_ns;
+  } catch (const input_error&) {
+    return std::nullopt;
+  }
+}
+
+growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::int64_t since_ns) {
+  lines_by_role lines;
+  if (inode_ != 0 && now.inode != inode_) {
+    const std::string older = moved_log(path_, inode_);
+    std::error_code error;
+    const std::uint64_t bytes = older.empty() ? 0 : fs::file_size(older, error);
+    if (!older.empty() && !error) read_file(older, bytes, since_ns, lines);
+    done_ = 0;
+  }
+  inode_ = now.inode;
+  if (now.size < done_) done_ = 0;  // it was emptied
+  read_file(path_, now.bytes, since_ns, lines);
+  return lines;
+}
+
+/// The last block that begins anew before the first that ended since; behind all where none did.
+std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
+                                       std::int64_t since_ns) const {
+  const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
+  if (!blocks) return done_;
+  std::uint64_t begin = done_;
+  for (const indexed_block& b : *blocks) {
+    if (b.anew) begin = std::max(done_, b.byte);
+    if (b.last_ns >= since_ns && bytes - begin <= most_bytes) break;
+  }
+  return begin;
+}
+
+void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
+                               lines_by_role& to) {
+  if (bytes <= done_) return;
+  std::string text;
+  try {
+    const bool knows_more = std::any_of(expected_.begin(), expected_.end(),
+                                        [](std::size_t lines) { return lines > 0; });
+    const bool all = (done_ > 0 || knows_more) && bytes - done_ <= most_bytes;
+    const std::uint64_t begin = all ? done_ : begin_at(path, bytes, since_ns);
+    if (begin > done_) {
+      decoder_.lost_blocks();
+      expected_ = {};  // they lie in what is passed over
+    }
+    const int fd = open_found(path);
+    struct stat status {};
+    if (fstat(fd, &status) == 0 && status.st_ino == inode_) {
+      text.resize(bytes - begin);
+      if (!lotus::detail::read_at(fd, text.data(), text.size(), begin)) text.clear();
+    }
+    close(fd);
+    if (text.empty()) return;
+    done_ = begin;
+  } catch (const input_error&) {
+    return;  // it is gone
+  }
+  std::string_view left = text;
+  lotus::detail::compact_block_header header{};
+  while (!left.empty()) {
+    const std::size_t block = find_block(left, header);
+    if (block == SIZE_MAX) break;  // it is not whole yet
+    if (block > 0) {
+      add_block(header, left.substr(0, block), to);
+      left.remove_prefix(block);
+      continue;
+    }
+    decoder_.lost_blocks();
+    constexpr std::string_view magic(lotus::detail::compact_block_magic,
+                                     sizeof(lotus::detail::compact_block_magic));
+    left.remove_prefix(std::min(left.find(magic, 1), left.size()));
+  }
+  done_ += text.size() - left.size();
+}
+
+void growing_blocks::add_block(const lotus::detail::compact_block_header& header,
+                               std::string_view block, lines_by_role& to) {
+  if (!decoder_.begin(header, block)) return;
+  compact_lines main(file_role::main);
+  compact_lines worker(file_role::worker);
+  compact_record record;
+  log_line line;
+  side_line side;
+  const auto add = [&](log_role role, const auto& of) {
+    const auto at = static_cast<std::size_t>(role);
+    if (expected_[at] > 0) {
+      --expected_[at];
+    } else {
+      append_text(of, to[at]);
+    }
+  };
+  while (decoder_.next(record)) {
+    if (main.line_of(record, line)) add(log_role::main, line);
+    if (worker.line_of(record, line)) add(log_role::worker, line);
+    if (compact_lines::line_of(record, side)) add(log_role::beside, side);
+  }
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,59 @@
+// One compact log, of which each time only that is read which was appended since.
+#ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "commands/top/growing_log.hpp"
+#include "log/compact/compact_block.hpp"
+#include "lotus/folder/log_appender.hpp"
+
+namespace lotus::tool {
+
+/// When the last block of so many bytes of a log was over; none where that cannot be told.
+std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t bytes);
+
+/// Reads a compact log while it is written, as the lines that its records have in text, by the role
+/// of their log. Not thread-safe.
+class growing_blocks {
+ public:
+  using lines_by_role = std::array<std::string, lotus::detail::log_roles>;
+
+  /// The most that is read at once: of what was appended beyond that only the end.
+  static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 20U;
+
+  explicit growing_blocks(std::string path) : path_(std::move(path)) {}
+
+  /// The lines of whole blocks that were appended since the last call, except those that are
+  /// expected. At first those that ended before `since_ns` are left out, as far as blocks tell.
+  /// @param now  of the file that has the log's name.
+  lines_by_role read(const log_extent& now, std::int64_t since_ns);
+
+  /// The next so many lines of a role are known already.
+  void expect(lotus::detail::log_role role, std::size_t lines) noexcept {
+    expected_[static_cast<std::size_t>(role)] += lines;
+  }
+
+ private:
+  std::uint64_t begin_at(const std::string& path, std::uint64_t bytes, std::int64_t since_ns) const;
+  void read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
+                 lines_by_role& to);
+  void add_block(const lotus::detail::compact_block_header& header, std::string_view block,
+                 lines_by_role& to);
+
+  std::string path_;
+  std::uint64_t inode_ = 0;  // 0: nothing was read yet
+  std::uint64_t done_ = 0;   // bytes of that file
+  compact_decoder decoder_;
+  std::array<std::size_t, lotus::detail::log_roles> expected_{};
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP

@@ -1,0 +1,126 @@
+#include "commands/top/growing_log.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <lotus/recovery/ring_copy.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "commands/top/line_window.hpp"
+#include "log/log_line.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Adds `bytes` at `at` of an open file to `to`; nothing where the file does not have them.
+void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
+  const std::size_t before = to.size();
+  to.resize(before + bytes);
+  if (!lotus::detail::read_at(fd, to.data() + before, bytes, at)) to.resize(before);
+}
+
+/// The end of a file, as much of it as goes back to `since_ns`, from the beginning of a line on.
+std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
+                    bool beside) {
+  for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {
+    most = std::min(most, growing_log::most_bytes);
+    const std::uint64_t at = bytes - from > most ? bytes - most : from;
+    std::string text;
+    add_bytes(fd, at, bytes - at, text);
+    if (at == from) return text;
+    const std::size_t first = text.find('\n') + 1;
+    if (first == 0) return {};
+    text.erase(0, first);
+    const std::size_t wanted = first_since(text, since_ns, beside);
+    if (wanted > 0 || most == growing_log::most_bytes) return text.substr(wanted);
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
+                                           bool beside) {
+  constexpr std::uint64_t looked_at = std::uint64_t{64} << 10U;
+  try {
+    const int fd = open_found(path);
+    std::string text;
+    add_bytes(fd, bytes > looked_at ? bytes - looked_at : 0, std::min(bytes, looked_at), text);
+    close(fd);
+    return last_end(std::string_view(text).substr(0, text.rfind('\n') + 1), beside);
+  } catch (const input_error&) {
+    return std::nullopt;
+  }
+}
+
+std::string growing_log::read(const log_extent& now, std::int64_t since_ns) {
+  std::string lines;
+  if (inode_ != 0 && now.inode != inode_) {
+    const std::string older = moved_log(path_, inode_);
+    std::error_code error;
+    const std::uint64_t bytes = older.empty() ? 0 : fs::file_size(older, error);
+    if (!older.empty() && !error) read_file(older, bytes, since_ns, lines);
+    done_ = 0;
+  }
+  inode_ = now.inode;
+  if (now.size < done_) done_ = 0;  // it was emptied
+  read_file(path_, now.bytes, since_ns, lines);
+  return lines;
+}
+
+void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
+                            std::string& to) {
+  if (bytes <= done_) return;
+  std::string text;
+  try {
+    const int fd = open_found(path);
+    struct stat status {};
+    if (fstat(fd, &status) == 0 && status.st_ino == inode_) {
+      const bool all = (done_ > 0 || expected_ > 0) && bytes - done_ <= most_bytes;
+      if (all) {
+        add_bytes(fd, done_, bytes - done_, text);
+      } else {
+        text = tail_of(fd, done_, bytes, since_ns, beside_);
+        expected_ = 0;  // they lie in what is passed over
+      }
+    }
+    close(fd);
+  } catch (const input_error&) {
+    return;  // it is gone
+  }
+  const std::size_t whole = text.rfind('\n') + 1;
+  // Of a line without an end nothing is kept once it is too long.
+  if (text.size() - whole > max_line_bytes) {
+    done_ = bytes;
+  } else if (!text.empty()) {
+    done_ = bytes - (text.size() - whole);
+  }
+  std::size_t known = 0;
+  for (; expected_ > 0 && known < whole; --expected_) known = text.find('\n', known) + 1;
+  to.append(text, known, whole - known);
+}
+
+std::string moved_log(const std::string& log, std::uint64_t inode) {
+  const fs::path path(log);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), error)) {
+    struct stat status {};
+    if (lstat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_ino == inode) {
+      return entry.path().string();
+    }
+  }
+  return {};
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,91 @@
+#include "commands/top/line_window.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "log/window/line_times.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The line that begins at `at`, without its end.
+std::string_view line_at(std::string_view lines, std::size_t at) {
+  return lines.substr(at, std::min(lines.find('\n', at), lines.size()) - at);
+}
+
+/// The end of the first record from `at` on, and in `at` where its line begins.
+std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool beside) {
+  while (at < lines.size()) {
+    const std::string_view line = line_at(lines, at);
+    if (const auto times = times_of_line(line, beside)) return times->end_ns;
+    at = std::min(at + line.size() + 1, lines.size());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> last_end(std::string_view lines, bool beside) {
+  constexpr int most_looked_at = 8;  // the others are damaged
+  for (int i = 0; i < most_looked_at && !lines.empty(); ++i) {
+    lines.remove_suffix(1);
+    const std::size_t before = lines.rfind('\n');
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    if (const auto times = times_of_line(lines.substr(begin), beside)) return times->end_ns;
+    lines = lines.substr(0, begin);
+  }
+  return std::nullopt;
+}
+
+std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool beside) {
+  // Both are where lines begin: before `low` all ended too early, from `high` on none did.
+  std::size_t low = 0;
+  std::size_t high = lines.size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    const std::size_t looked_at = middle == 0 ? 0 : lines.rfind('\n', middle - 1) + 1;
+    std::size_t at = looked_at;
+    const auto end = end_from(lines, at, beside);
+    if (end && *end < begin_ns) {
+      low = std::min(at + line_at(lines, at).size() + 1, lines.size());
+    } else {
+      high = looked_at;
+    }
+  }
+  std::size_t record = low;
+  return end_from(lines, record, beside) ? low : lines.size();  // damaged lines end nowhere
+}
+
+void line_window::add(std::string lines) {
+  if (lines.empty()) return;
+  last_ns_ = std::max(last_ns_, last_end(lines, beside_).value_or(INT64_MIN));
+  bytes_ += lines.size();
+  parts_.push_back(std::move(lines));
+}
+
+void line_window::trim(std::int64_t begin_ns) {
+  while (!parts_.empty()) {
+    const std::string_view oldest = std::string_view(parts_.front()).substr(gone_);
+    const std::size_t older = first_since(oldest, begin_ns, beside_);
+    bytes_ -= older;
+    gone_ += older;
+    if (older < oldest.size()) return;
+    parts_.pop_front();
+    gone_ = 0;
+  }
+}
+
+std::string line_window::text() const {
+  std::string all;
+  all.reserve(bytes_ + gone_);
+  for (const std::string& part : parts_) all += part;
+  all.erase(0, gone_);
+  return all;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,128 @@
+#include "commands/top/live_figures.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "commands/top/consumer_times.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::optional<std::int64_t> taken_ns(const run_batches& batches, const batch& b) {
+  if (const auto handed_over = batches.hand_over_ns(b)) return handed_over;
+  const batch_record* const wait = batches.record(b.wait);
+  return wait == nullptr ? std::nullopt : std::optional(wait->end_ns());
+}
+
+void find_gaps(std::vector<std::int64_t> times, live_figures& to) {
+  to.batches = times.size();
+  if (times.empty()) return;
+  to.last_batch_ns = times.back();
+  if (times.size() < 3) return;
+  for (std::size_t i = times.size(); i-- > 1;) times[i] -= times[i - 1];
+  times.erase(times.begin());
+  to.longest_gap_ns = *std::max_element(times.begin(), times.end());
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  to.usual_gap_ns = *middle;
+}
+
+void find_slowest(const run_batches& batches, live_figures& to) {
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    const auto taken = taken_ns(batches, b);
+    if (!made) continue;
+    if (!taken) ++to.ready;
+    to.slowest.push_back({b.index, made->duration_ns(), batches.wait_ns(b), taken});
+  }
+  constexpr std::size_t most = 10;
+  const auto shown =
+      to.slowest.begin() + static_cast<std::ptrdiff_t>(std::min(most, to.slowest.size()));
+  std::partial_sort(to.slowest.begin(), shown, to.slowest.end(),
+                    [](const live_batch& a, const live_batch& b) { return a.made_ns > b.made_ns; });
+  to.slowest.erase(shown, to.slowest.end());
+}
+
+/// How many went through each stage last and are not known to have gone on, by its number.
+std::map<std::uint32_t, std::size_t> find_queues(const run_batches& batches) {
+  std::map<std::uint32_t, std::size_t> queued;
+  for (const item& it : items_of(batches)) {
+    const making_span* last = nullptr;
+    for (const std::uint32_t s : it.spans) {
+      const making_span& span = batches.making()[s];
+      if (last == nullptr || span.start_ns >= last->start_ns) last = &span;
+    }
+    if (last == nullptr) continue;
+    const bool known = last->batch < batches.all().size();
+    const bool taken = it.of_item ? known : known && taken_ns(batches, batches.all()[last->batch]);
+    if (!taken) ++queued[last->stage];
+  }
+  return queued;
+}
+
+void find_stages(const run_data& run, live_figures& to) {
+  std::vector<stage_figures> stages = measure_stages(run);
+  const std::map<std::uint32_t, std::size_t> queued = find_queues(run.batches);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const stage_figures& s = stages[i];
+    live_stage& stage = to.stages.emplace_back();
+    stage.name = s.name;
+    stage.threads = s.slots;
+    stage.per_s = static_cast<double>(s.numbers) / to.window_s;
+    stage.shares = s.shares;
+    // What comes out of the last one is a service's answer, if nobody ever takes it.
+    if (i + 1 == stages.size() && to.batches == 0) continue;
+    const auto at = queued.find(s.stage);
+    stage.queued = at == queued.end() ? 0 : at->second;
+  }
+}
+
+}  // namespace
+
+double value_of(const live_operation& op, live_order order) {
+  const auto in_time = [&op](auto value) { return static_cast<double>(value) / op.stretch_s; };
+  switch (order) {
+    case live_order::self:
+      return in_time(op.self_ns);
+    case live_order::calls:
+      return in_time(op.calls);
+    case live_order::total:
+      return in_time(op.total_ns);
+    case live_order::max:
+      return static_cast<double>(op.max_ns);
+  }
+  return 0;
+}
+
+live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,
+                                std::int64_t begin_ns, std::int64_t end_ns) {
+  live_figures found;
+  const std::int64_t first_ns = std::min(std::max(begin_ns, run.first_ns), end_ns);
+  found.window_s = static_cast<double>(std::max<std::int64_t>(end_ns - first_ns, 1)) / 1e9;
+  find_gaps(consumer.handed_over_ns, found);
+  find_slowest(run.batches, found);
+  found.batches_per_s = static_cast<double>(found.batches) / found.window_s;
+  found.wait_share = consumer.wait_share;
+  found.operations_per_s = static_cast<double>(run.operations) / found.window_s;
+  for (const op_samples& op : run.ops) {
+    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0, found.window_s, false};
+    for (const worker_share& share : op.by_file) {
+      sum.calls += share.count;
+      sum.total_ns += share.total_ns;
+      sum.max_ns = std::max(sum.max_ns, share.max_ns);
+    }
+    found.operations.push_back(std::move(sum));
+  }
+  find_stages(run, found);
+  found.counters = counters_of(run);
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,296 @@
+#include "commands/top/live_runs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/table.hpp"
+#include "commands/top/clock_time.hpp"
+#include "commands/top/consumer_times.hpp"
+#include "log/operation_names.hpp"
+#include "log/process_info.hpp"
+#include "model/run_data.hpp"
+#include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A run by its consuming processes, each by the number of one of its logs; 0 where there is one.
+std::map<std::uint64_t, run_files> by_consumer(run_files run) {
+  std::map<std::uint32_t, std::uint64_t> mains;
+  std::map<std::uint64_t, std::uint32_t> consumer_of;  // by the logs' numbers
+  for (const log_file& file : run.files) {
+    mains.try_emplace(file.consumer, file.number);  // main files are the first
+    consumer_of.try_emplace(file.number, file.consumer);
+  }
+  std::map<std::uint64_t, run_files> parts;
+  if (mains.size() < 2) {
+    parts.emplace(0, std::move(run));
+    return parts;
+  }
+  const auto part_of = [&](const log_file& file) -> run_files& {
+    const auto consumer = consumer_of.find(file.number);
+    const std::uint64_t main =
+        consumer == consumer_of.end() ? mains.begin()->second : mains.at(consumer->second);
+    const auto [at, fresh] = parts.try_emplace(main);
+    if (fresh) {
+      at->second.dir = run.dir;
+      at->second.loader = run.loader;
+      at->second.info_dir = run.info_dir;
+      at->second.elsewhere = run.elsewhere;
+    }
+    return at->second;
+  };
+  for (log_file& file : run.files) {
+    std::vector<log_file>& files = part_of(file).files;
+    file.consumer = 0;
+    files.push_back(std::move(file));
+  }
+  for (log_file& file : run.beside) part_of(file).beside.push_back(std::move(file));
+  return parts;
+}
+
+/// Judges what was read as if it were a whole run. What is said of its beginning is the cut's
+/// doing: a start-up, and numbers of an epoch of which only the end is there.
+std::string judge(const run_files& files) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  judgement judged =
+      diagnose_run(read_run(files, diagnosis_parts, silent), /*skip_batches=*/0, silent);
+  if (!judged.found) return "no verdict: " + judged.why_not;
+  diagnosis& d = *judged.found;
+  if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
+    return "no verdict: these seconds do not tell; `lotus-tool diagnose` asks the whole run";
+  }
+  return verdict_sentence(d);
+}
+
+void add_calls(const seen_calls& calls, live_figures& to) {
+  const std::string name = calls.name.substr(1);
+  const double stretch_s = static_cast<double>(calls.stretch_ns) / 1e9;
+  auto at = std::find_if(to.operations.begin(), to.operations.end(), [&](const live_operation& op) {
+    return op.aggregated && op.name == name;
+  });
+  if (at == to.operations.end()) {
+    at = to.operations.insert(at, live_operation{name, 0, 0, 0, 0, 0, true});
+  }
+  at->calls += calls.count;
+  at->self_ns += calls.self_ns;
+  at->total_ns += calls.total_ns;
+  at->max_ns = std::max(at->max_ns, calls.max_ns);
+  at->stretch_s = std::max(at->stretch_s, stretch_s);  // of a younger process, too, all is there
+  to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
+  if (to.window_s == 0) to.window_s = stretch_s;
+}
+
+/// A verdict may take one CPU so much of its time.
+constexpr std::int64_t verdict_rest = 200;
+
+}  // namespace
+
+std::string live_run::title() const {
+  std::string text = dir;
+  if (!loader.empty()) text += ", loader " + loader;
+  if (!consumer.empty()) text += ", " + consumer;
+  return text;
+}
+
+std::string live_run::state() const {
+  using ring_state = living_ring::state;
+  const auto count = [this](ring_state state) {
+    return std::count_if(processes.begin(), processes.end(), [&](const seen_process& p) {
+      return p.state == state && (pid == 0 || p.pid == pid);
+    });
+  };
+  if (count(ring_state::living) > 0) return "lives";
+  if (count(ring_state::dead) > 0) return "was killed";
+  return tells_of_itself && !processes_unread() ? "has ended" : "";
+}
+
+bool live_run::processes_unread() const {
+  return std::any_of(processes.begin(), processes.end(), [](const seen_process& p) {
+    return p.state == living_ring::state::unreadable;
+  });
+}
+
+/// Of those that last.
+std::int64_t live_run::longest_wait_ns() const {
+  std::int64_t longest_ns = 0;
+  for (const seen_process& p : processes) {
+    if (p.state != living_ring::state::living || (pid != 0 && p.pid != pid)) continue;
+    if (p.waiting_since_ns == 0) continue;
+    longest_ns = std::max(longest_ns, looked_ns - p.waiting_since_ns);
+  }
+  return longest_ns;
+}
+
+std::string live_run::hang() const {
+  const std::string is = state();
+  if (is != "lives" && !is.empty()) return {};
+  constexpr std::int64_t least_ns = 1'000'000'000;
+  const std::int64_t long_ns = std::max({least_ns, 5 * usual_gap_ns, 2 * longest_gap_ns});
+  const std::int64_t wait_ns = longest_wait_ns();
+  const std::int64_t gap_ns = last_batch_ns ? looked_ns - *last_batch_ns : 0;
+  if (std::max(wait_ns, gap_ns) < long_ns) return {};
+  std::string text = wait_ns >= long_ns
+                         ? "a wait for a batch lasts " + human_time(static_cast<double>(wait_ns))
+                         : "no batch for " + human_time(static_cast<double>(gap_ns));
+  if (usual_gap_ns > 0) {
+    text += " (usually every " + human_time(static_cast<double>(usual_gap_ns)) + ")";
+  }
+  return is.empty() ? text + "; whether its process lives is not known" : text;
+}
+
+live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& prefix,
+                     std::int64_t window_ns) {
+  for (const std::string& dir : dirs) {
+    folders_.push_back(std::make_unique<living_folder>(dir, prefix, window_ns));
+  }
+}
+
+void live_runs::look(std::size_t chosen) {
+  now_ns_ = time_of(CLOCK_REALTIME);
+  judging_ns_ = 0;
+  for (live_run& run : runs_) {
+    run.now = {};
+    run.processes.clear();
+  }
+  for (const auto& folder : folders_) {
+    folder->look(now_ns_);
+    std::set<std::string> silent = folder->with_processes();
+    for (run_files& run : folder->runs()) {
+      silent.erase(run.info_dir);
+      for (auto& [main, files] : by_consumer(std::move(run))) {
+        take(*folder, std::move(files), main, chosen);
+      }
+    }
+    for (live_run& run : runs_) {
+      const std::vector<seen_process> seen = folder->processes(run.info_dir);
+      run.processes.insert(run.processes.end(), seen.begin(), seen.end());
+      silent.erase(run.info_dir);
+    }
+    for (const std::string& dir : silent) {  // nothing was recorded there
+      run_files nothing;
+      nothing.dir = nothing.info_dir = dir;
+      runs_[place_of(nothing, 0, 0)].processes = folder->processes(dir);
+    }
+  }
+  take_calls(chosen);
+  // Behind the newest record that was read.
+  const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
+  for (live_run& run : runs_) run.looked_ns = looked_ns;
+}
+
+std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std::uint32_t pid) {
+  const auto at = std::find_if(runs_.begin(), runs_.end(), [&](const live_run& run) {
+    if (run.dir != files.dir) return false;
+    if (pid != 0 && run.pid != 0) return run.pid == pid;
+    return run.main == main || main == 0 || run.main == 0;
+  });
+  if (at != runs_.end()) return static_cast<std::size_t>(at - runs_.begin());
+  live_run& run = runs_.emplace_back();
+  run.dir = files.dir;
+  run.info_dir = files.info_dir;
+  run.loader = files.loader;
+  run.main = main;
+  return runs_.size() - 1;
+}
+
+/// Of several consumers' runs that of the process which counted, or which that came from.
+std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
+                                      const run_processes& processes) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (runs_[i].dir == calls.dir) places.push_back(i);
+  }
+  if (places.empty()) {  // nothing was recorded there
+    run_files nothing;
+    nothing.dir = calls.dir;
+    nothing.info_dir = info_dir;
+    if (calls.dir != info_dir) {
+      nothing.loader = decode_name(std::filesystem::path(calls.dir).filename().string());
+    }
+    return place_of(nothing, 0, 0);
+  }
+  if (places.size() == 1) return places.front();
+  constexpr int most_generations = 64;
+  const process_info* process = processes.process_named(calls.ring);
+  for (int i = 0; process != nullptr && i < most_generations; ++i) {
+    for (const std::size_t place : places) {
+      if (runs_[place].pid == process->pid) return place;
+    }
+    process = processes.parent_of(*process);
+  }
+  return places.front();
+}
+
+/// What processes count and do not record is told beside what they record, of each process once.
+void live_runs::take_calls(std::size_t chosen) {
+  std::set<std::pair<std::string, std::string>> taken;
+  for (const auto& folder : folders_) {
+    std::set<std::string> dirs = folder->with_processes();
+    for (const live_run& run : runs_) dirs.insert(run.info_dir);
+    for (const std::string& dir : dirs) {
+      const std::vector<seen_calls> all = folder->calls(dir);
+      if (all.empty()) continue;
+      std::set<std::pair<std::string, std::string>> rings;
+      const run_processes processes = run_processes::read(dir);
+      for (const seen_calls& calls : all) {
+        if (taken.count({dir, calls.ring}) != 0) continue;
+        rings.emplace(dir, calls.ring);
+        const std::size_t place = place_of_calls(calls, dir, processes);
+        live_run& run = runs_[place];
+        if (run.processes.empty()) run.processes = folder->processes(dir);
+        if (place == chosen) add_calls(calls, run.now);
+      }
+      taken.merge(rings);
+    }
+  }
+}
+
+bool live_runs::wants_another_look() const {
+  return std::any_of(folders_.begin(), folders_.end(),
+                     [](const auto& folder) { return folder->wants_another_look(); });
+}
+
+void live_runs::take(const living_folder& folder, run_files files, std::uint64_t main,
+                     std::size_t chosen) {
+  const run_processes processes = run_processes::read(files.info_dir);
+  const process_info* const process =
+      files.files.empty() ? nullptr : processes.process_of(files.files.front().number);
+  const auto pid = process == nullptr ? 0 : static_cast<std::uint32_t>(process->pid);
+  const std::size_t place = place_of(files, main, pid);
+  live_run& run = runs_[place];
+  run.tells_of_itself = folder.is_told_of(run.info_dir);
+  run.main = main;
+  run.pid = pid;
+  run.consumer = process == nullptr ? "" : process->title();
+  diagnostic_log silent = diagnostic_log::silenced();
+  run_parts wanted;
+  wanted.totals = place == chosen;
+  const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
+  leave_out_unmade(files);
+  run.now = figures_of_stretch(read_run(files, wanted, silent), consumer, folder.begin_ns(),
+                               folder.end_ns());
+  if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
+  run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
+  run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
+  if (place != chosen || run.now.batches < least_batches || now_ns_ < run.next_verdict_ns) return;
+  const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+  run.verdict = judge(files);
+  run.verdict_ns = now_ns_;
+  judging_ns_ = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
+  run.next_verdict_ns = now_ns_ + verdict_rest * judging_ns_;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,298 @@
+#include "commands/top/living_folder.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <lotus/folder/hidden_files.hpp>
+#include <lotus/folder/log_appender.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/files/found_file.hpp"
+#include "commands/top/clock_time.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/folder/lost_records.hpp"
+
+namespace lotus::tool {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+lotus::detail::log_role role_of(const log_file& file) noexcept {
+  return file.role == file_role::main     ? lotus::detail::log_role::main
+         : file.role == file_role::beside ? lotus::detail::log_role::beside
+                                          : lotus::detail::log_role::worker;
+}
+
+}  // namespace
+
+void living_folder::look(std::int64_t now_ns) {
+  walk();
+  look_at_rings();
+  place_window(now_ns);
+  read_logs();
+  place_window(now_ns);
+  std::size_t bytes = 0;
+  for (auto& [path, log] : logs_) {
+    log.lines.trim(begin_ns_);
+    bytes += log.lines.bytes();
+  }
+  while (bytes > most_bytes) {
+    begin_ns_ += (end_ns_ - begin_ns_) / 4 + 1;
+    bytes = 0;
+    for (auto& [path, log] : logs_) {
+      log.lines.trim(begin_ns_);
+      bytes += log.lines.bytes();
+    }
+  }
+  for (auto at = logs_.begin(); at != logs_.end();) {
+    const bool forget = at->second.on_disk.inode == 0 && at->second.lines.bytes() == 0;
+    at = forget ? logs_.erase(at) : std::next(at);
+  }
+}
+
+/// How long the logs are is looked at before the rings are: what a ring says is newer.
+void living_folder::walk() {
+  for (auto& [path, log] : logs_) log.on_disk = {};
+  for (auto& [path, log] : compact_) log.on_disk = {};
+  for (auto& [path, ring] : rings_) ring.there = false;
+  with_info_.clear();
+  std::error_code error;
+  if (!fs::is_directory(dir_, error)) {
+    throw input_error(dir_ + ": no such directory; give the folder that holds the log files");
+  }
+  fs::recursive_directory_iterator at(dir_, fs::directory_options::skip_permission_denied, error);
+  if (error) throw input_error(dir_ + ": cannot be read: " + error.message());
+  while (at != fs::recursive_directory_iterator()) {
+    found(*at);
+    at.increment(error);
+    if (error) break;  // it is gone
+  }
+  for (auto ring = rings_.begin(); ring != rings_.end();) {
+    const bool there = ring->second.there;
+    if (!there) forget(ring->first, ring->second);
+    ring = there ? std::next(ring) : rings_.erase(ring);
+  }
+  for (auto ring = ended_.begin(); ring != ended_.end();) {
+    ring = ring->second.counted.last_ns() < begin_ns_ ? ended_.erase(ring) : std::next(ring);
+  }
+}
+
+/// Its process has ended.
+void living_folder::forget(const std::string& path, kept_ring& ring) {
+  if (ring.counted.last_ns() >= begin_ns_) ended_.emplace(path, std::move(ring));
+}
+
+void living_folder::found(const fs::directory_entry& entry) {
+  const std::string path = entry.path().string();
+  const std::string name = entry.path().filename().string();
+  const bool is_ring = is_ring_file_name(name);
+  const bool is_info = name.rfind(lotus::detail::run_info_start, 0) == 0;
+  if ((!is_ring && !is_info && !log_named(path, prefix_)) || !is_found_file(entry)) return;
+  if (is_info) {
+    with_info_.insert(entry.path().parent_path().string());
+    return;
+  }
+  if (is_ring) {
+    if (const auto known = rings_.find(path); known != rings_.end()) {
+      known->second.there = true;
+      return;
+    }
+    rings_.emplace(path, kept_ring{entry.path().parent_path().string(),
+                                   std::make_unique<living_ring>(path),
+                                   {},
+                                   true,
+                                   counted_window(window_ns_)});
+    return;
+  }
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  const bool compact = log_named(path, prefix_)->role == file_role::compact;
+  (compact ? compact_at(path)->on_disk : log_at(path)->on_disk) = {status.st_ino, size, size};
+}
+
+/// Null where that is no log's name.
+living_folder::kept_blocks* living_folder::compact_at(const std::string& path) {
+  if (const auto at = compact_.find(path); at != compact_.end()) return &at->second;
+  std::optional<log_file> what = log_named(path, prefix_);
+  if (!what) return nullptr;
+  return &compact_.emplace(path, kept_blocks{std::move(*what), growing_blocks(path), {}})
+              .first->second;
+}
+
+std::string living_folder::log_path(const std::string& folder, lotus::detail::log_role role,
+                                    bool compact, std::uint64_t number) const {
+  char name[lotus::detail::log_name_bytes];
+  lotus::detail::put_log_name(name, sizeof(name), prefix_.c_str(), role, compact,
+                              static_cast<std::uint32_t>(number));
+  return (fs::path(folder) / name).string();
+}
+
+/// Null where that is no log's name.
+living_folder::kept_log* living_folder::log_at(const std::string& path) {
+  if (const auto at = logs_.find(path); at != logs_.end()) return &at->second;
+  std::optional<log_file> what = log_named(path, prefix_);
+  if (!what) return nullptr;
+  const bool beside = what->role == file_role::beside;
+  const auto at =
+      logs_.emplace(path, kept_log{std::move(*what), {path, beside}, line_window(beside), {}});
+  return &at.first->second;
+}
+
+void living_folder::look_at_rings() {
+  held_.clear();
+  for (auto at = rings_.begin(); at != rings_.end();) {
+    kept_ring& ring = at->second;
+    ring_look look;
+    const living_ring::state state = ring.ring->look(look);
+    const bool gone = state == living_ring::state::gone;
+    if (!gone) ring.process = {ring.ring->pid(), state, look.left, look.waiting_since_ns};
+    if (gone) forget(at->first, ring);
+    if (!gone && ring.ring->prefix() == prefix_) {
+      if (look.counted && state == living_ring::state::living) {
+        ring.counted.add(ring.ring->begun_ns(), time_of(CLOCK_REALTIME), std::move(*look.counted));
+        ring.ns_per_tick = ring.ring->ns_per_tick();
+      }
+      take(ring, std::move(look));
+    }
+    at = gone ? rings_.erase(at) : std::next(at);
+  }
+}
+
+void living_folder::take(const kept_ring& from, ring_look look) {
+  for (const std::uint64_t number : look.held) held_.emplace(from.dir, number);
+  const bool compact = from.ring->compact();
+  const auto path_of = [&](const ring_log& log, bool of_blocks) {
+    return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
+  };
+  for (const ring_look::committed& at : look.logs) {
+    if (compact && at.log.role != lotus::detail::log_role::beside) continue;  // all lie in one
+    log_extent* on_disk = nullptr;
+    if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
+      on_disk = &log->on_disk;
+    } else if (kept_log* const text = compact ? nullptr : log_at(path_of(at.log, false))) {
+      on_disk = &text->on_disk;
+    }
+    if (on_disk == nullptr) continue;
+    // It may have been made since the directory was looked through.
+    if (on_disk->inode == 0) *on_disk = {at.inode, at.bytes, at.bytes};
+    if (on_disk->inode != at.inode) continue;
+    on_disk->bytes = at.bytes;
+    on_disk->size = std::max(on_disk->size, at.bytes);
+  }
+  for (ring_look::new_lines& grown : look.lines) {
+    kept_log* const log = log_at(path_of(grown.log, false));
+    if (log == nullptr) continue;
+    ring_log blocks = grown.log;
+    blocks.role = lotus::detail::log_role::beside;
+    log->blocks = compact ? compact_at(path_of(blocks, true)) : nullptr;
+    log->coming.push_back(std::move(grown.lines));
+  }
+}
+
+/// Of a loader the logs lie in a folder of that of its ring.
+bool living_folder::is_held(const log_file& log) const {
+  const fs::path folder = fs::path(log.path).parent_path();
+  return !held_.empty() && (held_.count({folder.string(), log.number}) != 0 ||
+                            held_.count({folder.parent_path().string(), log.number}) != 0);
+}
+
+/// What is in a ring stands behind what is in its logs, and will be appended to them.
+void living_folder::read_logs() {
+  for (auto& [path, log] : compact_) {
+    if (log.on_disk.inode != 0 && !is_held(log.what)) read_blocks(path, log);
+  }
+  for (auto& [path, log] : logs_) {
+    if (log.on_disk.inode != 0 && !is_held(log.what)) {
+      log.lines.add(log.reader.read(log.on_disk, begin_ns_));
+    }
+    for (std::string& lines : log.coming) {
+      const auto count = static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
+      if (log.blocks != nullptr) {
+        log.blocks->reader.expect(role_of(log.what), count);
+      } else {
+        log.reader.expect(count);
+      }
+      log.lines.add(std::move(lines));
+    }
+    log.coming.clear();
+  }
+}
+
+/// Its lines go where text has them.
+void living_folder::read_blocks(const std::string& path, kept_blocks& log) {
+  growing_blocks::lines_by_role lines = log.reader.read(log.on_disk, begin_ns_);
+  for (std::size_t role = 0; role < lines.size(); ++role) {
+    if (lines[role].empty()) continue;
+    kept_log* const to =
+        log_at(log_path(fs::path(path).parent_path().string(),
+                        static_cast<lotus::detail::log_role>(role), false, log.what.number));
+    if (to != nullptr) to->lines.add(std::move(lines[role]));
+  }
+}
+
+/// Nothing is read yet at the first look: then the ends of the logs are looked at.
+void living_folder::place_window(std::int64_t now_ns) {
+  bool living = false;
+  for (const auto& [path, ring] : rings_) {
+    living |= ring.process.state == living_ring::state::living;
+  }
+  for (const auto& [path, log] : logs_) {
+    last_ns_ = std::max(last_ns_, log.lines.last_ns());
+    if (end_ns_ != INT64_MIN || log.on_disk.inode == 0) continue;
+    const bool beside = log.what.role == file_role::beside;
+    last_ns_ =
+        std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, beside).value_or(last_ns_));
+  }
+  for (const auto& [path, log] : compact_) {
+    if (end_ns_ != INT64_MIN || log.on_disk.inode == 0) continue;
+    last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes).value_or(last_ns_));
+  }
+  // Where nobody tells whether a process lives, silence does.
+  constexpr std::int64_t silence_ns = 2'000'000'000;
+  const bool over =
+      !living && last_ns_ != INT64_MIN && (!with_info_.empty() || now_ns - last_ns_ > silence_ns);
+  end_ns_ = over ? last_ns_ : std::max(now_ns, last_ns_);  // another machine's clock may be ahead
+  begin_ns_ = end_ns_ - window_ns_;
+  if (first_begin_ns_ == INT64_MIN) first_begin_ns_ = begin_ns_;
+}
+
+std::vector<run_files> living_folder::runs() const {
+  logs_by_folder logs;
+  for (const auto& [path, log] : logs_) {
+    if (log.lines.last_ns() < first_begin_ns_) continue;
+    log_file file = log.what;
+    file.tail = log.lines.text();
+    logs[fs::path(path).parent_path().string()].push_back(std::move(file));
+  }
+  return runs_of(std::move(logs), with_info_);
+}
+
+std::set<std::string> living_folder::with_processes() const {
+  std::set<std::string> dirs;
+  for (const auto& [path, ring] : rings_) {
+    if (ring.process.state != living_ring::state::unreadable) dirs.insert(ring.dir);
+  }
+  return dirs;
+}
+
+std::vector<seen_process> living_folder::processes(const std::string& info_dir) const {
+  std::vector<seen_process> found;
+  for (const auto& [path, ring] : rings_) {
+    if (ring.dir == info_dir) found.push_back(ring.process);
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,133 @@
+// The last seconds of all runs in a folder, while they go on.
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <lotus/folder/log_appender.hpp>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/top/counted/counted_window.hpp"
+#include "commands/top/growing_blocks.hpp"
+#include "commands/top/growing_log.hpp"
+#include "commands/top/line_window.hpp"
+#include "commands/top/living_ring.hpp"
+#include "log/folder/log_files.hpp"
+
+namespace lotus::tool {
+
+/// A process whose ring file is there.
+struct seen_process {
+  std::uint32_t pid = 0;
+  living_ring::state state = living_ring::state::living;
+  std::uint64_t in_ring = 0;  ///< records that are in no log
+  std::int64_t waiting_since_ns =
+      0;  ///< of the thread that waits for a batch longest; 0: none does
+};
+
+/// What a process counted and did not record, in the last seconds.
+struct seen_calls {
+  std::string dir;   ///< of the run, or of its loader
+  std::string ring;  ///< the end of its ring file's name, which is that of its information file's
+  std::string name;  ///< with its S, decoded
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t self_ns = 0;
+  std::int64_t max_ns = 0;      ///< within 0.8 %
+  std::int64_t stretch_ns = 0;  ///< how long all this took
+};
+
+/// Reads the logs and rings in a folder and below it, each time what is new, and keeps the last
+/// seconds of them.
+class living_folder {
+ public:
+  /// What is kept of all logs; beyond it the window becomes shorter.
+  static constexpr std::size_t most_bytes = std::size_t{64} << 20U;
+
+  living_folder(std::string dir, std::string prefix, std::int64_t window_ns)
+      : dir_(std::move(dir)), prefix_(std::move(prefix)), window_ns_(window_ns) {}
+
+  /// Throws input_error where the folder cannot be read.
+  /// @param now_ns  since 1970.
+  void look(std::int64_t now_ns);
+
+  /// The last seconds as runs, whose logs are held in memory.
+  std::vector<run_files> runs() const;
+
+  /// The window ends now, or where nothing lives any more with the last record.
+  std::int64_t begin_ns() const noexcept { return begin_ns_; }
+  std::int64_t end_ns() const noexcept { return end_ns_; }
+  /// Folders in which processes live, or have been killed.
+  std::set<std::string> with_processes() const;
+  /// Whether processes tell of themselves there, also of their end.
+  bool is_told_of(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
+  /// Of processes that live, in the folders of this run: `info_dir` and its loaders'. Those that
+  /// have ended are told of as they were at the last look.
+  std::vector<seen_calls> calls(const std::string& info_dir) const;
+  /// Whether another look will tell more of them: of what one look alone shows nobody knows when
+  /// it was.
+  bool wants_another_look() const;
+  /// Processes of the run whose information lies in `info_dir`.
+  std::vector<seen_process> processes(const std::string& info_dir) const;
+
+ private:
+  struct kept_blocks {
+    log_file what;
+    growing_blocks reader;
+    log_extent on_disk;
+  };
+  struct kept_log {
+    log_file what;
+    growing_log reader;
+    line_window lines;
+    log_extent on_disk;                    ///< inode 0: it is not there
+    std::vector<std::string> coming = {};  ///< what its ring showed this time
+    kept_blocks* blocks = nullptr;         ///< the compact log that it is going to stand in
+  };
+  struct kept_ring {
+    std::string dir;
+    std::unique_ptr<living_ring> ring;
+    seen_process process;
+    bool there = true;
+    counted_window counted;
+    double ns_per_tick = 0;
+  };
+
+  void walk();
+  void forget(const std::string& path, kept_ring& ring);
+  void found(const std::filesystem::directory_entry& entry);
+  kept_log* log_at(const std::string& path);
+  kept_blocks* compact_at(const std::string& path);
+  std::string log_path(const std::string& folder, lotus::detail::log_role role, bool compact,
+                       std::uint64_t number) const;
+  void look_at_rings();
+  void take(const kept_ring& from, ring_look look);
+  bool is_held(const log_file& log) const;
+  void read_logs();
+  void read_blocks(const std::string& path, kept_blocks& log);
+  void place_window(std::int64_t now_ns);
+
+  std::string dir_;
+  std::string prefix_;
+  std::int64_t window_ns_;
+  std::map<std::string, kept_log> logs_;        // by path; of compact ones as text would have them
+  std::map<std::string, kept_blocks> compact_;  // by path
+  std::map<std::string, kept_ring> rings_;      // by path
+  std::map<std::string, kept_ring> ended_;      // likewise, that counted in the window
+  std::set<std::string> with_info_;
+  std::set<std::pair<std::string, std::uint64_t>> held_;  // logs that are not read this time
+  std::int64_t last_ns_ = INT64_MIN;                      // of all records
+  std::int64_t first_begin_ns_ = INT64_MIN;  // at the first look; older logs do not count
+  std::int64_t begin_ns_ = INT64_MIN;
+  std::int64_t end_ns_ = INT64_MIN;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP

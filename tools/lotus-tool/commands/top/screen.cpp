@@ -1,0 +1,298 @@
+#include "commands/top/screen.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string human(std::int64_t ns) {
+  return human_time(static_cast<double>(ns));
+}
+
+std::string share(double of) {
+  return std::to_string(std::min(std::lround(of * 100), of < 1 ? 99L : 100L)) + " %";
+}
+
+std::string share(const std::optional<double>& of) {
+  return of ? share(*of) : "-";
+}
+
+std::string ago(const live_run& run, std::int64_t ns) {
+  return human(std::max<std::int64_t>(run.looked_ns - ns, 0)) + " ago";
+}
+
+/// As many characters as fit; "…" stands for the others. One line of its own.
+std::string cut(std::string_view text, std::size_t columns) {
+  std::size_t shown = 0;
+  std::size_t last = 0;  // where the last character begins that fits with others behind it
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) continue;
+    if (shown == columns) return std::string(text.substr(0, last)) + "…";
+    last = i;
+    ++shown;
+  }
+  return std::string(text);
+}
+
+constexpr std::size_t widest_name = 34;
+
+std::string name_of(std::string_view text) {
+  return cut(printable_line(text), widest_name);
+}
+
+/// Words in lines; what does not fit into `most` lines is cut.
+std::vector<std::string> wrap(const std::string& text, std::size_t columns, std::size_t most) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  std::string word;
+  while (words >> word) {
+    const bool full = !lines.empty() && lines.size() == most;
+    if (lines.empty() || (!full && lines.back().size() + 1 + word.size() > columns)) {
+      lines.push_back(word);
+    } else {
+      lines.back() += ' ' + word;
+    }
+  }
+  for (std::string& line : lines) line = cut(line, columns);
+  return lines;
+}
+
+std::vector<std::string> lines_of(const table& rows) {
+  std::ostringstream text;
+  rows.print(text);
+  std::istringstream in(text.str());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Lines of one kind, the first of them their head.
+struct part {
+  std::vector<std::string> lines;
+  std::size_t least = 0;   ///< lines, where there is room for all parts
+  std::size_t marked = 0;  ///< a line to be shown whatever is cut; 0: none
+  std::size_t given = 0;
+};
+
+part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
+  part found;
+  if (runs.size() < 2) return found;
+  table rows;
+  rows.row({"  run", "batches/s", "waits", "ready", "last batch", "process"});
+  for (const live_run& run : runs) {
+    const bool chosen = &run == &runs[std::min(state.chosen, runs.size() - 1)];
+    if (chosen) found.marked = static_cast<std::size_t>(&run - runs.data()) + 1;
+    // The end tells more than the beginning, which all have in common.
+    std::string title = printable_line(run.title());
+    constexpr std::size_t widest = 34;
+    if (title.size() > widest) title = ".." + printable_line(title.substr(title.size() - widest));
+    const std::string is = run.state();
+    rows.row({(chosen ? "> " : "  ") + title, three_digits(run.now.batches_per_s),
+              share(run.now.wait_share), std::to_string(run.now.ready),
+              run.last_batch_ns ? ago(run, *run.last_batch_ns) : "-", is.empty() ? "-" : is});
+  }
+  found.lines = lines_of(rows);
+  found.least = 4;
+  return found;
+}
+
+part stages_part(const live_figures& now) {
+  part found;
+  if (now.stages.empty()) return found;
+  table rows;
+  rows.row({"stage", "threads", "1/s", "busy", "starved", "blocked", "queue behind"});
+  for (const live_stage& s : now.stages) {
+    rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
+              share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
+              s.queued ? std::to_string(*s.queued) : "-"});
+  }
+  found.lines = lines_of(rows);
+  found.least = 4;
+  return found;
+}
+
+std::string name_of(const live_operation& op, double window_s) {
+  if (!op.aggregated) return name_of(op.name);
+  const bool whole = std::abs(op.stretch_s - window_s) <= 0.2 * window_s;
+  const std::string mark =
+      " (aggregated" + (whole ? "" : ", " + human_time(op.stretch_s * 1e9)) + ')';
+  return cut(printable_line(op.name), widest_name - mark.size()) + mark;
+}
+
+part operations_part(const live_figures& now, const screen_state& state) {
+  part found;
+  if (now.operations.empty()) return found;
+  std::vector<live_operation> ordered = now.operations;
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const live_operation& a, const live_operation& b) {
+                     return value_of(a, state.order) > value_of(b, state.order);
+                   });
+  constexpr std::size_t most = 100;
+  ordered.resize(std::min(most, ordered.size()));
+  table rows;
+  const auto head = [&](const char* name, live_order order) {
+    return std::string(state.order == order ? "*" : "") + name;
+  };
+  rows.row({"operation", head("self", live_order::self), "of a thread",
+            head("calls/s", live_order::calls), head("total", live_order::total), "mean",
+            head("max", live_order::max)});
+  for (const live_operation& op : ordered) {
+    const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
+    rows.row({name_of(op, now.window_s), human(op.self_ns),
+              share(static_cast<double>(op.self_ns) / 1e9 / op.stretch_s),
+              three_digits(static_cast<double>(op.calls) / op.stretch_s), human(op.total_ns),
+              human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
+  }
+  found.lines = lines_of(rows);
+  found.least = 5;
+  return found;
+}
+
+part batches_part(const live_run& run) {
+  part found;
+  if (run.now.slowest.empty()) return found;
+  table rows;
+  rows.row({"slowest batches", "made in", "waited for", "taken"});
+  for (const live_batch& b : run.now.slowest) {
+    rows.row({std::to_string(shown_number(b.number)), human(b.made_ns),
+              b.wait_ns ? human(*b.wait_ns) : "-",
+              b.handed_over_ns ? ago(run, *b.handed_over_ns) : "-"});
+  }
+  found.lines = lines_of(rows);
+  found.least = 3;
+  return found;
+}
+
+part counters_part(const live_figures& now) {
+  part found;
+  if (now.counters.empty()) return found;
+  table rows;
+  rows.row({"counter", "last", "min", "mean over time", "max"});
+  for (const counter_figures& c : now.counters) {
+    rows.row({name_of(c.name), std::to_string(c.last), std::to_string(c.min), three_digits(c.mean),
+              std::to_string(c.max)});
+  }
+  found.lines = lines_of(rows);
+  found.least = 2;
+  return found;
+}
+
+/// First each part gets the least that it needs, then in their order what it would take.
+void share_out(std::vector<part>& parts, std::size_t room) {
+  for (part& p : parts) {
+    const std::size_t least = std::min(p.least, p.lines.size());
+    if (least == 0 || least > room) continue;
+    p.given = least;
+    room -= least;
+  }
+  for (part& p : parts) {
+    if (p.given == 0) continue;
+    const std::size_t more = std::min(p.lines.size() - p.given, room);
+    p.given += more;
+    room -= more;
+  }
+}
+
+std::string first_line(const live_run& run) {
+  std::string text = printable_line(run.title());
+  const std::string is = run.state();
+  if (!is.empty()) text += ": " + is;
+  std::uint64_t in_rings = 0;
+  std::size_t killed = 0;
+  for (const seen_process& p : run.processes) {
+    const bool dead = p.state == living_ring::state::dead;
+    if (dead) ++killed;
+    if (dead) in_rings += p.in_ring;
+  }
+  if (killed > 0) {
+    text += " (" + std::to_string(killed) + " killed, " + std::to_string(in_rings) +
+            " records in no log: `lotus-tool recover`)";
+  }
+  return text;
+}
+
+std::string rates(const live_figures& now) {
+  std::string text;
+  if (now.wait_share) text += "consumer waits " + share(*now.wait_share) + ", ";
+  if (now.batches > 0) {
+    text +=
+        three_digits(now.batches_per_s) + " batches/s, " + std::to_string(now.ready) + " ready, ";
+  }
+  text += three_digits(now.operations_per_s) + " operations/s";
+  if (now.aggregated_per_s > 0) {
+    text += " and " + three_digits(now.aggregated_per_s) + " aggregated calls/s";
+  }
+  return text;
+}
+
+/// Only where the stretch holds enough, and however it was asked.
+std::string verdict_of(const live_run& run) {
+  if (run.now.batches < least_batches) {
+    return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
+  }
+  const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
+  constexpr std::int64_t old_ns = 15'000'000'000;
+  return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + run.verdict;
+}
+
+}  // namespace
+
+std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state) {
+  std::ostringstream styles;
+  if (state.colours) allow_colours(styles);
+  std::vector<std::string> lines;
+  const auto say = [&](const std::string& text, std::optional<style> as = std::nullopt) {
+    const std::string fitting = cut(text, state.columns);
+    lines.push_back(as ? styled(styles, *as, fitting) : fitting);
+  };
+  if (runs.empty()) {
+    say("nothing is recorded there yet");
+  } else {
+    const live_run& run = runs[std::min(state.chosen, runs.size() - 1)];
+    say(first_line(run), style::bold);
+    const std::size_t most = state.rows < 30 ? 3 : 6;
+    for (const std::string& line : wrap(printable_line(verdict_of(run)), state.columns, most)) {
+      say(line, style::green);
+    }
+    say("last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now));
+    if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
+    std::vector<part> parts{operations_part(run.now, state), stages_part(run.now),
+                            batches_part(run), runs_part(runs, state), counters_part(run.now)};
+    const std::size_t taken = lines.size() + (state.keys ? 1 : 0);
+    share_out(parts, state.rows > taken ? state.rows - taken : 0);
+    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {  // from above
+      const part& shown = parts[p];
+      for (std::size_t i = 0; i < shown.given; ++i) {
+        // The chosen run is shown instead of the last one that there is room for.
+        const bool last = i + 1 == shown.given && shown.marked >= shown.given;
+        const std::string& line = shown.lines[last ? shown.marked : i];
+        say(line, i == 0 ? std::optional(style::bold) : std::nullopt);
+      }
+    }
+  }
+  if (state.rows != SIZE_MAX) lines.resize(std::max(state.rows, std::size_t{1}));
+  if (state.keys) {
+    std::string keys = "sort: s self  c calls  t total  m max | p pause  q quit";
+    if (runs.size() > 1) keys.insert(keys.find("p pause"), "r next run  ");
+    lines.back() = styled(styles, state.paused ? style::yellow : style::bold,
+                          cut((state.paused ? "paused | " : "") + keys, state.columns));
+  }
+  return lines;
+}
+
+}  // namespace lotus::tool

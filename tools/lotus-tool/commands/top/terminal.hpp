@@ -1,0 +1,58 @@
+// The terminal that `top` draws on, given back as it was.
+#ifndef LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
+
+#include <termios.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lotus::tool {
+
+/// A key, or what else there is to do.
+enum class terminal_event : std::uint8_t { nothing, key, up, down, resized, quit };
+
+/// Takes the terminal at standard input and output: another screen, keys at once and unseen. At
+/// most one at a time; while it lives it handles the signals that end, stop or resize.
+class terminal {
+ public:
+  /// Whether both are a terminal that can be drawn on.
+  static bool is_there();
+
+  terminal();
+  terminal(const terminal&) = delete;
+  terminal& operator=(const terminal&) = delete;
+  ~terminal();
+
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_; }
+
+  /// Waits for an event so long; `key` is set where it is one.
+  terminal_event wait(std::int64_t most_ns, char& key);
+
+  /// False when nobody sees it any more.
+  bool draw(const std::vector<std::string>& lines) const;
+
+  /// The signal that ended it, 0: none.
+  int signal() const noexcept { return ended_by_; }
+
+ private:
+  void enter();
+  void leave();
+  void stop();
+  void measure();
+
+  termios before_{};
+  sigset_t mask_before_{};
+  std::vector<struct sigaction> actions_before_;
+  std::size_t rows_ = 24;
+  std::size_t columns_ = 80;
+  int ended_by_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP

@@ -1,0 +1,151 @@
+#include "commands/top/top.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <iostream>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "base/colours.hpp"
+#include "base/errors.hpp"
+#include "commands/top/clock_time.hpp"
+#include "commands/top/live_runs.hpp"
+#include "commands/top/screen.hpp"
+#include "commands/top/terminal.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Looks, and rests so long that looking takes a CPU little of its time.
+class looker {
+ public:
+  looker(const top_options& options)
+      : runs_(options.dirs, options.prefix, options.window_ns), between_ns_(options.interval_ns) {}
+
+  void look(std::size_t chosen) {
+    constexpr std::int64_t rest = 70;
+    const std::int64_t began_ns = time_of(CLOCK_MONOTONIC);
+    const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+    runs_.look(chosen);
+    const std::int64_t took_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns - runs_.judging_ns();
+    next_ns_ = began_ns + std::max(between_ns_, rest * took_ns);
+  }
+  std::int64_t left_ns() const { return next_ns_ - time_of(CLOCK_MONOTONIC); }
+  const std::vector<live_run>& runs() const noexcept { return runs_.all(); }
+  bool wants_another_look() const { return runs_.wants_another_look(); }
+  void rest() const {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<std::int64_t>(left_ns(), 0)));
+  }
+
+ private:
+  live_runs runs_;
+  std::int64_t between_ns_;
+  std::int64_t next_ns_ = 0;
+};
+
+/// The first run that lives, else the first one.
+std::size_t first_living(const std::vector<live_run>& runs) {
+  const auto at = std::find_if(runs.begin(), runs.end(),
+                               [](const live_run& run) { return run.state() == "lives"; });
+  return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
+}
+
+int show_once(looker& at, screen_state state, std::ostream& out) {
+  at.look(0);
+  state.chosen = first_living(at.runs());
+  const bool again = at.wants_another_look();
+  if (again) at.rest();
+  if (again || state.chosen != 0) at.look(state.chosen);
+  state.colours = has_colours(out);
+  for (const std::string& line : draw_screen(at.runs(), state)) out << line << '\n';
+  return exit_fine;
+}
+
+/// What a key does; false: it quits.
+bool press(char key, screen_state& state, std::size_t runs) {
+  switch (key) {
+    case 'q':
+    case 'Q':
+      return false;
+    case 'p':
+    case ' ':
+      state.paused = !state.paused;
+      break;
+    case 's':
+      state.order = live_order::self;
+      break;
+    case 'c':
+      state.order = live_order::calls;
+      break;
+    case 't':
+      state.order = live_order::total;
+      break;
+    case 'm':
+      state.order = live_order::max;
+      break;
+    case 'r':
+      state.chosen = (state.chosen + 1) % std::max<std::size_t>(runs, 1);
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+int show_until_told(looker& at, screen_state state) {
+  state.keys = true;
+  at.look(0);
+  state.chosen = first_living(at.runs());
+  bool chosen_by_hand = false;
+  terminal screen;
+  for (bool fresh = state.chosen != 0;;) {
+    if (fresh || (!state.paused && at.left_ns() <= 0)) {
+      at.look(state.chosen);
+      if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "lives") {
+        state.chosen = first_living(at.runs());
+      }
+    }
+    state.rows = screen.rows();
+    state.columns = screen.columns();
+    if (!screen.draw(draw_screen(at.runs(), state))) return exit_fine;
+    char key = 0;
+    constexpr std::int64_t long_ns = 3'600'000'000'000;
+    const std::size_t before = state.chosen;
+    switch (screen.wait(state.paused ? long_ns : at.left_ns(), key)) {
+      case terminal_event::quit:
+        return screen.signal() == 0 ? exit_fine : 128 + screen.signal();
+      case terminal_event::key:
+        if (!press(key, state, at.runs().size())) return exit_fine;
+        break;
+      case terminal_event::up:
+        state.chosen -= state.chosen > 0 ? 1 : 0;
+        break;
+      case terminal_event::down:
+        state.chosen += state.chosen + 1 < at.runs().size() ? 1 : 0;
+        break;
+      case terminal_event::nothing:
+      case terminal_event::resized:
+        break;
+    }
+    chosen_by_hand |= state.chosen != before;
+    fresh = state.chosen != before;
+  }
+}
+
+}  // namespace
+
+int run_top(const top_options& options, std::ostream& out, std::ostream&) {
+  looker at(options);
+  screen_state state;
+  state.order = options.order;
+  const bool drawn = !options.once && &out == &std::cout && terminal::is_there();
+  if (!drawn) return show_once(at, state, out);
+  state.colours = has_colours(out);
+  return show_until_told(at, state);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,30 @@
+// lotus-tool top: what running programs do just now.
+#ifndef LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "commands/top/screen.hpp"
+#include "log/folder/log_files.hpp"
+
+namespace lotus::tool {
+
+struct top_options {
+  std::vector<std::string> dirs;
+  std::string prefix{default_prefix};
+  std::int64_t window_ns = 10'000'000'000;
+  std::int64_t interval_ns = 1'000'000'000;
+  live_order order = live_order::self;
+  bool once = false;
+};
+
+/// Shows the last seconds of the runs in options.dirs until it is told to quit; once, as plain
+/// text, where `out` is no terminal's. Reads only. Returns the exit status; throws input_error.
+int run_top(const top_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_TOP_HPP

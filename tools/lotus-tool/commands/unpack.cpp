@@ -1,0 +1,127 @@
+#include "commands/unpack.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/log_reader.hpp"
+#include "log/side_line.hpp"
+#include "lotus/folder/hidden_files.hpp"
+#include "lotus/folder/log_appender.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+class unpacker {
+ public:
+  unpacker(const unpack_options& options, std::ostream& out, diagnostic_log& diagnostics)
+      : options_(options), out_(out), diagnostics_(diagnostics) {}
+
+  void unpack(const run_files& run) {
+    const fs::path to = place_of(run.dir);
+    for (const log_file& file : run.files) write<log_line>(file, to);
+    for (const log_file& file : run.beside) write<side_line>(file, to);
+    for (const log_file& file : run.aggregated) copy(file, to);
+    if (informed_.insert(run.info_dir).second) copy_information(run.info_dir);
+  }
+
+  std::uint64_t lines() const noexcept { return lines_; }
+
+ private:
+  /// Below the output, where `dir` lies below the input.
+  fs::path place_of(const std::string& dir) const {
+    const fs::path place = fs::path(dir).lexically_relative(options_.dir);
+    fs::path to = options_.output;
+    if (!place.empty() && place != ".") to /= place;
+    std::error_code error;
+    fs::create_directories(to, error);
+    if (error) throw input_error(to.string() + ": cannot be made: " + error.message());
+    return to;
+  }
+
+  /// The name that the log has where text is recorded.
+  std::string name_of(const log_file& file) const {
+    if (!file.compact) return fs::path(file.path).filename().string();
+    const lotus::detail::log_role role =
+        file.role == file_role::main     ? lotus::detail::log_role::main
+        : file.role == file_role::worker ? lotus::detail::log_role::worker
+                                         : lotus::detail::log_role::beside;
+    char name[lotus::detail::log_name_bytes];
+    lotus::detail::put_log_name(name, sizeof(name), options_.prefix.c_str(), role, false,
+                                static_cast<std::uint32_t>(file.number));
+    return name;
+  }
+
+  template <class Line>
+  void write(const log_file& file, const fs::path& folder) {
+    output_file to((folder / name_of(file)).string(), out_);
+    std::string text;
+    read_lines<Line>(file, &diagnostics_, [&](const Line& line) {
+      text.clear();
+      append_text(line, text);
+      to.write(text);
+      ++lines_;
+    });
+    to.commit();
+  }
+
+  /// Of what is text already.
+  void copy(const log_file& file, const fs::path& folder) {
+    output_file to((folder / fs::path(file.path).filename()).string(), out_);
+    block_reader blocks(file);
+    for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
+      to.write(block);
+    }
+    to.commit();
+  }
+
+  /// What its processes tell of themselves.
+  void copy_information(const std::string& dir) const {
+    if (dir.empty()) return;
+    const fs::path to = place_of(dir);
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.rfind(lotus::detail::run_info_start, 0) != 0 || entry.is_symlink()) continue;
+      fs::copy_file(entry.path(), to / name, error);
+      if (error) break;
+    }
+    if (error) throw input_error(to.string() + ": cannot be written: " + error.message());
+  }
+
+  const unpack_options& options_;
+  std::ostream& out_;
+  diagnostic_log& diagnostics_;
+  std::set<std::string> informed_;
+  std::uint64_t lines_ = 0;
+};
+
+}  // namespace
+
+int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err) {
+  std::error_code error;
+  if (fs::exists(options.output) && !fs::is_empty(options.output, error)) {
+    throw usage_error("-o: " + options.output + " is no empty folder");
+  }
+  diagnostic_log diagnostics(err, options.quiet);
+  unpacker all(options, out, diagnostics);
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  for (const run_files& run : runs) all.unpack(run);
+  const int status = diagnostics.finish(options.strict);
+  if (!options.quiet) err << "unpacked " << all.lines() << " lines\n";
+  return status;
+}
+
+}  // namespace lotus::tool

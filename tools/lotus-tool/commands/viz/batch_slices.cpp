@@ -1,0 +1,194 @@
+#include "commands/viz/batch_slices.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/view.hpp"
+#include "log/batch_kinds.hpp"
+#include "log/operation_names.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "model/pipeline/ways.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::uint32_t none = UINT32_MAX;
+
+bool is_instant(const batch_record& r) {
+  return r.is_marker() || batch_kind_of(r.kind).instant;
+}
+
+/// A consumption is drawn as the consumer's step; an epoch's last one ends nowhere, so it keeps the
+/// placeholder that was logged.
+time_span drawn_span(const run_batches& batches, record_number n) {
+  const batch_record& r = *batches.record(n);
+  if (is_instant(r)) return {r.start_ns, r.start_ns};
+  const time_span logged{r.start_ns, r.end_ns()};
+  return batch_kind_of(r.kind).lasts_a_step ? batches.step(n).value_or(logged) : logged;
+}
+
+std::string drawn_name(const batch_record& r) {
+  std::string name(batch_kind_of(r.kind).family);
+  name += batch_kind_of(r.kind).before_number;
+  name += std::to_string(r.index);
+  if (r.is_marker()) name += " (out of order)";
+  return name;
+}
+
+}  // namespace
+
+batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, std::uint64_t& flow)
+    : run_(run), makings_(run.batches.making().size()) {
+  const std::vector<making_span>& all = run.batches.making();
+  std::iota(makings_.begin(), makings_.end(), std::uint32_t{0});
+  const auto key = [&all](std::uint32_t n) {
+    return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
+  };
+  std::sort(makings_.begin(), makings_.end(),
+            [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  add_records(shown);
+  add_stages(shown, names);
+  std::sort(slices_.begin(), slices_.end(), [](const batch_slice& a, const batch_slice& b) {
+    if (a.file != b.file) return a.file < b.file;
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
+    return std::tie(a.record, a.stage) < std::tie(b.record, b.stage);
+  });
+  add_arrows(flow);
+}
+
+std::uint32_t batch_slices::making_of(std::uint32_t file, std::int64_t start_ns,
+                                      std::uint32_t stage, std::int64_t number) const {
+  const std::vector<making_span>& all = run_.batches.making();
+  const auto wanted = std::tie(file, start_ns, stage, number);
+  const auto key = [&all](std::uint32_t n) {
+    return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
+  };
+  const auto at = std::lower_bound(makings_.begin(), makings_.end(), wanted,
+                                   [&](std::uint32_t n, const auto& to) { return key(n) < to; });
+  return at == makings_.end() || key(*at) != wanted ? none : *at;
+}
+
+void batch_slices::add_records(const view& shown) {
+  const run_batches& batches = run_.batches;
+  for (record_number n = 0; n < batches.records().size(); ++n) {
+    const batch_record& r = *batches.record(n);
+    const time_span span = drawn_span(batches, n);
+    if (!shown.has_batch(batches.place_of(r)) || !shown.has_time(span.start_ns, span.end_ns)) {
+      continue;
+    }
+    const std::uint32_t making = r.kind == record_kind::preprocessed
+                                     ? making_of(r.file, r.start_ns, preprocess_stage, r.index)
+                                     : none;
+    slices_.push_back({span.start_ns, span.duration_ns(), r.file, n, none, making, is_instant(r)});
+  }
+}
+
+void batch_slices::add_stages(view& shown, name_table& names) {
+  for (std::uint32_t n = 0; n < run_.side.stages.size(); ++n) {
+    const stage_span& s = run_.side.stages[n];
+    if (s.file == no_file || !shown.has_time(s.start_ns, s.end_ns())) continue;
+    if (!shown.has_name(names.id_of_decoded(run_.names.name(s.name)), names)) continue;
+    const std::uint32_t making = making_of(s.file, s.start_ns, s.name, s.number);
+    if (making == none ? shown.is_chosen() : !shown.has_making(making)) continue;
+    slices_.push_back({s.start_ns, s.duration_ns, s.file, no_record, n, making, false});
+  }
+}
+
+void batch_slices::add_arrows(std::uint64_t& flow) {
+  const std::vector<making_span>& all = run_.batches.making();
+  std::vector<std::uint32_t> slice_of(all.size(), none);                // by making
+  std::vector<std::uint32_t> step_of(run_.batches.all().size(), none);  // by batch
+  for (std::uint32_t i = 0; i < slices_.size(); ++i) {
+    if (slices_[i].making != none) slice_of[slices_[i].making] = i;
+    if (slices_[i].record == no_record) continue;
+    const batch_record& r = *run_.batches.record(slices_[i].record);
+    if (r.kind != record_kind::consumed) continue;
+    const std::size_t place = run_.batches.place_of(r);
+    if (run_.batches.all()[place].consumed == slices_[i].record) step_of[place] = i;
+  }
+  const std::vector<std::uint32_t> next = next_makings(run_.batches);
+  for (std::uint32_t m = 0; m < all.size(); ++m) {
+    std::uint32_t to = next[m] == no_making ? none : slice_of[next[m]];
+    if (next[m] == no_making && all[m].batch != none) to = step_of[all[m].batch];
+    if (slice_of[m] == none || to == none) continue;
+    points_.push_back({slice_of[m], {flow_end::leaves, flow}});
+    points_.push_back({to, {flow_end::arrives, flow}});
+    ++flow;
+  }
+  std::stable_sort(points_.begin(), points_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+std::pair<const batch_slice*, const batch_slice*> batch_slices::of_file(std::size_t file) const {
+  const auto at = [&](std::size_t f) {
+    return slices_.data() + (std::lower_bound(slices_.begin(), slices_.end(), f,
+                                              [](const batch_slice& s, std::size_t wanted) {
+                                                return s.file < wanted;
+                                              }) -
+                             slices_.begin());
+  };
+  return {at(file), at(file + 1)};
+}
+
+void batch_slices::draw(const batch_slice& slice, track where, trace_sink& sink) const {
+  slice_event event;
+  event.where = where;
+  event.start_ns = slice.start_ns;
+  event.duration_ns = slice.duration_ns;
+  const auto place = static_cast<std::uint32_t>(&slice - slices_.data());
+  auto point = std::lower_bound(points_.begin(), points_.end(), place,
+                                [](const auto& p, std::uint32_t of) { return p.first < of; });
+  for (; point != points_.end() && point->first == place; ++point) {
+    event.flows.push_back(point->second);
+  }
+  if (slice.record != no_record) {
+    draw_record(slice, std::move(event), sink);
+  } else {
+    draw_stage(slice, std::move(event), sink);
+  }
+}
+
+void batch_slices::draw_record(const batch_slice& slice, slice_event event,
+                               trace_sink& sink) const {
+  const batch_record& r = *run_.batches.record(slice.record);
+  const std::string name = drawn_name(r);
+  event.category = "batch";
+  event.name = name;
+  event.family = batch_kind_of(r.kind).family;
+  event.instant = slice.instant;
+  event.arguments = {{"batch", shown_number(r.index)}};
+  if (knows_epochs()) event.arguments.push_back({"epoch", r.epoch});
+  sink.slice(event);
+}
+
+void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const {
+  const stage_span& s = run_.side.stages[slice.stage];
+  const std::string& family = run_.names.name(s.name);
+  const std::string name = family + '_' + std::to_string(shown_number(s.number));
+  event.category = "stage";
+  event.name = name;
+  event.family = family;
+  const making_span* const making =
+      slice.making == none ? nullptr : &run_.batches.making()[slice.making];
+  const bool of_item = making != nullptr && making->of_item;
+  event.arguments = {{of_item ? "item" : "batch", shown_number(s.number)}};
+  if (making != nullptr && making->batch != none) {
+    const batch& b = run_.batches.all()[making->batch];
+    if (of_item) event.arguments.push_back({"batch", shown_number(b.index)});
+    if (knows_epochs()) event.arguments.push_back({"epoch", b.epoch});
+  }
+  sink.slice(event);
+}
+
+}  // namespace lotus::tool

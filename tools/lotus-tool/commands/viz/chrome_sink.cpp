@@ -1,0 +1,193 @@
+#include "commands/viz/chrome_sink.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/files/output_file.hpp"
+#include "base/json_writer.hpp"
+#include "base/text.hpp"
+#include "commands/viz/torch_trace.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+
+void chrome_sink::begin(std::int64_t base_ns) {
+  event_.clear();
+  json_writer to(event_);
+  if (torch_ != nullptr) {
+    to.member(own_trace_key, LOTUS_TOOL_VERSION);
+    base_ns_ = torch_->base_ns;
+    torch_->copy_head(out_, event_);
+    first_ = !torch_->has_events;
+    return;
+  }
+  base_ns_ = base_ns;
+  to.begin_object().member(own_trace_key, LOTUS_TOOL_VERSION).member("displayTimeUnit", "ms");
+  to.member("baseTimeNanoseconds", base_ns).key("traceEvents").begin_array();
+  out_.write(event_);
+}
+
+void chrome_sink::finish() {
+  if (torch_ != nullptr) {
+    torch_->copy_rest(out_);
+  } else {
+    out_.write("\n]}\n");
+  }
+}
+
+json_writer chrome_sink::begin_event() {
+  event_ = first_ ? "\n" : ",\n";
+  first_ = false;
+  json_writer to(event_);
+  to.begin_object();
+  return to;
+}
+
+void chrome_sink::append_place(json_writer& to, track where) {
+  to.member("pid", where.pid).member("tid", where.tid);
+}
+
+void chrome_sink::append_time(json_writer& to, std::string_view key, std::int64_t ns) {
+  std::array<char, 24> digits{};
+  const char* const end = put_us(digits.data(), ns);
+  to.key(key).raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
+
+template <class Value>
+void chrome_sink::metadata(std::string_view what, track where, std::string_view key,
+                           const Value& value) {
+  json_writer to = begin_event();
+  to.member("ph", "M").member("name", what).member("pid", where.pid);
+  if (where.tid != 0) to.member("tid", where.tid);
+  to.key("args").begin_object().member(key, value).end_object().end_object();
+  out_.write(event_);
+}
+
+void chrome_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t order) {
+  metadata("process_name", {pid, 0}, "name", name);
+  metadata("process_sort_index", {pid, 0}, "sort_index", order);
+}
+
+void chrome_sink::thread(track where, std::string_view name, std::uint32_t order) {
+  metadata("thread_name", where, "name", name);
+  metadata("thread_sort_index", where, "sort_index", order);
+}
+
+void chrome_sink::thread_below(track where, track /*of*/, std::string_view name,
+                               std::uint32_t order) {
+  thread(where, name, order);
+}
+
+void chrome_sink::change_track(track where) {
+  if (where.pid == track_.pid && where.tid == track_.tid) return;
+  track_ = where;
+  heads_.clear();
+  times_.change_track();
+}
+
+const std::string& chrome_sink::head_of(track where, std::uint32_t name) {
+  if (name >= heads_.size()) heads_.resize(names_.size());
+  std::string& head = heads_[name];
+  if (head.empty()) {
+    head = ",\n";
+    json_writer to(head);
+    to.begin_object().member("ph", "X").member("cat", "op").member("name", names_.name(name));
+    append_place(to, where);
+    to.key("ts");
+  }
+  return head;
+}
+
+void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
+                            std::int64_t duration_ns) {
+  change_track(where);
+  std::string_view head = head_of(where, name);
+  if (first_) {
+    head.remove_prefix(1);
+    first_ = false;
+  }
+  if (head.size() > output_file::room_bytes / 2) {
+    out_.write(head);
+    head = {};
+  }
+  char* p = put(out_.room(output_file::room_bytes), head);
+  p = put_us(p, start_ns - base_ns_);
+  p = put(p, R"(,"dur":)");
+  p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
+  *p++ = '}';
+  out_.advance_to(p);
+}
+
+void chrome_sink::slice(const slice_event& event) {
+  json_writer to = begin_event();
+  to.member("ph", event.instant ? "i" : "X");
+  if (event.instant) to.member("s", "t");
+  to.member("cat", event.category).member("name", event.name);
+  append_place(to, event.where);
+  append_time(to, "ts", event.start_ns - base_ns_);
+  if (!event.instant) {
+    change_track(event.where);
+    std::array<char, 24> digits{};
+    const char* const end =
+        times_.put_duration(digits.data(), event.start_ns - base_ns_, event.duration_ns);
+    to.key("dur").raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
+  }
+  if (!event.arguments.empty()) {
+    to.key("args").begin_object();
+    for (const event_argument& a : event.arguments) to.member(a.name, a.value);
+    to.end_object();
+  }
+  to.end_object();
+  out_.write(event_);
+  for (const flow_point& point : event.flows) flow(event, point);
+}
+
+void chrome_sink::async(const async_event& event) {
+  async_end(event, "b", event.name, event.life.start_ns);
+  for (const time_span& piece : event.running) {
+    async_end(event, "b", "running", piece.start_ns);
+    async_end(event, "e", "running", piece.end_ns);
+  }
+  async_end(event, "e", event.name, event.life.end_ns);
+}
+
+void chrome_sink::async_end(const async_event& event, std::string_view phase, std::string_view name,
+                            std::int64_t at_ns) {
+  json_writer to = begin_event();
+  to.member("ph", phase).member("cat", "async").member("name", name).member("id", event.id);
+  to.member("pid", event.pid).member("tid", event.pid);
+  append_time(to, "ts", at_ns - base_ns_);
+  to.end_object();
+  out_.write(event_);
+}
+
+void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+                          std::int64_t value) {
+  json_writer to = begin_event();
+  to.member("ph", "C").member("name", name).member("pid", pid);
+  append_time(to, "ts", at_ns - base_ns_);
+  to.key("args").begin_object().member("value", value).end_object().end_object();
+  out_.write(event_);
+}
+
+void chrome_sink::flow(const slice_event& event, const flow_point& point) {
+  const bool leaves = point.end == flow_end::leaves;
+  // An arrow end belongs to the slice that is open at its time, and at its end a slice is open
+  // no longer: so an arrow leaves in the slice's last nanosecond.
+  const std::int64_t last_ns =
+      event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
+  json_writer to = begin_event();
+  to.member("ph", leaves ? "s" : "f");
+  if (!leaves) to.member("bp", "e");
+  to.member("cat", "batch").member("name", "batch").member("id", point.id);
+  append_place(to, event.where);
+  append_time(to, "ts", (leaves ? last_ns : event.start_ns) - base_ns_);
+  to.end_object();
+  out_.write(event_);
+}
+
+}  // namespace lotus::tool

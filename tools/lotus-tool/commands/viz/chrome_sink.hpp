@@ -1,0 +1,71 @@
+// Chrome trace JSON, as Perfetto's UI and chrome://tracing load it.
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files/output_file.hpp"
+#include "base/json_writer.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/viewer_times.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+
+struct torch_trace;
+
+/// The first key of every trace this tool writes; by it our own output is recognised.
+inline constexpr std::string_view own_trace_key = "lotus_tool";
+
+/// Times are µs with three decimals relative to baseTimeNanoseconds: absolute ones would be
+/// rounded to 0.25 µs by viewers, which read numbers as doubles.
+/// Merged into a profiler trace they are relative to that trace's base instead.
+class chrome_sink final : public trace_sink {
+ public:
+  /// No argument is owned; all must outlive the sink. The caller commits `out`.
+  /// @param torch  the trace to merge into; nullptr for none.
+  chrome_sink(output_file& out, const name_table& names, const torch_trace* torch = nullptr)
+      : out_(out), names_(names), torch_(torch) {}
+
+  void begin(std::int64_t base_ns) override;
+  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
+  void thread(track where, std::string_view name, std::uint32_t order) override;
+  void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
+  void operation(track where, std::uint32_t name, std::int64_t start_ns,
+                 std::int64_t duration_ns) override;
+  void slice(const slice_event& event) override;
+  void async(const async_event& event) override;
+  void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+               std::int64_t value) override;
+  void finish() override;
+
+ private:
+  /// An event in event_, to be ended and written.
+  json_writer begin_event();
+  template <class Value>
+  void metadata(std::string_view what, track where, std::string_view key, const Value& value);
+  static void append_place(json_writer& to, track where);
+  static void append_time(json_writer& to, std::string_view key, std::int64_t ns);
+  void change_track(track where);
+  void flow(const slice_event& event, const flow_point& point);
+  void async_end(const async_event& event, std::string_view phase, std::string_view name,
+                 std::int64_t at_ns);
+  const std::string& head_of(track where, std::uint32_t name);
+
+  output_file& out_;
+  const name_table& names_;
+  const torch_trace* torch_;
+  std::int64_t base_ns_ = 0;
+  bool first_ = true;
+  std::string event_;               // the event being put together
+  track track_{};                   // whose slices come
+  std::vector<std::string> heads_;  // by name: an operation's event on it, up to its ts
+  viewer_times times_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP

@@ -1,0 +1,151 @@
+#include "commands/viz/draw.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "commands/viz/batch_slices.hpp"
+#include "commands/viz/beside_threads.hpp"
+#include "commands/viz/nesting_lanes.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/view.hpp"
+#include "log/batch_kinds.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/log_reader.hpp"
+#include "model/calls/nesting_order.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "model/run_data.hpp"
+#include "model/tracks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A slice of a log: an operation, or one of batch_slices.
+struct drawn_slice {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::uint32_t operation = 0;         // its name, where it is one
+  const batch_slice* batch = nullptr;  // else
+};
+
+/// In the order in which sinks want them.
+bool comes_before(const drawn_slice& a, const drawn_slice& b) {
+  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+}
+
+/// The operations of a log that are spans of stages, and drawn as such.
+class stage_operations {
+ public:
+  stage_operations(const run_data& run, std::size_t file, name_table& names) {
+    for (const stage_span& s : run.side.stages) {
+      if (s.file != file) continue;
+      all_.emplace_back(s.start_ns, s.duration_ns, names.id_of_decoded(run.names.name(s.name)));
+    }
+    std::sort(all_.begin(), all_.end());
+  }
+  bool has(const operation& op) const {
+    return std::binary_search(all_.begin(), all_.end(),
+                              std::make_tuple(op.start_ns, op.duration_ns, op.name));
+  }
+
+ private:
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> all_;
+};
+
+/// Draws one log; what overlaps partly is left in the lanes.
+class log_drawer {
+ public:
+  log_drawer(const batch_slices& batches, trace_sink& sink) : batches_(batches), sink_(sink) {}
+
+  void draw_log(const run_data& run, std::size_t file, track where, bool operations, view& shown,
+                name_table& names) {
+    const auto slices = batches_.of_file(file);
+    const batch_slice* next = slices.first;
+    const batch_slice* const end = slices.second;
+    const auto draw_next = [&, this] {
+      const drawn_slice slice{next->start_ns, next->duration_ns, 0, next};
+      if (next->instant || lanes_.take(slice)) draw(slice, where);
+      ++next;
+    };
+    if (operations) {
+      const stage_operations stages(run, file, names);
+      const auto emit = [&, this](const operation& op) {
+        while (next != end &&
+               (next->start_ns < op.start_ns ||
+                (next->start_ns == op.start_ns && next->duration_ns >= op.duration_ns)))
+          draw_next();
+        const drawn_slice slice{op.start_ns, op.duration_ns, op.name, nullptr};
+        if (lanes_.take(slice)) draw(slice, where);
+      };
+      nesting_order order;
+      read_log(run.files->files[file], nullptr, [&](const log_line& line) {
+        if (line.kind != record_kind::op) return;
+        const operation op{line.start_ns, line.duration_ns, names.id(line.name)};
+        if (!shown.has_operation(file, op.name, op.start_ns, op.end_ns(), names)) return;
+        if (!stages.has(op)) order.push(op, emit);
+      });
+      order.finish(emit);
+    }
+    while (next != end) draw_next();
+  }
+
+  bool next_lane() { return lanes_.next(comes_before); }
+  void draw_lane(track where) {
+    lanes_.for_each([&](const drawn_slice& slice) { draw(slice, where); });
+  }
+
+ private:
+  void draw(const drawn_slice& slice, track where) {
+    if (slice.batch == nullptr) {
+      sink_.operation(where, slice.operation, slice.start_ns, slice.duration_ns);
+    } else {
+      batches_.draw(*slice.batch, where, sink_);
+    }
+  }
+
+  const batch_slices& batches_;
+  trace_sink& sink_;
+  nesting_lanes<drawn_slice> lanes_;
+};
+
+}  // namespace
+
+void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
+              picture_state& picture) {
+  const batch_slices batches(run, shown, picture.names, picture.flow);
+  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
+    const track thread = tracks.of_file[f];
+    const std::string& name = tracks.file_name[f];
+    log_drawer log(batches, picture.sink);
+    log.draw_log(run, f, thread, operations, shown, picture.names);
+    for (int lane = 1; log.next_lane(); ++lane) {
+      const track where{thread.pid, picture.tids.take(0)};
+      std::string label = name + " (overlapping";
+      if (lane > 1) label.append(" ").append(std::to_string(lane));
+      picture.sink.thread_below(where, thread, label + ')', thread_order(f, 1));
+      log.draw_lane(where);
+    }
+    range_drawer ranges(run, f, shown);
+    while (ranges.next_lane()) {
+      const track where{thread.pid, picture.tids.take(0)};
+      picture.sink.thread_below(where, thread, name + " (ranges)", thread_order(f, 2));
+      ranges.draw_lane(where, picture.sink);
+    }
+    const auto file = static_cast<std::uint32_t>(f);
+    if (!run.side.has_off_cpu(file) || run.side.off_cpu[f].stretches().empty()) continue;
+    if (!picture.with_off_cpu.emplace(run.files->info_dir, run.files->files[f].number).second) {
+      continue;
+    }
+    const track where{thread.pid, picture.tids.take(0)};
+    picture.sink.thread_below(where, thread, name + " (off the CPU)", thread_order(f, 3));
+    draw_off_cpu(run, f, where, shown, picture.sink);
+  }
+  draw_async(run, tracks, shown, picture.names, picture.async, picture.sink);
+  draw_counters(run, tracks, shown, picture.sink);
+}
+
+}  // namespace lotus::tool

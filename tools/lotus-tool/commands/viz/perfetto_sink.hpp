@@ -1,0 +1,62 @@
+// Perfetto's own format: protobuf packets with track events, smaller and quicker to load.
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/files/output_file.hpp"
+#include "commands/viz/slice_stack.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+
+/// One packet sequence; names of operations are interned, those of batches are not (each occurs
+/// once). Times are absolute ns. Field numbers: Perfetto's protos/perfetto/trace/*.proto.
+class perfetto_sink final : public trace_sink {
+ public:
+  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
+  perfetto_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
+
+  void begin(std::int64_t base_ns) override;
+  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
+  void thread(track where, std::string_view name, std::uint32_t order) override;
+  void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
+  void operation(track where, std::uint32_t name, std::int64_t start_ns,
+                 std::int64_t duration_ns) override;
+  void slice(const slice_event& event) override;
+  void async(const async_event& event) override;
+  void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+               std::int64_t value) override;
+  void finish() override;
+
+ private:
+  void packet(const std::string& content);
+  void change_track(track where);
+  void end_slice(std::int64_t at_ns);
+  static std::string event_packet(std::int64_t at_ns, const std::string& track_event,
+                                  const std::string& interned_data = {});
+
+  output_file& out_;
+  const name_table& names_;
+  std::uint64_t track_uuid_ = 0;  // of the track whose slices come
+  slice_stack<char> open_;
+  std::vector<bool> interned_;  // by name
+  void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
+  void async_begin(std::uint64_t track_uuid, std::string_view name, std::int64_t at_ns);
+  void async_end(std::uint64_t track_uuid, std::int64_t at_ns);
+
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> counters_;
+  // By process, name and lane.
+  std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, std::uint64_t> async_tracks_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP

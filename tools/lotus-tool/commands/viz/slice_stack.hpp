@@ -1,0 +1,58 @@
+// Turns slices into beginnings and ends, for formats that want them apart.
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace lotus::tool {
+
+/// The slices of one track that are open. Slices come in order of start, the longer first.
+/// `close(end_ns, what)` is called for every slice, in an order in which times do not fall; a
+/// slice that reaches out of its parent ends with it, because no such format can say otherwise.
+template <class What>
+class slice_stack {
+ public:
+  /// Closes what has ended by `start_ns`, and opens a slice. Returns when it begins: a start
+  /// before what was already written is moved there.
+  template <class Close>
+  std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
+                    Close&& close) {
+    close_until(start_ns, close);
+    const std::int64_t begin = std::max(start_ns, last_ns_);
+    std::int64_t end = std::max(begin, start_ns + duration_ns);
+    if (!open_.empty()) end = std::min(end, open_.back().end_ns);
+    open_.push_back({end, what});
+    last_ns_ = begin;
+    return begin;
+  }
+
+  template <class Close>
+  void close_until(std::int64_t now_ns, Close&& close) {
+    while (!open_.empty() && open_.back().end_ns <= now_ns) {
+      last_ns_ = std::max(last_ns_, open_.back().end_ns);
+      close(last_ns_, open_.back().what);
+      open_.pop_back();
+    }
+  }
+
+  /// Closes everything, and forgets the track.
+  template <class Close>
+  void finish(Close&& close) {
+    close_until(INT64_MAX, close);
+    last_ns_ = INT64_MIN;
+  }
+
+ private:
+  struct opened {
+    std::int64_t end_ns;
+    What what;
+  };
+  std::vector<opened> open_;
+  std::int64_t last_ns_ = INT64_MIN;  // nothing later was written yet
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP

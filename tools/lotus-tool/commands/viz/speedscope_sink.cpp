@@ -1,0 +1,104 @@
+#include "commands/viz/speedscope_sink.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/files/output_file.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+
+void speedscope_sink::begin(std::int64_t base_ns) {
+  base_ns_ = base_ns;
+  to_.begin_object().member("$schema", "https://www.speedscope.app/file-format-schema.json");
+  to_.member("exporter", "lotus-tool " LOTUS_TOOL_VERSION).key("profiles").begin_array();
+  hand_over();
+}
+
+void speedscope_sink::hand_over() {
+  out_.write(text_);
+  text_.clear();
+}
+
+void speedscope_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t /*order*/) {
+  processes_[pid] = name;
+}
+
+void speedscope_sink::thread(track where, std::string_view name, std::uint32_t /*order*/) {
+  threads_[where.tid] = processes_[where.pid] + ": " + std::string(name);
+}
+
+void speedscope_sink::thread_below(track where, track /*of*/, std::string_view name,
+                                   std::uint32_t order) {
+  thread(where, name, order);
+}
+
+std::uint32_t speedscope_sink::frame_of(std::string_view name) {
+  const auto known = frame_numbers_.find(name);
+  if (known != frame_numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(frames_.size());
+  frames_.emplace_back(name);
+  frame_numbers_.emplace(name, number);
+  return number;
+}
+
+void speedscope_sink::event(char type, std::uint32_t frame, std::int64_t at_ns) {
+  last_ns_ = at_ns - base_ns_;
+  to_.newline().begin_object().member("type", std::string_view(&type, 1));
+  to_.member("frame", frame).member("at", last_ns_).end_object();
+  hand_over();
+}
+
+void speedscope_sink::end_profile() {
+  if (tid_ == 0) return;
+  open_.finish([this](std::int64_t at_ns, std::uint32_t frame) { event('C', frame, at_ns); });
+  to_.end_array().member("startValue", 0).member("endValue", last_ns_).end_object();
+}
+
+void speedscope_sink::add_slice(track where, std::uint32_t frame, std::int64_t start_ns,
+                                std::int64_t duration_ns) {
+  if (where.tid != tid_) {
+    end_profile();
+    tid_ = where.tid;
+    last_ns_ = 0;
+    to_.newline().begin_object().member("type", "evented").member("unit", "nanoseconds");
+    to_.member("name", threads_[tid_]).key("events").begin_array();
+  }
+  const std::int64_t at_ns =
+      open_.open(start_ns, duration_ns, frame,
+                 [this](std::int64_t ns, std::uint32_t ended) { event('C', ended, ns); });
+  event('O', frame, at_ns);
+}
+
+void speedscope_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
+                                std::int64_t duration_ns) {
+  if (name >= frame_of_name_.size()) frame_of_name_.resize(names_.size(), UINT32_MAX);
+  std::uint32_t& frame = frame_of_name_[name];
+  if (frame == UINT32_MAX) frame = frame_of(names_.name(name));
+  add_slice(where, frame, start_ns, duration_ns);
+}
+
+void speedscope_sink::slice(const slice_event& event) {
+  if (event.instant || event.category == "cpu") return;
+  add_slice(event.where, frame_of(event.family), event.start_ns, event.duration_ns);
+}
+
+void speedscope_sink::async(const async_event& /*event*/) {}
+
+void speedscope_sink::counter(std::uint32_t /*pid*/, std::string_view /*name*/,
+                              std::int64_t /*at_ns*/, std::int64_t /*value*/) {}
+
+void speedscope_sink::finish() {
+  end_profile();
+  to_.newline().end_array().key("shared").begin_object().key("frames").begin_array();
+  for (const std::string& frame : frames_) {
+    to_.newline().begin_object().member("name", frame).end_object();
+  }
+  to_.newline().end_array().end_object().end_object();
+  hand_over();
+  out_.write("\n");
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,65 @@
+// speedscope's evented format: flame graphs over time, aggregated by name.
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/files/output_file.hpp"
+#include "base/json_writer.hpp"
+#include "commands/viz/slice_stack.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "log/operation_names.hpp"
+
+namespace lotus::tool {
+
+/// A profile for every thread, times in ns relative to the base. Batches and stages appear by
+/// family ("SBatchWait"), so that they add up. What is no time of a thread the format cannot say:
+/// instants, arrows, counters, asynchronous operations (but their pieces, on their threads); time
+/// off the CPU is left out too, because it is part of the operations.
+class speedscope_sink final : public trace_sink {
+ public:
+  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
+  speedscope_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
+
+  void begin(std::int64_t base_ns) override;
+  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
+  void thread(track where, std::string_view name, std::uint32_t order) override;
+  void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
+  void operation(track where, std::uint32_t name, std::int64_t start_ns,
+                 std::int64_t duration_ns) override;
+  void slice(const slice_event& event) override;
+  void async(const async_event& event) override;
+  void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
+               std::int64_t value) override;
+  void finish() override;
+
+ private:
+  void add_slice(track where, std::uint32_t frame, std::int64_t start_ns, std::int64_t duration_ns);
+  void event(char type, std::uint32_t frame, std::int64_t at_ns);
+  void end_profile();
+  void hand_over();
+  std::uint32_t frame_of(std::string_view name);
+
+  output_file& out_;
+  std::string text_;  // not handed over yet
+  json_writer to_{text_};
+  const name_table& names_;
+  std::int64_t base_ns_ = 0;
+  std::map<std::uint32_t, std::string> processes_;
+  std::map<std::uint32_t, std::string> threads_;  // by tid
+  std::vector<std::string> frames_;
+  std::map<std::string, std::uint32_t, std::less<>> frame_numbers_;
+  std::vector<std::uint32_t> frame_of_name_;  // by name; UINT32_MAX: none yet
+  std::uint32_t tid_ = 0;                     // of the profile that is being written; 0: none
+  std::int64_t last_ns_ = 0;
+  slice_stack<std::uint32_t> open_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP

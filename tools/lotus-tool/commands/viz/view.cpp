@@ -1,0 +1,283 @@
+#include "commands/viz/view.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "log/operation_names.hpp"
+#include "log/window/log_window.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "model/pipeline/stages.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::string_view batch_word = "batch:";
+
+/// The whole of `text` as a number; false when it is none.
+template <class Number>
+bool read_whole(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// Null when the run has no such batch.
+const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
+  for (const batch& b : batches.all()) {
+    if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;
+  }
+  return nullptr;
+}
+
+const batch& find_batch(const window_end& wanted, const run_batches& batches) {
+  if (const batch* const found = look_for_batch(wanted, batches)) return *found;
+  throw usage_error("there is no batch " + std::to_string(wanted.batch) + " in epoch " +
+                    std::to_string(wanted.epoch));
+}
+
+/// From the batch's first record or making to the end of its last one, its step included.
+std::pair<std::int64_t, std::int64_t> span_of(const batch& b, const run_batches& batches) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  if (const auto made = batches.made(b)) {
+    first = made->start_ns;
+    last = made->end_ns;
+  }
+  for (const record_number n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
+    if (const batch_record* const r = batches.record(n)) {
+      first = std::min(first, r->start_ns);
+      const std::optional<time_span> step = batches.step(n);
+      last = std::max(last, step ? step->end_ns : r->end_ns());
+    }
+  }
+  return {first, last};
+}
+
+}  // namespace
+
+std::int64_t parse_duration_ns(const std::string& text, const std::string& option) {
+  std::string_view number = text;
+  double unit_ns = 1e9;
+  const auto ends_in = [&number](std::string_view unit) {
+    if (number.size() <= unit.size() || number.substr(number.size() - unit.size()) != unit) {
+      return false;
+    }
+    number.remove_suffix(unit.size());
+    return true;
+  };
+  if (ends_in("us")) {
+    unit_ns = 1e3;
+  } else if (ends_in("ms")) {
+    unit_ns = 1e6;
+  } else if (!ends_in("s") && ends_in("m")) {
+    unit_ns = 60e9;
+  }
+  double value = 0;
+  if (!read_whole(number, value) || !(value >= 0) || value * unit_ns > 9e18) {
+    throw usage_error(option + ": '" + text + "' is no time; write seconds, or 300ms, 5s, 2m");
+  }
+  return static_cast<std::int64_t>(std::llround(value * unit_ns));
+}
+
+window_end parse_window_end(const std::string& text, const std::string& option) {
+  window_end end;
+  if (text.compare(0, batch_word.size(), batch_word) != 0) {
+    end.after_ns = parse_duration_ns(text, option);
+    return end;
+  }
+  std::string_view number = std::string_view(text).substr(batch_word.size());
+  const std::size_t slash = number.find('/');
+  bool good = true;
+  if (slash != std::string_view::npos) {
+    good = read_whole(number.substr(0, slash), end.epoch);
+    number.remove_prefix(slash + 1);
+  }
+  if (!good || !read_whole(number, end.batch) || end.batch < 0) {
+    throw usage_error(option + ": '" + text +
+                      "' is no batch; write batch:INDEX or batch:EPOCH/INDEX");
+  }
+  return end;
+}
+
+slowest parse_slowest(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  slowest wanted;
+  if (colon != std::string::npos) wanted.stage = text.substr(0, colon);
+  const std::string_view number =
+      std::string_view(text).substr(colon == std::string::npos ? 0 : colon + 1);
+  if (!read_whole(number, wanted.count) || wanted.count == 0 ||
+      (colon != std::string::npos && wanted.stage.empty())) {
+    throw usage_error("--only-slowest: '" + text + "' is no number from 1 on, nor STAGE:N");
+  }
+  return wanted;
+}
+
+namespace {
+
+/// Of a stage by its name, with or without S, in run_data::names; none: missing.
+std::optional<std::uint32_t> look_for_stage(const std::string& name, const run_data& run) {
+  for (const stage_span& span : run.side.stages) {
+    const std::string& full = run.names.name(span.name);
+    if (full == name || full.compare(1, std::string::npos, name) == 0) return span.name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<wanted_part> part_of_run(const view_options& options) {
+  const auto is_batch = [](const std::optional<window_end>& end) { return end && !end->after_ns; };
+  if (options.only_slowest || is_batch(options.from) || is_batch(options.to)) return std::nullopt;
+  if (!options.from && !options.to && !options.last_ns) return std::nullopt;
+  wanted_part part;
+  if (options.from) part.from_ns = options.from->after_ns;
+  if (options.to) part.to_ns = options.to->after_ns;
+  part.last_ns = options.last_ns;
+  return part;
+}
+
+bool has_window(const view_options& options, const run_data& run) {
+  const auto has = [&](const std::optional<window_end>& end) {
+    return !end || end->after_ns || look_for_batch(*end, run.batches) != nullptr;
+  };
+  const bool has_stage = !options.only_slowest || options.only_slowest->stage.empty() ||
+                         look_for_stage(options.only_slowest->stage, run);
+  return has(options.from) && has(options.to) && has_stage;
+}
+
+view::view(const view_options& options, const run_data& run)
+    : simple_(options.ops.empty() && !options.only_slowest), ops_(options.ops) {
+  const run_batches& batches = run.batches;
+  const std::int64_t first_ns = run.first_ns;
+  const auto after = [first_ns](std::int64_t ns) {
+    return ns > INT64_MAX - first_ns ? INT64_MAX : first_ns + ns;
+  };
+  if (options.last_ns) from_ns_ = run.last_ns - *options.last_ns;
+  if (options.from) {
+    from_ns_ = std::max(from_ns_, options.from->after_ns
+                                      ? after(*options.from->after_ns)
+                                      : span_of(find_batch(*options.from, batches), batches).first);
+  }
+  if (options.to) {
+    to_ns_ = options.to->after_ns ? after(*options.to->after_ns)
+                                  : span_of(find_batch(*options.to, batches), batches).second;
+  }
+  if (from_ns_ > to_ns_) throw usage_error("--to: lies before --from");
+  if (!options.only_slowest) return;
+  chosen_ = true;
+  chosen_batches_.assign(batches.all().size(), false);
+  chosen_makings_.assign(batches.making().size(), false);
+  if (options.only_slowest->stage.empty()) {
+    choose_batches(options.only_slowest->count, batches);
+  } else {
+    choose_items(*options.only_slowest, run);
+  }
+  choose_spans(batches);
+}
+
+void view::choose_batches(std::size_t count, const run_batches& batches) {
+  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by time of preprocessing, or making
+  for (std::size_t i = 0; i < batches.all().size(); ++i) {
+    const batch& b = batches.all()[i];
+    const std::optional<time_span> made = batches.made(b);
+    if (!made || !has_time(made->start_ns, made->end_ns)) continue;
+    places.emplace_back(batches.preprocess_ns(b).value_or(made->duration_ns()), i);
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  places.resize(std::min(count, places.size()));
+  for (const auto& [ns, place] : places) {
+    chosen_batches_[place] = true;
+    const batch& b = batches.all()[place];
+    for (std::uint32_t s = 0; s < b.spans; ++s) chosen_makings_[b.first_span + s] = true;
+  }
+}
+
+void view::choose_items(const slowest& wanted, const run_data& run) {
+  const std::optional<std::uint32_t> stage = look_for_stage(wanted.stage, run);
+  if (!stage) throw usage_error("--only-slowest: there is no stage '" + wanted.stage + "'");
+  const std::vector<making_span>& making = run.batches.making();
+  const std::vector<item> items = items_of(run.batches);
+  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by time in the stage
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!has_time(items[i].life.start_ns, items[i].life.end_ns)) continue;
+    std::int64_t in_stage_ns = -1;
+    for (const std::uint32_t span : items[i].spans) {
+      if (making[span].stage != *stage) continue;
+      in_stage_ns = std::max<std::int64_t>(in_stage_ns, 0) + making[span].duration_ns;
+    }
+    if (in_stage_ns >= 0) places.emplace_back(in_stage_ns, i);
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  places.resize(std::min(wanted.count, places.size()));
+  for (const auto& [ns, place] : places) {
+    for (const std::uint32_t span : items[place].spans) {
+      chosen_makings_[span] = true;
+      // Where the stage numbers batches, their waits and steps are theirs too.
+      if (!making[span].of_item && making[span].batch != UINT32_MAX) {
+        chosen_batches_[making[span].batch] = true;
+      }
+    }
+  }
+}
+
+void view::choose_spans(const run_batches& batches) {
+  for (std::size_t i = 0; i < chosen_makings_.size(); ++i) {
+    const making_span& span = batches.making()[i];
+    if (!chosen_makings_[i] || span.file == no_file) continue;
+    if (span.file >= chosen_spans_.size()) chosen_spans_.resize(span.file + std::size_t{1});
+    chosen_spans_[span.file].emplace_back(span.start_ns, span.end_ns());
+  }
+  for (auto& spans : chosen_spans_) {
+    std::sort(spans.begin(), spans.end());
+    std::vector<std::pair<std::int64_t, std::int64_t>> apart;  // a stage may lie in another one
+    for (const auto& [start_ns, end_ns] : spans) {
+      if (apart.empty() || start_ns >= apart.back().second) {
+        apart.emplace_back(start_ns, end_ns);
+      } else {
+        apart.back().second = std::max(apart.back().second, end_ns);
+      }
+    }
+    spans = std::move(apart);
+  }
+}
+
+bool view::has_name(std::uint32_t name, const name_table& names) {
+  if (ops_.empty()) return true;
+  if (name >= name_known_.size()) name_known_.resize(names.size(), -1);
+  if (name_known_[name] < 0) {
+    const std::string& full = names.name(name);
+    const bool wanted = std::any_of(ops_.begin(), ops_.end(), [&full](const std::string& op) {
+      return full == op || (full.size() == op.size() + 1 && full.compare(1, op.size(), op) == 0);
+    });
+    name_known_[name] = wanted ? 1 : 0;
+    name_found_ = name_found_ || wanted;
+  }
+  return name_known_[name] > 0;
+}
+
+bool view::is_in_chosen_batch(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
+  if (!chosen_) return true;
+  if (file >= chosen_spans_.size()) return false;
+  const auto& spans = chosen_spans_[file];
+  auto at = std::upper_bound(spans.begin(), spans.end(), start_ns,
+                             [](std::int64_t t, const auto& span) { return t < span.first; });
+  if (at == spans.begin()) return false;
+  --at;
+  return end_ns <= at->second;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,51 @@
+#include "commands/viz/viewer_times.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+#include "base/text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The double that a reader makes of put_us(ns): the nearest one.
+double as_read(std::int64_t ns) {
+  constexpr std::int64_t exact = std::int64_t{1} << 53U;
+  if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;  // rounds once
+  std::array<char, 24> digits{};
+  double us = 0;
+  std::from_chars(digits.data(), put_us(digits.data(), ns), us);
+  return us;
+}
+
+}  // namespace
+
+char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns) {
+  const double start_us = as_read(start_ns);
+  if (first_us_ == no_start) first_us_ = start_us;
+  const double rebased_us = start_us - first_us_;
+  const std::int64_t end_ns = start_ns + duration_ns;
+  const double end_us = as_read(end_ns);
+  ends last{end_ns, end_us, end_us - first_us_};
+  while (!open_.empty() && open_.back().ns <= start_ns) open_.pop_back();
+  if (!open_.empty()) {
+    last.us = std::min(last.us, open_.back().us);
+    last.rebased_us = std::min(last.rebased_us, open_.back().rebased_us);
+  }
+  const auto fits = [&](double us) {
+    return start_us + us <= last.us && rebased_us + us <= last.rebased_us;
+  };
+  double us = as_read(duration_ns);
+  const bool plain = fits(us);
+  if (!plain) {
+    us = std::max(0.0, std::min({us, last.us - start_us, last.rebased_us - rebased_us}));
+    while (us > 0 && !fits(us)) us = std::nextafter(us, 0.0);
+  }
+  open_.push_back({end_ns, start_us + us, rebased_us + us});
+  return plain ? put_us(to, duration_ns) : std::to_chars(to, to + 24, us).ptr;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,269 @@
+#include "commands/viz/viz.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "base/nearest.hpp"
+#include "base/table.hpp"
+#include "commands/viz/chrome_sink.hpp"
+#include "commands/viz/compat_viz.hpp"
+#include "commands/viz/draw.hpp"
+#include "commands/viz/perfetto_sink.hpp"
+#include "commands/viz/speedscope_sink.hpp"
+#include "commands/viz/torch_trace.hpp"
+#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/view.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
+#include "log/window/log_window.hpp"
+#include "model/run_data.hpp"
+#include "model/tracks.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// One output: the runs it shows, and the profiler trace they are merged into.
+struct picture {
+  std::vector<run_files> runs;
+  std::optional<torch_trace> torch;
+  std::string output;
+};
+
+torch_trace given_torch_trace(const std::string& path) {
+  json_scan scan = scan_json(path);
+  switch (scan.kind) {
+    case json_kind::trace:
+      break;
+    case json_kind::ours:
+      throw input_error(path + ": already holds a run's events");
+    case json_kind::not_trace:
+      throw input_error(path + ": holds no traceEvents");
+    case json_kind::broken:
+      throw input_error(path + ": is no valid JSON: " + scan.what);
+  }
+  return std::move(scan.trace);
+}
+
+/// The loaders of each run together: a profiler trace beside it is of all of them.
+std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& diagnostics) {
+  std::vector<picture> found;
+  for (run_files& run : runs) {
+    auto same = std::find_if(found.begin(), found.end(), [&run](const picture& p) {
+      return p.runs.front().info_dir == run.info_dir;
+    });
+    if (same == found.end()) {
+      same = found.insert(same, {{}, find_torch_trace(run.info_dir, diagnostics), {}});
+    }
+    same->runs.push_back(std::move(run));
+  }
+  return found;
+}
+
+/// Decides what is merged and where it is written: with -o everything into one file; without it,
+/// as the original does, every run that has a profiler trace beside that trace.
+std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
+                          diagnostic_log& diagnostics) {
+  std::vector<picture> pictures;
+  if (!options.torch_trace.empty()) {
+    pictures.push_back({std::move(runs), given_torch_trace(options.torch_trace), options.output});
+  } else if (options.output.empty() && options.format == viz_format::chrome) {
+    std::vector<std::string> without;
+    for (picture& p : with_traces(std::move(runs), diagnostics)) {
+      if (p.torch) {
+        pictures.push_back(std::move(p));
+      } else {
+        for (const run_files& run : p.runs) without.push_back(run.dir);
+      }
+    }
+    for (const std::string& dir : without) {
+      if (pictures.empty()) break;
+      diagnostics.warning(dir +
+                          ": left out, it has no profiler trace beside which its picture could be "
+                          "written; draw it with -o");
+    }
+  } else {
+    picture one{{}, std::nullopt, options.output};
+    for (picture& p : with_traces(std::move(runs), diagnostics)) {
+      std::move(p.runs.begin(), p.runs.end(), std::back_inserter(one.runs));
+      if (!p.torch) continue;
+      if (options.format != viz_format::chrome) {
+        diagnostics.warning(p.torch->path +
+                            ": left out, profiler traces are merged into --format chrome only");
+        continue;
+      }
+      if (one.torch) {
+        throw usage_error("several runs have a profiler trace (" + one.torch->path + ", " +
+                          p.torch->path + "); leave out -o to get one output beside each");
+      }
+      one.torch = std::move(p.torch);
+    }
+    pictures.push_back(std::move(one));
+  }
+  for (picture& p : pictures) {
+    if (p.output.empty() && p.torch) {
+      p.output = merged_name(p.torch->path, options.coarse) + (options.gzip ? ".gz" : "");
+    }
+    if (p.torch) diagnostics.note("merged with " + p.torch->path + " into " + p.output);
+  }
+  if (pictures.empty() || pictures.front().output.empty()) {
+    throw usage_error("say where to write: -o FILE");
+  }
+  return pictures;
+}
+
+std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& file,
+                                      const name_table& names, const torch_trace* torch) {
+  switch (options.format) {
+    case viz_format::perfetto:
+      return std::make_unique<perfetto_sink>(file, names);
+    case viz_format::speedscope:
+      return std::make_unique<speedscope_sink>(file, names);
+    case viz_format::chrome:
+      break;
+  }
+  return std::make_unique<chrome_sink>(file, names, torch);
+}
+
+/// The names that were asked for and that no run has, not even outside the window, are mistyped.
+/// Throws input_error.
+void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
+  std::vector<std::string> known;
+  known.reserve(names.size());
+  for (std::uint32_t n = 0; n < names.size(); ++n) known.push_back(shown_name(names.name(n)));
+  for (const std::string& op : ops) {
+    const std::string without_s = shown_name(op);
+    const auto is_known = [&](const std::string& name) { return name == op || name == without_s; };
+    if (std::any_of(known.begin(), known.end(), is_known)) continue;
+    const std::string meant = did_you_mean(op, known);
+    std::string all;
+    for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+    throw input_error("--op: no operation '" + op + "' lies there" +
+                      (!meant.empty() ? "; " + meant
+                       : all.empty()  ? ""
+                                      : "; there are " + all));
+  }
+}
+
+/// Throws usage_error when nothing lies in the window that the user wants to see.
+void draw_all(const viz_options& options, const picture& preprocessed,
+              const std::vector<run_data>& scanned, std::int64_t base_ns, name_table& names,
+              trace_sink& sink, diagnostic_log& diagnostics) {
+  const std::vector<run_tracks> tracks =
+      lay_tracks(preprocessed.runs, options.dir,
+                 preprocessed.torch ? preprocessed.torch->numbers : std::set<std::uint64_t>());
+  sink.begin(base_ns);
+  std::uint32_t order = 0;
+  for (const run_tracks& run : tracks) {
+    for (const process_track& process : run.processes) {
+      sink.process(process.pid, process.name, order++);
+    }
+    for (std::size_t f = 0; f < run.of_file.size(); ++f) {
+      sink.thread(run.of_file[f], run.file_name[f], thread_order(f));
+    }
+  }
+  picture_state state{names, sink};
+  if (preprocessed.torch) {
+    for (const std::uint64_t number : preprocessed.torch->numbers) state.tids.reserve(number);
+  }
+  for (const run_tracks& run : tracks) {
+    for (const track& used : run.of_file) state.tids.reserve(used.tid);
+  }
+  bool reached = false;
+  bool found_names = false;
+  std::int64_t longest_ns = 0;
+  for (std::size_t r = 0; r < scanned.size(); ++r) {
+    const run_data& run = scanned[r];
+    if (run.first_ns > run.last_ns) continue;  // what it counted has no times
+    if (scanned.size() > 1 && !has_window(options.view, run)) {
+      diagnostics.warning(run.files->dir + ": left out, it has no such batch or stage");
+      continue;
+    }
+    view shown(options.view, run);
+    draw_run(run, tracks[r], !options.coarse, shown, state);
+    reached = reached || shown.has_time(run.first_ns, run.last_ns);
+    found_names = found_names || shown.found_names();
+    longest_ns = std::max(longest_ns, run.last_ns - run.first_ns);
+  }
+  if (!reached) {
+    throw usage_error("nothing lies in this window; the run takes " +
+                      human_time(static_cast<double>(longest_ns)));
+  }
+  if (!options.coarse) refuse_unknown_ops(options.view.ops, names);
+  if (!found_names) diagnostics.warning("no operation of that name lies in this window");
+  sink.finish();
+}
+
+int draw_default(const viz_options& options, const picture& preprocessed,
+                 diagnostic_log& diagnostics, std::ostream& out) {
+  std::vector<run_data> scanned;
+  std::int64_t base_ns = INT64_MAX;
+  bool empty = true;
+  for (const run_files& run : preprocessed.runs) {
+    const run_data& data = scanned.emplace_back(read_run(run, {}, diagnostics));
+    empty = empty && data.empty();
+    if (!data.aggregated.empty()) {
+      diagnostics.note(run.dir + ": " + no_window_text(data.aggregated));
+    }
+    base_ns = std::min(base_ns, data.first_ns);
+  }
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (empty) throw input_error(options.dir + ": nothing usable in the logs");
+  name_table names;
+  output_file file(preprocessed.output, out, options.gzip);
+  const auto sink =
+      make_sink(options, file, names, preprocessed.torch ? &*preprocessed.torch : nullptr);
+  draw_all(options, preprocessed, scanned, base_ns, names, *sink, diagnostics);
+  file.commit();
+  return exit_fine;
+}
+
+}  // namespace
+
+int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
+  if (options.compat && options.format != viz_format::chrome) {
+    throw usage_error("--compat is a form of --format chrome");
+  }
+  if (options.compat && !options.view.everything()) {
+    throw usage_error("--compat draws everything, as the original does; leave one of them out");
+  }
+  if (!options.torch_trace.empty() && options.format != viz_format::chrome) {
+    throw usage_error("only --format chrome can be merged with a profiler trace");
+  }
+  diagnostic_log diagnostics(err, options.quiet);
+  int worst = exit_fine;
+  const std::optional<wanted_part> part = part_of_run(options.view);
+  for (picture& preprocessed : plan(options,
+                                    find_runs(options.dir, options.prefix, diagnostics,
+                                              options.compat || options.coarse ? 1 : 2),
+                                    diagnostics)) {
+    refuse_input_as_output(preprocessed.output, preprocessed.runs,
+                           {preprocessed.torch ? preprocessed.torch->path : ""}, options.prefix);
+    for (run_files& run : preprocessed.runs) {
+      if (part) narrow(run, *part, diagnostics);
+    }
+    const compat_job job{preprocessed.runs, preprocessed.torch ? &*preprocessed.torch : nullptr,
+                         preprocessed.output};
+    const int status = options.compat ? draw_compat(options, job, diagnostics, out)
+                                      : draw_default(options, preprocessed, diagnostics, out);
+    worst = std::max(worst, status);
+  }
+  return worst;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,184 @@
+#include "commands/whatif/answers.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/colours.hpp"
+#include "base/json_writer.hpp"
+#include "base/line_width.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "replay/change.hpp"
+#include "replay/change_text.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/target.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string interval(const prediction& p) {
+  return three_digits(p.low) + " to " + three_digits(p.high);
+}
+
+std::string megabytes(double batches, double bytes_per_batch) {
+  return three_digits(batches * bytes_per_batch / 1e6) + " MB";
+}
+
+double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
+  return static_cast<double>(p.most_out) / pipeline.items_per_batch;
+}
+
+std::string way_text(const way_to_target& way, const what_if& run) {
+  const recorded_pipeline& pipeline = run.recorded();
+  const std::string target = three_digits(way.target_per_s) + " batches/s: ";
+  if (way.settings) {
+    const std::string text = change_text(*way.settings, pipeline);
+    return target + (text.empty() ? "as it is" : text) +
+           (run.is_bracket(*way.settings) ? "; if there are CPUs for them" : "");
+  }
+  const std::string best = change_text(way.best_settings, pipeline);
+  if (way.faster <= 0) {
+    return target + "no number of workers and no single operation or stage brings that";
+  }
+  return target + "workers alone do not bring that; " + way.work + " would have to be " +
+         three_digits(way.faster) + " times as fast" + (best.empty() ? "" : ", with " + best);
+}
+
+}  // namespace
+
+std::vector<std::string> assumptions_of(const whatif_answers& answers) {
+  const what_if& run = *answers.run;
+  const recorded_pipeline& p = run.recorded();
+  std::vector<std::string> all;
+  if (!p.cpu_known) {
+    all.emplace_back(
+        run.law().law.cpus > 0
+            ? "CPU time was not recorded: all preprocessing is taken to be on the CPU"
+            : "CPU time was not recorded, nor how many CPUs there were (--recorded-cpus): with "
+              "more at once there may be less than is said, or none");
+  } else if (run.law().law.cpus <= 0) {
+    all.emplace_back("how many CPUs the run might use is not known (--recorded-cpus)");
+  } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
+    all.emplace_back("how much busy CPUs slow each other was not seen: taken for " +
+                     human_share(run.law().law.slowing) +
+                     "; --also with a run of another number "
+                     "of workers tells");
+  }
+  if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
+    all.push_back(
+        "threads that share a CPU take turns of " + human_time(run.law().law.turn_ns) +
+        ", and a CPU without work takes over none in the middle of one: with that the replay, " +
+        human_share(run.replayed() / run.achieved() - 1) + " too fast without it, is like the run");
+  }
+  if (run.queueing_kept() > 0.05) {
+    all.push_back(
+        human_share(run.queueing_kept()) +
+        " of the waiting for CPUs is more than the run's own threads explain: it is taken "
+        "to stay");
+  }
+  if (!p.makes_itself && !p.in_flight_held) {
+    all.emplace_back(
+        "no bound of what is prefetched was ever reached: at least two batches a "
+        "worker are taken for it");
+  }
+  all.emplace_back(
+      "reading gets neither faster nor slower with more readers (page cache, disk, "
+      "network), nor the step with anything but its own CPU time");
+  return all;
+}
+
+void print_answers(const whatif_answers& answers, std::ostream& out) {
+  out << printable_line(answers.dir) << '\n';
+  if (answers.run == nullptr) {
+    out << fitted(out, "no answers: " + answers.why_not) << '\n';
+    return;
+  }
+  const what_if& run = *answers.run;
+  const recorded_pipeline& p = run.recorded();
+  const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
+  out << styled(
+             out, style::bold,
+             fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s; its replay is " +
+                             human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
+                             ", which is taken out of what follows (half of it far from the run)"))
+      << "\n\n";
+  if (answers.way) {
+    out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
+        << "\n\n";
+  }
+  table changes;
+  std::vector<std::string> head{"change", "batches/s", "90 % interval", "gain", "batches out"};
+  if (answers.bytes_per_batch) head.emplace_back("memory");
+  changes.row(head);
+  for (const answer& a : answers.changes) {
+    const std::string text = change_text(a.change, p);
+    const double batches = batches_out(a.would_be, p);
+    std::vector<std::string> row{printable_line(text.empty() ? "none" : text),
+                                 three_digits(a.would_be.per_s), interval(a.would_be),
+                                 three_digits(a.would_be.gain) + "x", three_digits(batches)};
+    if (answers.bytes_per_batch) row.push_back(megabytes(batches, *answers.bytes_per_batch));
+    changes.row(row);
+  }
+  changes.print(out);
+  out << "\nassumed:\n";
+  for (const std::string& text : assumptions_of(answers)) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  }
+}
+
+void write_answers(json_writer& json, const whatif_answers& answers) {
+  json.begin_object().member("dir", answers.dir);
+  if (!answers.loader.empty()) json.member("loader", answers.loader);
+  if (answers.run == nullptr) {
+    json.member("why", answers.why_not).end_object();
+    return;
+  }
+  const what_if& run = *answers.run;
+  const recorded_pipeline& p = run.recorded();
+  json.key("baseline").begin_object().member("batches_per_s", run.achieved());
+  json.member("replayed", run.replayed()).member("fitted", run.fitted()).end_object();
+  if (answers.way) {
+    json.key("target").begin_object().member("batches_per_s", answers.way->target_per_s);
+    json.member("reached", answers.way->settings.has_value());
+    if (!answers.way->settings && answers.way->faster > 0) {
+      json.member("needs", answers.way->work).member("faster", answers.way->faster);
+    }
+    json.end_object();
+  }
+  json.key("changes").begin_array();
+  for (const answer& a : answers.changes) {
+    json.newline().begin_object().key("change");
+    write_change(json, a.change);
+    json.member("batches_per_s", a.would_be.per_s).member("low", a.would_be.low);
+    json.member("high", a.would_be.high).member("gain", a.would_be.gain);
+    const double batches = batches_out(a.would_be, p);
+    json.member("batches_out", batches);
+    if (answers.bytes_per_batch) json.member("bytes", batches * *answers.bytes_per_batch);
+    json.end_object();
+  }
+  json.newline().end_array();
+  const speed_law& law = run.law().law;
+  json.key("speed_law").begin_array();
+  const auto most_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
+  for (std::size_t busy = 1; busy <= most_busy; ++busy) {
+    json.value(law.speed(static_cast<double>(busy)));
+  }
+  json.end_array().key("policies").begin_object();
+  json.member("dispatch", p.makes_itself ? "consumer" : p.round_robin ? "in turn" : "who is free");
+  json.member("ordered", p.ordered);
+  if (!p.makes_itself) {
+    json.member("batches_out", static_cast<double>(p.in_flight) / p.items_per_batch);
+    json.member("bound_reached", p.in_flight_held);
+  }
+  json.end_object().key("assumptions").begin_array();
+  for (const std::string& text : assumptions_of(answers)) json.value(text);
+  json.end_array().end_object();
+}
+
+}  // namespace lotus::tool

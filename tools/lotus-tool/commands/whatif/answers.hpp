@@ -1,0 +1,40 @@
+// The answers of whatif for one run, and their printing.
+#ifndef LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
+#define LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/target.hpp"
+
+namespace lotus::tool {
+
+struct answer {
+  pipeline_change change;
+  prediction would_be;
+};
+
+struct whatif_answers {
+  std::string dir;
+  std::string loader;   ///< "" of the default one
+  std::string why_not;  ///< there are no answers
+  const what_if* run = nullptr;
+  std::vector<answer> changes;  ///< the largest gain first
+  std::optional<way_to_target> way;
+  std::optional<double> bytes_per_batch;
+};
+
+/// What the answers rest on, and what they cannot know.
+std::vector<std::string> assumptions_of(const whatif_answers& answers);
+
+void print_answers(const whatif_answers& answers, std::ostream& out);
+void write_answers(json_writer& json, const whatif_answers& answers);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP

@@ -1,0 +1,205 @@
+#include "commands/whatif/whatif.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/errors.hpp"
+#include "base/json_writer.hpp"
+#include "base/printable.hpp"
+#include "commands/whatif/answers.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/shown_name.hpp"
+#include "model/pipeline/side_data.hpp"
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/single_changes.hpp"
+#include "replay/target.hpp"
+#include "verdict/check.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/recorded_work.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A run with what is asked about it.
+struct asked_run {
+  run_data run;
+  std::optional<recorded_pipeline> pipeline;
+  std::optional<recorded_pipeline> also;
+  std::optional<what_if> asked;
+};
+
+/// Names may be given as the logs have them, with an S, too. Throws input_error.
+template <class Value>
+std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
+                                         const std::vector<std::string>& known) {
+  const auto is_known = [&](const std::string& name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
+  std::map<std::string, Value> found;
+  for (const auto& [name, value] : given) {
+    const std::string without_s = shown_name(name);
+    if (!is_known(name) && !is_known(without_s)) {
+      std::string all;
+      for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
+      throw input_error("no operation or stage " + printable_line(name) +
+                        " in what batches are made of: " + all);
+    }
+    found[is_known(name) ? name : without_s] = value;
+  }
+  return found;
+}
+
+/// The change in the run's own words. Throws input_error where it has no sense for the run.
+pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
+                           const name_table& names) {
+  const std::vector<std::string> known = names_of_work(pipeline, names);
+  change.faster = known_names(change.faster, known);
+  change.threads = known_names(change.threads, known);
+  for (const auto& [name, threads] : change.threads) {
+    const bool is_stage =
+        std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
+                    [n = &name](const recorded_stage& s) { return s.name == *n; });
+    if (!is_stage) {
+      throw input_error("--workers: " + printable_line(name) +
+                        " is an operation, which has no threads of its own");
+    }
+  }
+  const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
+                                    [](const recorded_stage& s) { return s.of_items; });
+  if (change.batch_size != 1 && of_items) {
+    throw input_error("--batch-size: how many items go into these batches is logged with them");
+  }
+  if (change.prefetch && pipeline.stages.size() > 1) {
+    throw input_error("--prefetch: these batches are made by stages, whose queues bound them");
+  }
+  if (change.workers && pipeline.makes_itself) change.own_thread = true;
+  if (change.own_thread && !pipeline.makes_itself) {
+    throw input_error("--own-thread: the batches of this run are made by threads of their own");
+  }
+  return change;
+}
+
+/// Bytes of a batch, as a counter named so tells: the mean of its values.
+std::optional<double> counted_bytes(const run_data& run) {
+  double sum = 0;
+  double count = 0;
+  for (const counter_value& c : run.side.counters) {
+    if (run.names.name(c.name) != "Sbytes per batch") continue;
+    sum += static_cast<double>(c.value);
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+class asker {
+ public:
+  asker(const whatif_options& options, diagnostic_log& diagnostics)
+      : options_(options), diagnostics_(diagnostics) {
+    if (!options.also.empty()) also_ = find_runs(options.also, options.prefix, diagnostics);
+  }
+
+  /// @param keep  where what the answers refer to is kept.
+  whatif_answers ask(const run_files& files, std::vector<std::unique_ptr<asked_run>>& keep) {
+    whatif_answers answers;
+    answers.dir = files.dir;
+    answers.loader = files.loader;
+    asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
+    kept.run = read_run(files, checked_parts, diagnostics_);
+    answers.why_not = why_silent(failed_checks(kept.run, look_at_work(kept.run)));
+    if (!answers.why_not.empty()) return answers;
+    recording recorded = record_pipeline(kept.run);
+    answers.why_not = recorded.why_not;
+    if (!recorded.pipeline) return answers;
+    kept.pipeline = std::move(recorded.pipeline);
+    const pipeline_change change = change_for(options_.change, *kept.pipeline, kept.run.names);
+    read_also(files.loader, kept);
+    kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
+                       options_.recorded_cpus);
+    answers.why_not = why_unlike(*kept.asked);
+    if (!answers.why_not.empty()) return answers;
+    answers.run = &*kept.asked;
+    answers.bytes_per_batch =
+        options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
+    if (options_.feed_consumer || options_.target_per_s) {
+      // Nearly: what is left of waiting is the taking.
+      const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
+      answers.way = find_way(*answers.run, kept.run.names, target);
+      add(answers, answers.way->settings.value_or(answers.way->best_settings));
+    } else if (!(change == pipeline_change{})) {
+      add(answers, change);
+    } else {
+      for (const pipeline_change& one : single_changes(*kept.pipeline, kept.run.names)) {
+        add(answers, one);
+      }
+      std::stable_sort(
+          answers.changes.begin(), answers.changes.end(),
+          [](const answer& a, const answer& b) { return a.would_be.gain > b.would_be.gain; });
+    }
+    return answers;
+  }
+
+ private:
+  static void add(whatif_answers& answers, const pipeline_change& change) {
+    answers.changes.push_back({change, answers.run->predict(change)});
+  }
+
+  /// Of the other run the loader of the same name.
+  void read_also(const std::string& loader, asked_run& kept) {
+    if (options_.also.empty()) return;
+    for (const run_files& files : also_) {
+      if (files.loader != loader) continue;
+      const run_data run = read_run(files, checked_parts, diagnostics_);
+      recording recorded = record_pipeline(run);
+      if (!recorded.pipeline) throw input_error(files.dir + ": " + recorded.why_not);
+      kept.also = std::move(recorded.pipeline);
+      return;
+    }
+    throw input_error(options_.also + ": no run of the same loader");
+  }
+
+  const whatif_options& options_;
+  diagnostic_log& diagnostics_;
+  std::vector<run_files> also_;
+};
+
+}  // namespace
+
+int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err) {
+  diagnostic_log diagnostics(err, options.quiet);
+  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  asker asker(options, diagnostics);
+  std::vector<std::unique_ptr<asked_run>> kept;
+  std::vector<whatif_answers> all;
+  all.reserve(runs.size());
+  for (const run_files& files : runs) all.push_back(asker.ask(files, kept));
+  const int status = diagnostics.finish(options.strict);
+  if (status != exit_fine) return status;
+  if (options.json) {
+    std::string text;
+    json_writer json(text);
+    if (all.size() > 1) json.begin_object().key("runs").begin_array();
+    for (const whatif_answers& answers : all) write_answers(json, answers);
+    if (all.size() > 1) json.end_array().end_object();
+    out << text << '\n';
+    return exit_fine;
+  }
+  const char* before = "";
+  for (const whatif_answers& answers : all) {
+    out << before;
+    print_answers(answers, out);
+    before = "\n";
+  }
+  return exit_fine;
+}
+
+}  // namespace lotus::tool

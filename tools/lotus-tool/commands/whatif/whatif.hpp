@@ -1,0 +1,34 @@
+// lotus-tool whatif: what changes of a pipeline would bring.
+#ifndef LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
+#define LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "log/folder/log_files.hpp"
+#include "replay/change.hpp"
+
+namespace lotus::tool {
+
+struct whatif_options {
+  std::string dir;
+  std::string prefix{default_prefix};
+  std::string also;                     ///< another run of the same pipeline; "" none
+  pipeline_change change;               ///< nothing: a table of single changes
+  std::optional<double> recorded_cpus;  ///< that the run might use
+  std::optional<double> target_per_s;
+  bool feed_consumer = false;
+  std::optional<double> bytes_per_batch;
+  bool json = false;
+  bool strict = false;
+  bool quiet = false;
+};
+
+/// Prints what the change would bring, or, without one, single changes, the best first; or how a
+/// target is reached. Returns the exit status; throws input_error and usage_error.
+int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
