@@ -3,7 +3,7 @@
 file(READ "${INPUT}" hex HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
 file(WRITE "${OUTPUT}.new"
-"#include \"report/report_assets.hpp\"
+"#include \"commands/report/report_assets.hpp\"
 
 namespace lotus::tool {
 namespace {
