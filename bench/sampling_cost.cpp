@@ -28,6 +28,7 @@
 #include "imagenet/images/synthetic.hpp"
 #include "imagenet/preprocessing.hpp"
 #include "imagenet/workers.hpp"
+#include "lotus/engine/engine.hpp"
 
 namespace {
 

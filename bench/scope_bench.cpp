@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "lotus/base/ticks.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/record/record.hpp"
 #include "ratio_table.hpp"
 
 namespace {

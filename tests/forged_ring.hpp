@@ -13,6 +13,7 @@
 #include <string>
 
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "support.hpp"
 
 namespace support {

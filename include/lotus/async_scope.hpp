@@ -19,10 +19,7 @@ struct async_ids {
 };
 LOTUS_DETAIL_PER_MODULE inline thread_local async_ids this_async_ids;
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void take_async_ids() noexcept {
-  const std::uint32_t first = join_session(true).take_async_ids();
-  this_async_ids = {first, first + async_ids_at_once};
-}
+LOTUS_DETAIL_RARE void take_async_ids() noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
   async_ids& ids = this_async_ids;

@@ -2,150 +2,12 @@
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdint>
-#include <new>
-#include <string_view>
 
-#include "lotus/base/fork.hpp"
-#include "lotus/base/lock.hpp"
-#include "lotus/base/memory.hpp"
-#include "lotus/base/rendezvous.hpp"
-#include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/collector_kinds.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/hub.hpp"
-#include "lotus/record/message.hpp"
+#include "lotus/record/collector_calls.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The collector that the environment asks for; null for none.
-inline const collector_kind* chosen_collector() noexcept {
-  const char* text = secure_getenv("LOTUS_COLLECTOR");
-  const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
-  if (name == "none") return nullptr;
-  for (const collector_kind& kind : collector_kinds) {
-    if (name == "auto" ? kind.found_by_auto() : name == kind.name) return &kind;
-  }
-  if (name != "auto") {
-    char names[128] = {};
-    put_collector_names(names, sizeof(names));
-    say("LOTUS_COLLECTOR=%s is not known; it is one of auto, %snone", text, names);
-  }
-  return nullptr;
-}
-
-/// The collector of the process. Entries of its vtable are called in the object which made it.
-class collector_state {
- public:
-  collector_state() noexcept : kind_{chosen_collector()} {
-    const collector_backend* backend = kind_ != nullptr ? kind_->backend() : nullptr;
-    if (backend != nullptr && backend->begin()) backend_ = backend;
-  }
-  virtual ~collector_state() = default;
-
-  /// False also when it was detached, or does not answer any more.
-  bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
-
-  /// Collects from the first to the last of nested calls. False where nothing collects.
-  virtual bool resume() noexcept {
-    const locked hold{guard()};
-    const collector_backend* backend = backend_;
-    if (backend == nullptr) return false;
-    if (depth_++ == 0) check(backend->resume());
-    return exists();
-  }
-
-  virtual void pause() noexcept {
-    const locked hold{guard()};
-    const collector_backend* backend = backend_;
-    if (backend == nullptr || depth_ == 0) return;
-    if (--depth_ == 0) check(backend->pause());
-  }
-
-  virtual void detach() noexcept {
-    const locked hold{guard()};
-    if (const collector_backend* backend = backend_.exchange(nullptr)) backend->detach();
-  }
-
-  virtual void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
-    const locked hold{guard()};
-    const collector_backend* backend = backend_;
-    if (backend != nullptr && backend->region != nullptr) backend->region(name, begin_ns, end_ns);
-  }
-
-  virtual bool acknowledges() const noexcept {
-    const collector_backend* backend = backend_;
-    return backend == nullptr || backend->acknowledges;
-  }
-  /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
-  virtual bool counts_instructions() const noexcept {
-    const collector_backend* backend = backend_;
-    return backend != nullptr && backend->counts_instructions;
-  }
-  virtual std::uint64_t interval_ns() const noexcept {
-    const collector_backend* backend = backend_;
-    return backend == nullptr ? 0 : backend->interval_ns();
-  }
-
- private:
-  void check(bool answered) noexcept {
-    if (answered) return;
-    backend_ = nullptr;
-    say("the %s collector does not answer; the program goes on without it", kind_->name);
-  }
-
-  /// In a forked child the lock may be one that a thread of its parent holds.
-  mutex& guard() noexcept {
-    const pid_t process = getpid();
-    if (process_.exchange(process) != process) new (&guard_) mutex;
-    return guard_;
-  }
-
-  std::atomic<pid_t> process_{getpid()};
-  mutex guard_;
-  const collector_kind* const kind_;
-  std::atomic<const collector_backend*> backend_{nullptr};
-  int depth_ = 0;
-};
-
-/// Bump the number whenever collector_state changes.
-inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
-
-/// What this object knows of the collector of the process.
-struct collector_link {
-  std::atomic<bool> none{false};
-  found_once<collector_state*> state;
-};
-LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
-
-/// The collector of the process, made if there is none yet; null where nothing collects.
-LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
-  meeting_point<collector_state>* page = nullptr;
-  meet_at<collector_state>(collector_page_name,
-                           [&](meeting_point<collector_state>* found) { page = found; });
-  collector_state* state = page != nullptr ? page->load(std::memory_order_acquire) : nullptr;
-  if (state == nullptr) {
-    auto* fresh = new (map_memory(sizeof(collector_state))) collector_state;
-    pin_module_of(&this_collector);
-    collector_state* expected = nullptr;
-    state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
-  }
-  this_collector.none.store(!state->exists(), std::memory_order_release);
-  return state->exists() ? state : nullptr;
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
-  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
-  return this_collector.state.get(look_for_collector, nullptr);
-}
-
-}  // namespace detail
 
 /// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
 /// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
@@ -155,19 +17,15 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector
 class collector {
  public:
   /// Starts collecting; calls nest.
-  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->resume();
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
   /// Stops collecting, once for each resume().
-  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->pause();
-  }
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
   /// Ends collecting for the rest of the program. Again: nothing.
-  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->detach();
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static void call(detail::collector_call call) noexcept {
+    if (!detail::no_collector.load(std::memory_order_relaxed)) detail::call_collector(call);
   }
 };
 

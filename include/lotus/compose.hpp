@@ -4,13 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "lotus/base/call.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/operation_run.hpp"
 #include "lotus/record/record.hpp"
@@ -75,9 +73,9 @@ template <class F, class T>
 LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
   if constexpr (std::is_invocable_v<F&, T&&>) {
     if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
-      return std::invoke(f, std::forward<T>(value));
+      return call(f, std::forward<T>(value));
     } else {
-      std::invoke(f, std::forward<T>(value));
+      call(f, std::forward<T>(value));
       return std::decay_t<T>{std::forward<T>(value)};
     }
   } else {
@@ -85,10 +83,10 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
                   "an operation must take what the one before it returns");
     std::decay_t<T> own{std::forward<T>(value)};
     if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
-      std::invoke(f, own);
+      call(f, own);
       return own;
     } else {
-      return std::invoke(f, own);
+      return call(f, own);
     }
   }
 }
@@ -125,6 +123,36 @@ auto as_operation(F&& f) {
   }
 }
 
+/// Operations one after another.
+template <class... Fs>
+struct operation_list {
+  template <class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto run(operation_run&, T&& value) {
+    return std::decay_t<T>{std::forward<T>(value)};
+  }
+};
+
+template <class F, class... Fs>
+struct operation_list<F, Fs...> {
+  explicit operation_list(operation<F> its_first, operation<Fs>... others)
+      : first{std::move(its_first)}, rest{std::move(others)...} {}
+
+  template <class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto run(operation_run& all, T&& value) {
+    all.running(first.tag);
+    auto result = apply_operation(first.call, std::forward<T>(value));
+    all.ended(first.tag);
+    if constexpr (sizeof...(Fs) == 0) {
+      return result;
+    } else {
+      return rest.run(all, std::move(result));
+    }
+  }
+
+  operation<F> first;
+  operation_list<Fs...> rest;
+};
+
 }  // namespace detail
 
 /// A fixed list of operations, called one after another; made by compose(). Copies when its
@@ -141,28 +169,11 @@ class composed {
   template <class T>
   auto operator()(T&& value) {
     detail::operation_run run{whole_};
-    return from<0>(run, std::forward<T>(value));
+    return operations_.run(run, std::forward<T>(value));
   }
 
  private:
-  template <std::size_t I, class T>
-  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
-    if constexpr (I == sizeof...(Fs)) {
-      return std::decay_t<T>{std::forward<T>(value)};
-    } else {
-      auto& operation = std::get<I>(operations_);
-      run.running(operation.tag);
-      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
-      run.ended(operation.tag);
-      if constexpr (I + 1 == sizeof...(Fs)) {
-        return result;
-      } else {
-        return from<I + 1>(run, std::move(result));
-      }
-    }
-  }
-
-  std::tuple<operation<Fs>...> operations_;
+  detail::operation_list<Fs...> operations_;
   detail::record_tag whole_;
 };
 
@@ -171,45 +182,104 @@ class composed {
 /// or changes it in place and returns nothing.
 template <class... Fs>
 auto compose(Fs&&... fs) {
-  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
-                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
+  return composed{detail::as_operation(std::forward<Fs>(fs))...};
 }
+
+namespace detail {
+
+/// An operation on `T` that a chain was given.
+template <class T>
+class chain_link {
+ public:
+  explicit chain_link(record_tag tag) noexcept : tag_{tag} {}
+  chain_link& operator=(const chain_link&) = delete;
+  virtual ~chain_link() = default;
+  virtual T call(T value) = 0;
+  virtual chain_link* copy() const = 0;
+
+  record_tag tag() const noexcept { return tag_; }
+  chain_link*& next() noexcept { return next_; }
+
+ protected:
+  chain_link(const chain_link& other) noexcept : tag_{other.tag_} {}
+
+ private:
+  record_tag tag_;
+  chain_link* next_ = nullptr;
+};
+
+template <class T, class F>
+class chain_operation final : public chain_link<T> {
+ public:
+  template <class From>
+  chain_operation(record_tag tag, From&& from)
+      : chain_link<T>{tag}, function_{std::forward<From>(from)} {}
+  T call(T value) override { return apply_operation(function_, std::move(value)); }
+  chain_link<T>* copy() const override { return new chain_operation{*this}; }
+
+ private:
+  F function_;
+};
+
+}  // namespace detail
 
 /// A list of operations on `T` put together at run time. Otherwise as compose().
 template <class T>
 class chain {
  public:
+  chain() = default;
+  chain(const chain& other) : whole_{other.whole_} {
+    for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
+  }
+  chain(chain&& other) noexcept { swap(other); }
+  chain& operator=(chain other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~chain() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next());
+  }
+
   /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
   /// @param name  interned by content.
   template <class F>
   chain& add(std::string_view name, F&& f) {
-    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
+    append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
+                                                           std::forward<F>(f)});
     return *this;
   }
 
   /// Sends `value` through all operations, by move; returns it unchanged where there are none.
   T operator()(T value) {
     detail::operation_run run{whole_};
-    for (auto& operation : operations_) {
-      run.running(operation.tag);
-      value = operation.call(std::move(value));
-      run.ended(operation.tag);
+    for (auto* link = first_; link != nullptr; link = link->next()) {
+      run.running(link->tag());
+      value = link->call(std::move(value));
+      run.ended(link->tag());
     }
     return value;
   }
 
   /// How many operations there are.
-  std::size_t size() const noexcept { return operations_.size(); }
+  std::size_t size() const noexcept { return size_; }
 
  private:
-  template <class F>
-  static std::function<T(T)> wrap(F&& f) {
-    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
-      return detail::apply_operation(call, std::move(value));
-    };
+  void append(detail::chain_link<T>* link) noexcept {
+    (last_ == nullptr ? first_ : last_->next()) = link;
+    last_ = link;
+    ++size_;
   }
 
-  std::vector<operation<std::function<T(T)>>> operations_;
+  void swap(chain& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
+    std::swap(size_, other.size_);
+    std::swap(whole_, other.whole_);
+  }
+
+  detail::chain_link<T>* first_ = nullptr;
+  detail::chain_link<T>* last_ = nullptr;
+  std::size_t size_ = 0;
   detail::record_tag whole_ = detail::transform_tag();
 };
 

@@ -34,6 +34,16 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
+// What the front end calls and the engine defines, in the object file whoever calls it: that is
+// what LOTUS_IMPLEMENTATION is for. Inline all the same, so that it is one with those of
+// header-only files of the program.
+#if defined(LOTUS_IMPLEMENTATION)
+  #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
+#else
+  #define LOTUS_DETAIL_SEAM inline
+#endif
+// Of a declaration in the front end whose definition is LOTUS_DETAIL_COLD and such a one.
+#define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
 // State that each shared object has for itself, and the functions that touch it. Without it the
 // linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
 // keep a plugin from unloading.

@@ -5,16 +5,14 @@
 #include <string_view>
 
 #include "lotus/batch.hpp"
+#include "lotus/collector.hpp"
 #include "lotus/config.hpp"
 #include "lotus/counter.hpp"
 #include "lotus/loader.hpp"
+#include "lotus/map.hpp"
 #include "lotus/scope.hpp"
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
-#if LOTUS_SUPPORTED
-  #include "lotus/collector.hpp"
-  #include "lotus/map.hpp"
-#endif
 
 // Makes a name that no other macro of this file has, so that two may stand on one line or in one
 // macro of the user's.

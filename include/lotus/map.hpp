@@ -2,216 +2,56 @@
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
-#include "lotus/base/clock.hpp"
-#include "lotus/base/descriptor.hpp"
-#include "lotus/base/file.hpp"
-#include "lotus/collector.hpp"
 #include "lotus/config.hpp"
-#include "lotus/folder/hidden_files.hpp"
-#include "lotus/record/hub.hpp"
-#include "lotus/record/message.hpp"
-#include "lotus/record/thread.hpp"
-#include "lotus/scope.hpp"
+#include "lotus/record/record.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the compiler believe that `value` is read and written here, so that what computes it or is
-/// computed from it stays on its side.
+class collector_state;
+
+/// Makes the compiler believe that what stands there is read and written here, so that what
+/// computes it or is computed from it stays on its side.
+LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
+  __asm__ volatile("" : : "r"(value) : "memory");
+}
 template <class T>
-LOTUS_DETAIL_ALWAYS_INLINE void fence_value(T& value) noexcept {
-  __asm__ volatile("" : : "r"(&value) : "memory");
+LOTUS_DETAIL_ALWAYS_INLINE const volatile void* address_of(T& value) noexcept {
+  return &reinterpret_cast<const volatile char&>(value);
 }
 LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
   __asm__ volatile("" : : : "memory");
 }
 
-/// A whole number from the environment; where it is none, or below `least`, that is said.
-inline unsigned map_setting(const char* variable, unsigned least, unsigned otherwise) noexcept {
-  const char* text = secure_getenv(variable);
-  if (text == nullptr || *text == '\0') return otherwise;
-  char* end = nullptr;
-  const unsigned long value = strtoul(text, &end, 10);
-  if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
-    return static_cast<unsigned>(value);
-  }
-  say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
-  return otherwise;
-}
-
-/// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
-/// operation: a fresh sampler's would always come one interval after it was resumed, and what is
-/// shorter would never be seen. A function of its own, which reports leave out by its name; it
-/// calls nothing, for samples of that would bear other names.
-__attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
-  // A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
-  std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
-  z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-  z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-  z ^= z >> 31U;
-  __extension__ using wide = unsigned __int128;
-  const auto wait_ticks = static_cast<std::uint64_t>((wide{z} * longest_ns) >> 64U);
-  const std::uint64_t start = hardware_ticks();
-  while (hardware_ticks() - start < wait_ticks) {
-  }
-}
-
-/// Hardware ticks a nanosecond, measured for a millisecond at the first call. Not a static that is
-/// made once: a child that is forked meanwhile would wait for that for ever.
-inline double ticks_per_ns() noexcept {
-  static std::atomic<double> known{0};
-  const double before = known.load(std::memory_order_relaxed);
-  if (before > 0) return before;
-  const std::int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
-  const std::uint64_t start = hardware_ticks();
-  std::int64_t now_ns = start_ns;
-  while (now_ns - start_ns < 1'000'000) now_ns = clock_ns(CLOCK_MONOTONIC);
-  const double measured =
-      static_cast<double>(hardware_ticks() - start) / static_cast<double>(now_ns - start_ns);
-  known.store(measured, std::memory_order_relaxed);
-  return measured;
-}
-
 }  // namespace detail
 
+#if LOTUS_SUPPORTED
 /// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
-/// break, return or an exception ends the pass and pauses.
+/// break, return or an exception ends the pass and pauses. Its code: engine/map_passes.hpp.
 class map_region {
  public:
   /// @param name  of the operation; copied, up to 255 bytes.
-  explicit map_region(std::string_view name) noexcept {
-    std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
-    list();
-    const char* picked = secure_getenv("LOTUS_MAP_OP");
-    if (picked != nullptr && *picked != '\0' && name != picked) return;
-    // The session's own thread first, so that it does not count as started by the program.
-    static_cast<void>(detail::is_recording());
-    collector_ = detail::find_collector();
-    if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
-    if (collector_ == nullptr) return;
-    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 0, 4);
-    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1, 1);
-    counts_instructions_ = collector_->counts_instructions();
-    interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
-                                                 detail::ticks_per_ns());
-  }
+  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept;
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  ~map_region() {
-    end_pass();
-    if (pass_ > 0 && pass_ <= warm_up_) {
-      detail::say(
-          "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
-          "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
-          name_);
-    }
-  }
+  LOTUS_DETAIL_PER_MODULE ~map_region();
 
   /// Ends a pass and begins the next; false when there is none.
-  __attribute__((noinline)) bool next() noexcept {
-    end_pass();
-    if (pass_ == warm_up_ + passes_) return false;
-    if (pass_++ >= warm_up_) begin_pass();
-    return true;
-  }
+  LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  void begin_pass() noexcept {
-    // Interned and joined now: not within the region.
-    tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
-    collecting_ = true;
-    outer_ = innermost();
-    innermost() = this;
-    if (collector_ != nullptr) {
-      if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
-      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 0, 1000));
-      if (!counts_instructions_) collector_->resume();
-      detail::lotus_map_wait(interval_ticks_);
-    }
-    // What reading the clock takes lies outside.
-    const std::uint64_t before = detail::hardware_ticks();
-    begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
-    begin_ticks_ = detail::now_ticks();
-    begin_ns_ += ns_since(before);
-    // callgrind sees every instruction: it is switched last here, and first below.
-    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
-  }
-
-  void end_pass() noexcept {
-    if (!collecting_) return;
-    collecting_ = false;
-    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    const std::uint64_t end_ticks = detail::now_ticks();
-    const std::uint64_t end = detail::hardware_ticks();
-    std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
-    end_ns -= ns_since(end);
-    if (collector_ != nullptr) {
-      if (!counts_instructions_) collector_->pause();
-      collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
-                         static_cast<std::uint64_t>(end_ns));
-    }
-    if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
-    innermost() = outer_;
-    if (counts_instructions_ && outer_ != nullptr) {
-      detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
-    }
-  }
-
-  /// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
-  /// of one within it are not.
-  void dump_part() noexcept {
-    detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
-    std::memcpy(name, detail::callgrind_part_start, sizeof(detail::callgrind_part_start));
-    std::memcpy(name + sizeof(detail::callgrind_part_start) - 1, name_, sizeof(name_));
-    collector_->region(name, 0, 0);
-  }
-
+  LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
+  LOTUS_DETAIL_PER_MODULE void end_pass() noexcept;
+  LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
+  LOTUS_DETAIL_PER_MODULE void list() const noexcept;
+  LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
   /// The region of this thread that collects, the inner of nested ones.
-  static map_region*& innermost() noexcept {
-    static thread_local map_region* region = nullptr;
-    return region;
-  }
-
-  std::int64_t ns_since(std::uint64_t ticks) const noexcept {
-    if (collector_ == nullptr) return 0;  // nobody asks
-    return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
-                                     detail::ticks_per_ns());
-  }
-
-  /// Tells lotus-tool, where it asks, which operations there are.
-  void list() const noexcept {
-    const char* path = secure_getenv("LOTUS_MAP_LIST");
-    if (path == nullptr || *path == '\0') return;
-    const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
-    if (fd < 0) return detail::say("cannot write %s: %s", path, std::strerror(errno));
-    char line[sizeof(name_) + 1];
-    const std::size_t length = std::strlen(name_);
-    std::memcpy(line, name_, length);
-    line[length] = '\n';
-    const int error = detail::write_all(fd, line, length + 1);
-    if (error != 0) detail::say("cannot write %s: %s", path, std::strerror(error));
-    close(fd);
-  }
-
-  static void sleep_ms(unsigned ms) noexcept {
-    timespec left{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-  }
+  LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
   detail::collector_state* collector_ = nullptr;
@@ -226,6 +66,19 @@ class map_region {
   std::uint64_t begin_ticks_ = 0;
   std::int64_t begin_ns_ = 0;
 };
+#else
+/// Its block runs once.
+class map_region {
+ public:
+  explicit map_region(std::string_view) noexcept {}
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+  bool next() noexcept { return !begun_ && (begun_ = true); }
+
+ private:
+  bool begun_ = false;
+};
+#endif
 
 /// A region with what its block takes and gives: that is computed neither before nor after a pass.
 /// Without it the compiler may move a pure function of local values out of the region.
@@ -234,24 +87,25 @@ class fenced_map_region {
  public:
   /// @param values  borrowed; must outlive the region.
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
-      : region_{name}, values_{values...} {}
+      : region_{name}, values_{detail::address_of(values)..., nullptr} {}
 
   /// As map_region::next().
   LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
-    fence();
+    fence(std::index_sequence_for<Values...>{});
     const bool more = region_.next();
-    fence();
+    fence(std::index_sequence_for<Values...>{});
     return more;
   }
 
  private:
-  LOTUS_DETAIL_ALWAYS_INLINE void fence() noexcept {
-    std::apply([](auto&... values) { (detail::fence_value(values), ...); }, values_);
+  template <std::size_t... I>
+  LOTUS_DETAIL_ALWAYS_INLINE void fence(std::index_sequence<I...>) noexcept {
+    (detail::fence_value(values_[I]), ...);
     detail::fence_memory();
   }
 
   map_region region_;
-  std::tuple<Values&...> values_;
+  const volatile void* values_[sizeof...(Values) + 1];
 };
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -6,9 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string>
 
+#include "lotus/base/folder_listener.hpp"
+#include "lotus/base/owned_text.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -25,11 +25,12 @@ enum class log_format {
   compact,  ///< hidden blocks of a sixth of the size, for lotus-tool, which also makes text of them
 };
 
-/// What start() takes. Strings are copied.
+/// What start() takes. It crosses shared objects as it is: bump hub_name with each change.
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
-  std::string log_file = "lotustrace_log";
+  /// Takes a std::string, a std::string_view, a std::filesystem::path or a literal, and copies it.
+  detail::owned_text log_file = "lotustrace_log";
   /// How records stand in files. Where it is text, LOTUS_FORMAT=compact in the environment counts.
   log_format format = log_format::text;
   /// What a thread does whose ring is full.
@@ -75,7 +76,8 @@ struct options {
 /// Numbers of steps, as those of torch.profiler.schedule: `wait` and `warmup` steps that are not
 /// recorded, then `active` ones that are, and again, `repeat` times (0: for as long as there are
 /// steps); before all this `skip_first` steps that are not. Recording needs no warming up: those
-/// steps are left out so that what is recorded is a program that has warmed up.
+/// steps are left out so that what is recorded is a program that has warmed up. Crosses shared
+/// objects too.
 struct schedule {
   std::uint32_t wait = 0;        ///< in every cycle, not recorded
   std::uint32_t warmup = 0;      ///< behind them, not recorded either
@@ -85,7 +87,8 @@ struct schedule {
   /// Called on the thread that calls step() or stop(), when the active steps are over and all that
   /// was recorded of them is in the logs, with the folder of these. May do anything. Not called
   /// where the program exits amid active steps: what they have recorded is written all the same.
-  std::function<void(const std::string& folder)> on_trace_ready{};
+  /// It takes a const std::string&, a std::string_view or a const char*.
+  detail::folder_listener on_trace_ready{};
 };
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -3,11 +3,10 @@
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <string_view>
+#include <type_traits>
 
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
@@ -18,22 +17,7 @@ namespace detail {
 
 /// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
 /// have one name; leading zeros belong to the name.
-LOTUS_DETAIL_PER_MODULE inline record_tag range_tag(std::string_view name) noexcept {
-  constexpr std::size_t most_digits = 9;
-  std::uint32_t number = 0;
-  std::uint32_t unit = 1;
-  std::size_t digits = 0;
-  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
-    if (name[i] < '0' || name[i] > '9') break;
-    number += unit * static_cast<std::uint32_t>(name[i] - '0');
-  }
-  const std::size_t text = name.size() - digits;
-  const bool split = digits > 0 && text > 0 && (digits == 1 || name[text] != '0') &&
-                     (name[text - 1] < '0' || name[text - 1] > '9');
-  const record_tag of = operation_tag(split ? name.substr(0, text) : name);
-  return {event_kind::range, static_cast<std::uint32_t>(of.value()),
-          split ? number : large_stage_number};
-}
+LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
@@ -50,45 +34,47 @@ class range : detail::span {
   ~range() = default;
 };
 
-namespace detail {
-
-struct open_range {
-  range of;
-  open_range* around;
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local open_range* innermost_range = nullptr;
-
-}  // namespace detail
-
 /// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
 /// each shared object of the program, has its own. Costs an allocation.
-LOTUS_DETAIL_PER_MODULE inline void range_push(std::string_view name) {
-  detail::innermost_range = new detail::open_range{range{name}, detail::innermost_range};
-}
+LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
 
 /// Ends the range of this thread that was pushed last; without one nothing.
-LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
-  const detail::open_range* const ended = detail::innermost_range;
-  if (ended == nullptr) return;
-  detail::innermost_range = ended->around;
-  delete ended;
+LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
+
+namespace detail {
+
+/// Nanoseconds of a time point of std::chrono, without <chrono>.
+template <class TimePoint>
+constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
+  using period = typename TimePoint::period;
+  const auto count = at.time_since_epoch().count();
+  if constexpr (std::is_integral_v<std::decay_t<decltype(count)>> &&
+                1'000'000'000 * period::num % period::den == 0) {
+    return static_cast<std::int64_t>(count) * (1'000'000'000 * period::num / period::den);
+  } else {
+    return static_cast<std::int64_t>(static_cast<long double>(count) * 1e9L * period::num /
+                                     period::den);
+  }
 }
+
+}  // namespace detail
 
 /// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
 /// and more the longer ago: clocks drift.
 /// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
 /// lotus-tool as one that cannot be; an async_scope may overlap anything.
-/// @param name  interned by content: needs to live only for this call.
+/// @param name        interned by content: needs to live only for this call.
+/// @param begin, end  of std::chrono::steady_clock, in whatever unit, or of another clock that
+/// counts as CLOCK_MONOTONIC does.
 /// Errors: none thrown. Thread safety: any thread.
-inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
-                        std::chrono::steady_clock::time_point end) noexcept {
+template <class Begin, class End>
+void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
+  static_assert(
+      Begin::clock::is_steady && std::is_same_v<typename Begin::clock, typename End::clock>,
+      "both are times of one steady clock");
   if (!detail::is_recording()) return;
-  const auto ns_at = [](std::chrono::steady_clock::time_point at) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
-  };
-  const detail::given_ticks ticks =
-      detail::join_session(true).ticks_of_span(ns_at(begin), ns_at(end));
+  const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
+      detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
   detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
 }
 

@@ -12,7 +12,7 @@
 #include "lotus/record/record.hpp"
 #if LOTUS_SUPPORTED
   #include "lotus/record/hub.hpp"
-  #include "lotus/record/thread.hpp"
+  #include "lotus/record/thread_ring.hpp"
 #else
   #include "lotus/record/unsupported.hpp"
 #endif
@@ -36,12 +36,7 @@ class known_tag {
   }
 
  private:
-  LOTUS_DETAIL_COLD record_tag first_tag(std::string_view name) noexcept {
-    const record_tag tag = operation_tag(name);
-    // The next time there may be memory for the name.
-    if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
-    return tag;
-  }
+  LOTUS_DETAIL_RARE record_tag first_tag(std::string_view name) noexcept;
 
   std::atomic<record_tag> tag_{record_tag{}};
 };
@@ -129,10 +124,7 @@ class span {
     return tag_;
   }
   /// Records an event with the begin of this span, which is measured and follows.
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void precede(record_tag event,
-                                                         std::uint64_t word) const noexcept {
-    if (is_recording()) push(begin_ticks_, word, event);
-  }
+  LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
 
   /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
   template <class MakeTag>
@@ -153,17 +145,9 @@ class span {
     return tag;
   }
 
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void tell_crossed_threads(
-      record_tag tag) noexcept {
-    join_session(true).crossed_threads(tag);
-  }
-
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
-                                                                      std::uint64_t end_ticks,
-                                                                      record_tag tag) noexcept {
-    end_annotation(begin_ticks, tag);
-    push(begin_ticks, end_ticks, tag);
-  }
+  LOTUS_DETAIL_RARE static void tell_crossed_threads(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_annotated(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                              record_tag tag) noexcept;
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
@@ -203,15 +187,8 @@ class measured_span {
   }
 
  private:
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static bool begin_rarely(record_tag tag) noexcept {
-    if (!is_recording()) return false;
-    if (recording_mode() == recording::annotated) join_session(true).begin_heap(tag);
-    return true;
-  }
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_rarely(std::uint64_t begin_ticks,
-                                                                   record_tag tag) noexcept {
-    if (!tag.empty()) join_session(true).end_heap(begin_ticks, tag, tag);
-  }
+  LOTUS_DETAIL_RARE static bool begin_rarely(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_rarely(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
   std::uint64_t begin_ticks_ = 0;
 };

@@ -5,11 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <iterator>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
@@ -57,11 +55,11 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
     } else if constexpr (std::is_enum_v<T>) {
       put(static_cast<std::underlying_type_t<T>>(argument));
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      print("%lld", static_cast<long long>(argument));
+      put_number(static_cast<long long>(argument));
     } else if constexpr (std::is_integral_v<T>) {
-      print("%llu", static_cast<unsigned long long>(argument));
+      put_number(static_cast<unsigned long long>(argument));
     } else if constexpr (std::is_floating_point_v<T>) {
-      print("%g", static_cast<double>(argument));
+      put_number(static_cast<double>(argument));
     } else {
       static_assert(is_sequence<T>,
                     "an argument is a text, a number, an enumerator, or a sequence of these");
@@ -77,27 +75,13 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
     }
   }
 
+  LOTUS_DETAIL_PER_MODULE void put_number(long long number) noexcept;
+  LOTUS_DETAIL_PER_MODULE void put_number(unsigned long long number) noexcept;
+  LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
   template <class Number>
-  void print(const char* format, Number number) noexcept {
-    char digits[32];
-    const int length = std::snprintf(digits, sizeof digits, format, number);
-    add_raw({digits, static_cast<std::size_t>(length)});
-  }
-
+  void put_printed(const char* format, Number number) noexcept;
   /// @param kept_free  bytes at the end that it does not use.
-  void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept {
-    std::size_t room = sizeof text_ - kept_free - bytes_;
-    if (kept_free > 0 && cut_) return;
-    if (text.size() > room) {
-      // No character of UTF-8 in half.
-      while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
-      cut_ = true;
-    } else {
-      room = text.size();
-    }
-    if (room > 0) std::memcpy(text_ + bytes_, text.data(), room);
-    bytes_ += room;
-  }
+  LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
 
   char text_[most_bytes];
   std::size_t bytes_ = 0;

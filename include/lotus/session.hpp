@@ -2,72 +2,18 @@
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
-#include "lotus/record/hub.hpp"
-#include "lotus/record/join.hpp"
-#include "lotus/session/session_services.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/hub.hpp"
+#else
+  #include "lotus/record/unsupported.hpp"
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline start_request request_of(const options& chosen) noexcept {
-  start_request asked{};
-  asked.log_file = chosen.log_file.data();
-  asked.log_file_bytes = chosen.log_file.size();
-  asked.when_full = chosen.when_full;
-  asked.format = chosen.format;
-  asked.ring_records = chosen.ring_records;
-  asked.drain_interval_ms = chosen.drain_interval_ms;
-  asked.backlog_bytes = chosen.backlog_bytes;
-  asked.file_mode = chosen.file_mode;
-  asked.cpu_time = chosen.cpu_time;
-  asked.max_bytes = chosen.max_bytes;
-  asked.max_age_s = chosen.max_age_s;
-  asked.keep_bytes = chosen.keep_bytes;
-  asked.keep_ms = chosen.keep_ms;
-  asked.snapshot_when_wait_ms = chosen.snapshot_when_wait_ms;
-  asked.snapshot_signal = chosen.snapshot_signal;
-  asked.snapshots_bytes = chosen.snapshots_bytes;
-  asked.on_message = chosen.on_message;
-  return asked;
-}
-
-/// A program's on_trace_ready.
-struct trace_ready_listener : step_listener {
-  std::function<void(const std::string&)> call;
-};
-
-/// The newest one of this object, by which the older ones are found.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<const step_listener*> newest_listener{nullptr};
-
-/// Null where nobody wants to be told. Never freed: another thread may be about to call it.
-LOTUS_DETAIL_PER_MODULE inline const step_listener* keep_listener(
-    std::function<void(const std::string&)> call) {
-  if (!call) return nullptr;
-  auto* const kept = new trace_ready_listener;
-  kept->call = std::move(call);
-  kept->tell = [](const step_listener& listener, const char* folder) {
-    static_cast<const trace_ready_listener&>(listener).call(folder);
-  };
-  kept->before = newest_listener.load();
-  while (!newest_listener.compare_exchange_weak(kept->before, kept)) {
-  }
-  return kept;
-}
-
-inline void tell(const step_notice& notice) {
-  notice.listener->tell(*notice.listener, notice.folder);
-}
-
-}  // namespace detail
 
 /// Starts recording; see options. Records what ends from now on, on every thread, also of other
 /// shared objects of this process and of children it forks. At most 5 ms: what processes that died
@@ -76,7 +22,7 @@ inline void tell(const step_notice& notice) {
 /// on and just is not recorded. True also when this very recording runs already. Thread safety: all
 /// of these functions.
 inline bool start(const options& chosen = {}) noexcept {
-  return detail::join_session(false).start(detail::request_of(chosen));
+  return detail::join_session(false).start(chosen);
 }
 
 /// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
@@ -93,10 +39,8 @@ inline bool start(std::string_view log_file) {
 /// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
 /// active, as above.
 inline bool start(const options& chosen, const schedule& steps) {
-  const detail::step_counts counts{steps.wait, steps.warmup, steps.active, steps.repeat,
-                                   steps.skip_first};
-  return detail::join_session(false).start_steps(detail::request_of(chosen), counts,
-                                                 detail::keep_listener(steps.on_trace_ready));
+  steps.on_trace_ready.keep();
+  return detail::join_session(false).start_steps(chosen, steps);
 }
 
 /// The same with a `log_file` only.
@@ -110,7 +54,7 @@ inline bool start(std::string_view log_file, const schedule& steps) {
 /// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
 inline void step() {
   detail::step_notice notice;
-  if (detail::join_session(true).step(notice)) detail::tell(notice);
+  if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
 /// Writes every record that is complete by now to the logs. Not needed before exit.
@@ -132,7 +76,7 @@ inline bool snapshot(std::string_view reason) noexcept {
 /// steps are being recorded it calls on_trace_ready. start() may follow.
 inline void stop() {
   detail::step_notice notice;
-  if (detail::join_session(false).stop(notice)) detail::tell(notice);
+  if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
 }
 
 /// How many records this process has lost: dropped by choice (full_ring::drop), because neither

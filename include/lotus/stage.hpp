@@ -3,12 +3,11 @@
 #define LOTUS_STAGE_HPP
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "lotus/base/call.hpp"
 #include "lotus/batch.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
@@ -96,14 +95,14 @@ class staged_function {
     using result = std::invoke_result_t<F&, Arguments...>;
     late_stage stage{operation_};
     if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
-      stage.number(std::invoke(number_, std::as_const(arguments)...));
-      return std::invoke(function, std::forward<Arguments>(arguments)...);
+      stage.number(detail::call(number_, std::as_const(arguments)...));
+      return detail::call(function, std::forward<Arguments>(arguments)...);
     } else {
       static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
                     "staged: the projection takes neither the arguments of the function nor its "
                     "result");
-      decltype(auto) made = std::invoke(function, std::forward<Arguments>(arguments)...);
-      stage.number(std::invoke(number_, std::as_const(made)));
+      decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
+      stage.number(detail::call(number_, std::as_const(made)));
       return static_cast<result>(std::move(made));
     }
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lotus/base/fork.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
 #include "shared_page.hpp"

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "recording.hpp"
 #include "support.hpp"
 

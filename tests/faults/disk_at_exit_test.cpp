@@ -14,6 +14,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "small_disk.hpp"
 #include "support.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "shared_page.hpp"
 #include "support.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "forged_ring.hpp"
+#include "lotus/base/fork.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
 #include "support.hpp"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "support.hpp"
 
 namespace support {

@@ -9,6 +9,8 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/record/thread_ring.hpp"
 #include "support.hpp"
 
 using support::count_named;
@@ -79,7 +81,7 @@ TEST_CASE("a handler that comes between the two halves of storing keeps to its o
   { LOTUS_SCOPE("First"); }
   lotus::flush();
   // What a handler would find that interrupts the storing of a record.
-  lotus::detail::producer& p = *lotus::detail::this_producer;
+  lotus::detail::thread_ring& p = *lotus::detail::this_ring;
   p.storing.store(1);
   for (int i = 0; i < 70; ++i) LOTUS_SCOPE("Nested");
   p.storing.store(2);

@@ -24,6 +24,7 @@
 
 #include "../support.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "shared_page.hpp"
 
 namespace {

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lotus/base/file.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/record/message.hpp"
 #include "recording.hpp"
 #include "support.hpp"
 

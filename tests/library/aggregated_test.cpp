@@ -9,6 +9,7 @@
 
 #include "aggregates.hpp"
 #include "catch.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "lotus/base/clock.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 

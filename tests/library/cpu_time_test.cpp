@@ -16,6 +16,7 @@
 #include "../faults/recording.hpp"
 #include "catch.hpp"
 #include "cpu_accounts.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "catch.hpp"
+#include "lotus/base/clock.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/ticks.hpp"
 #include "lotus/config.hpp"
 
 #if defined(__x86_64__)
@@ -23,17 +24,6 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-  std::uint64_t ticks;
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
 }
 
 /// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel

@@ -7,48 +7,23 @@
 
 #include "lotus/config.hpp"
 #include "lotus/record/aggregates.hpp"
-#include "lotus/record/hub.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/thread.hpp"
+#include "lotus/record/thread_ring.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Lets the next begin or end of a span look.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void mark_watch() noexcept {
-  // Another shared object may have a watch already, for this one to mark.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
-  this_cpu_watch.mark();
-}
-
+LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// What is not taken at once: a thread's first call, one behind the first of a name or duration,
 /// and those of handlers that interrupted the taking of another.
 /// @param taken  by a thread that may have been interrupted meanwhile.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void aggregate_rarely(aggregate_call call,
-                                                                       bool taken) noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer == nullptr) return;
-  thread_aggregates& a = aggregates_of(*this_producer);
-  if (a.storing.load(std::memory_order_relaxed) != 0) {
-    if (a.interrupting < thread_aggregates::most_interrupting) {
-      a.interrupting_calls[a.interrupting++] = call;
-    } else {
-      this_producer->dropped.fetch_add(1, std::memory_order_relaxed);
-    }
-    return;
-  }
-  if (!taken) s.aggregate_slow(*this_producer, call);
-  while (a.interrupting > 0) {
-    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
-    s.aggregate_slow(*this_producer, interrupting);
-  }
-}
+LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
 
 /// A call begins. Returns what its end gives to aggregate().
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
-  producer* const p = this_producer;
+  thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return 0;
   const std::uint64_t outer_ticks = aggregates_of(*p).inner_ticks;
   aggregates_of(*p).inner_ticks = 0;
@@ -63,7 +38,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
                                           record_tag tag, std::uint64_t outer_ticks) noexcept {
   const auto name = static_cast<std::uint32_t>(tag.value());
   const std::uint64_t ticks = end_ticks - begin_ticks;
-  producer* const p = this_producer;
+  thread_ring* const p = this_ring;
   if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
     return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
   }

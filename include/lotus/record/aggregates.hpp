@@ -8,8 +8,9 @@
 #include <cstdint>
 
 #include "lotus/config.hpp"
-#include "lotus/record/ring_layout.hpp"
-#include "lotus/record/thread.hpp"
+#include "lotus/record/block_header.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/thread_ring.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -237,15 +238,15 @@ struct thread_aggregates {
   }
 };
 
-/// What every producer is.
-struct aggregating_producer : producer {
+/// What every thread has.
+struct aggregating_ring : thread_ring {
   thread_aggregates aggregates;
 };
-LOTUS_DETAIL_ALWAYS_INLINE thread_aggregates& aggregates_of(producer& p) noexcept {
-  return static_cast<aggregating_producer&>(p).aggregates;
+LOTUS_DETAIL_ALWAYS_INLINE thread_aggregates& aggregates_of(thread_ring& ring) noexcept {
+  return static_cast<aggregating_ring&>(ring).aggregates;
 }
-inline const thread_aggregates& aggregates_of(const producer& p) noexcept {
-  return static_cast<const aggregating_producer&>(p).aggregates;
+inline const thread_aggregates& aggregates_of(const thread_ring& ring) noexcept {
+  return static_cast<const aggregating_ring&>(ring).aggregates;
 }
 
 }  // namespace detail

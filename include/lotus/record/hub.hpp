@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lotus/base/folder_listener.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/record.hpp"
@@ -24,46 +25,9 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// lotus::options without the std::string, which objects may have been built with different ones
-/// of.
-struct start_request {
-  const char* log_file;
-  std::size_t log_file_bytes;
-  full_ring when_full;
-  log_format format;
-  std::uint32_t ring_records;
-  std::uint32_t drain_interval_ms;
-  std::size_t backlog_bytes;
-  mode_t file_mode;
-  bool cpu_time;
-  std::uint64_t max_bytes;
-  std::uint32_t max_age_s;
-  std::uint64_t keep_bytes;
-  std::uint32_t keep_ms;
-  std::uint32_t snapshot_when_wait_ms;
-  int snapshot_signal;
-  std::uint64_t snapshots_bytes;
-  void (*on_message)(const char*);
-};
-
-/// How many steps a schedule leaves out and records: lotus::schedule.
-struct step_counts {
-  std::uint32_t wait;
-  std::uint32_t warmup;
-  std::uint32_t active;
-  std::uint32_t repeat;
-  std::uint32_t skip_first;
-};
-
-/// Whom to tell that steps were recorded.
-struct step_listener {
-  void (*tell)(const step_listener&, const char* folder) = nullptr;
-  const step_listener* before = nullptr;  ///< of an earlier schedule; never freed
-};
-
 /// That steps were recorded, and where.
 struct step_notice {
-  const step_listener* listener = nullptr;
+  folder_listener listener;
   char folder[4096 + 512];
 };
 
@@ -93,10 +57,9 @@ struct services {
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
   /// Counts and says that a batch is not recorded.
   void (*refuse_batch)(std::uint64_t number) noexcept;
-  bool (*start)(const start_request&) noexcept;
-  /// @param listener  lives as long as the process.
-  bool (*start_steps)(const start_request&, const step_counts&,
-                      const step_listener* listener) noexcept;
+  bool (*start)(const options&) noexcept;
+  /// @param steps  its listener is kept.
+  bool (*start_steps)(const options&, const schedule& steps) noexcept;
   /// Both return whether there is a listener to be told.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
@@ -161,8 +124,7 @@ struct module_state {
 LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 
 /// The session's services; makes the session at the first call of the process. record/join.hpp.
-LOTUS_DETAIL_PER_MODULE __attribute__((cold)) const services& join_session(
-    bool environment_counts) noexcept;
+LOTUS_DETAIL_RARE const services& join_session(bool environment_counts) noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
@@ -177,11 +139,7 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   return recording_mode() != recording::off;
 }
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline record_tag refuse_batch(
-    std::uint64_t number) noexcept {
-  join_session(true).refuse_batch(number);
-  return {};
-}
+LOTUS_DETAIL_RARE record_tag refuse_batch(std::uint64_t number) noexcept;
 
 /// The tag of a record about a batch; empty, and its number said once, where that is not below
 /// 2^56.
@@ -190,14 +148,9 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).begin_task(tag);
-}
+LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
 /// Before the record of what ends: what is told of it stands before it.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(std::uint64_t begin_ticks,
-                                                                     record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
-}
+LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END

@@ -22,8 +22,8 @@ namespace detail {
 /// this one has a static object in a function, g++ has declared the other, in a way that differs.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-12-v" LOTUS_DETAIL_STRINGIZE(
+/// Bump the number whenever services, options, schedule, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-13-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.
@@ -54,7 +54,7 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
 /// Says that other objects will not find the session of this one; record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
-LOTUS_DETAIL_COLD inline const services& join_session(bool environment_counts) noexcept {
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
   module_state& m = this_module;
   const services* s = m.hub.load(std::memory_order_acquire);
   if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;

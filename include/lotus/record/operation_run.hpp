@@ -8,7 +8,7 @@
 #include "lotus/record/record.hpp"
 #if LOTUS_SUPPORTED
   #include "lotus/record/hub.hpp"
-  #include "lotus/record/thread.hpp"
+  #include "lotus/record/thread_ring.hpp"
 #else
   #include "lotus/record/unsupported.hpp"
 #endif
@@ -55,33 +55,18 @@ class operation_run {
   }
 
   /// What runs gets its name when it ends; see laps.
-  LOTUS_DETAIL_PER_MODULE void nameless() noexcept {
-    if (!annotated_) return;
-    join_session(true).begin_heap(whole_);
-    nameless_ = true;
+  void nameless() noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
 
  private:
   /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_part(record_tag tag) noexcept {
-    if (nameless_) {
-      join_session(true).end_heap(last_ticks_, whole_, tag);
-    } else if (running_.kind() != nothing_yet.kind()) {
-      end_annotation(last_ticks_, running_);
-    }
-    nameless_ = false;
-  }
-
+  LOTUS_DETAIL_RARE void begin_nameless() noexcept;
+  LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
   /// By an exception of an operation, or before the first.
-  void end_early() noexcept {
-    if (running_.kind() == nothing_yet.kind()) {
-      first_ticks_ = 0;
-    } else {
-      ended(running_);
-    }
-  }
+  LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;
   record_tag running_ = nothing_yet;

@@ -91,12 +91,11 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ =
-          static_cast<aggregating_producer*>(map_memory(at_once * sizeof(aggregating_producer)));
+      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
       if (spare_ == nullptr) return nullptr;
       spare_count_ = at_once;
     }
-    auto* p = new (spare_++) aggregating_producer;
+    auto* p = new (spare_++) producer;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);
@@ -108,7 +107,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
   std::size_t reap_at_ = 8;
-  aggregating_producer* spare_ = nullptr;
+  producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };
 

@@ -8,31 +8,25 @@
 
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
-#include "lotus/record/thread.hpp"
+#include "lotus/record/thread_ring.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Gives a thread a ring that has none: its first wait may be the one that hangs.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void get_ring() noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer != nullptr) s.get_ring(*this_producer);
-}
+LOTUS_DETAIL_RARE void get_ring() noexcept;
 
 /// In the ring file, which a kill leaves.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
-  if (this_producer == nullptr || this_producer->waiting_since == &this_producer->none_waiting) {
-    get_ring();
-  }
-  if (this_producer == nullptr) return;
-  this_producer->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+  if (this_ring == nullptr || this_ring->waiting_since == &this_ring->none_waiting) get_ring();
+  if (this_ring == nullptr) return;
+  this_ring->waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
 /// The wait is over, or given up; none is fine.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
-  producer* const p = this_producer;
+  thread_ring* const p = this_ring;
   if (p == nullptr) return;
   const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
   if (since == 0) return;

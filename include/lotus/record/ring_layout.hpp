@@ -15,6 +15,7 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/block_header.hpp"
 #include "lotus/record/record.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -44,14 +45,6 @@ struct ring_file_header {
   std::atomic<std::uint32_t> clock_index;
   clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
   std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
-};
-
-enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
-
-struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
-  std::uint32_t unused;
-  std::uint64_t bytes;  ///< of the block, this header included
 };
 
 /// The logs of a thread: those in Lotus' format, and a hidden one for what that cannot hold.

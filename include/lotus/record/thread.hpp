@@ -1,72 +1,24 @@
-// What a thread has: its ring, its look at whether it was off the CPU, and the rare calls behind
-// them.
+// What the session has of a thread.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
 #include <atomic>
 #include <cstdint>
 
-#include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/aggregates.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
+#include "lotus/record/thread_ring.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 struct backlog_chunk;
 class compact_chain;
-
-// Whether a thread may have been off the CPU since it last looked is one load and a compare. The
-// kernel clears the pointer of its rseq area when it switches the thread out; so while that still
-// points to where we let it point, wall time was CPU time, and no clock need be read.
-
-LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
-
-/// What one thread looks at, in one shared object. The session sets it: store/cpu_clock.hpp.
-struct cpu_watch {
-  const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
-  std::uint64_t undisturbed = 1;              ///< what it holds until then
-  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
-
-  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
-  // thread's own it gets another value, which all shared objects see; else this one's watch does.
-  bool own_word = false;
-  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
-  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
-
-  LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
-    return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
-  }
-  /// A switch that comes between the two lines is found at the next one.
-  void mark() noexcept {
-    if (!may_be_marked()) return;
-    if (own_word) {
-      __atomic_store_n(const_cast<std::uint64_t*>(word), marked, __ATOMIC_RELAXED);
-    } else {
-      marked = armed;
-      armed = undisturbed = never_held;
-    }
-  }
-  /// Whether it was marked, and nothing else has happened.
-  bool unmark() noexcept {
-    if (own_word) {
-      if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
-      __atomic_store_n(const_cast<std::uint64_t*>(word), armed, __ATOMIC_RELAXED);
-      return true;
-    }
-    if (armed != never_held) return false;
-    armed = undisturbed = marked;
-    return !per_batch && may_be_marked();
-  }
-
-  static constexpr std::uint64_t never_held = ~std::uint64_t{0};
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
 /// How long a thread was off the CPU since it was last asked.
 struct off_cpu_time {
@@ -85,35 +37,16 @@ struct cpu_account {
   owned_descriptor schedstat;
 };
 
-/// One living thread's way into its ring. Stays where it is until the thread is dead, whatever
-/// becomes of the ring; then another thread takes it over. Never freed.
-struct alignas(64) producer {
-  // For the owning thread; the session changes them only where the owner cannot be storing.
-  record* slots = nullptr;
-  std::uint64_t mask = 0;
-  std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
-  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
-  cpu_account cpu;
-
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
-  alignas(64) std::atomic<std::uint64_t> limit{0};
-  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
-  std::atomic<std::uint64_t> last_limit{0};
-  std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
-  std::atomic<std::uint64_t> none_published{
-      0};  ///< stands in for a ring's counter before there is one
-  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
-  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
+/// One living thread. Stays where it is until the thread is dead, whatever becomes of the ring;
+/// then another thread takes it over. Never freed.
+struct producer : aggregating_ring {
+  cpu_account cpu;  ///< for the owning thread
 
   // For the session, under `guard`.
   alignas(64) mutex guard;
   std::atomic<std::uint32_t> tid{0};  ///< 0: free
   ring_block* ring = nullptr;
   bool ring_in_file = false;  ///< what the ring holds survives the process
-  std::uint32_t loader = 0;   ///< that the thread is in: the id of its name, 0 the default one
   bool attached = false;      ///< the ring is the running session's; else left over from one before
   /// Kept open between drains, for as many threads as the session likes.
   open_log logs[log_roles];
@@ -125,79 +58,9 @@ struct alignas(64) producer {
   producer* next = nullptr;
 };
 
-LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
-
-LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
-  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-}
-
-/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
-  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
-  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
-  const services& s = join_session(true);
-  this_producer = s.this_thread();
-  if (this_producer != nullptr) s.push_slow(*this_producer, r);
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_rarely(producer& p,
-                                                                  const record& r) noexcept {
-  const services& s = *this_module.hub.load(std::memory_order_acquire);
-  if (p.storing.load(std::memory_order_relaxed) != 0) {
-    s.push_nested(p, r);
-  } else {
-    s.push_slow(p, r);
-  }
-}
-
-/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
-/// lost. The record is complete for every reader, also after a kill, once this returns.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
-LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
-                                     record_tag tag) noexcept {
-  producer* const p = this_producer;
-  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
-  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
-  // ran before has put everything back as it was.
-  p->storing.store(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
-    p->storing.store(0, std::memory_order_relaxed);
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
-  p->published->store(at + 1, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  p->storing.store(0, std::memory_order_relaxed);
-}
-
-/// Reads the clocks, and records what was found as known at `ticks`.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void read_cpu(std::uint64_t ticks) noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer == nullptr) return;
-  record_tag aggregated;
-  const std::uint64_t own_ticks = s.aggregated_ticks(*this_producer, &aggregated);
-  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
-  if (this_cpu_watch.unmark()) return;
-  const off_cpu_time found = s.read_cpu(*this_producer, this_cpu_watch);
-  if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
-}
-
-/// Call it where an operation begins, before its clock is read, and where it ends, behind.
-/// @param ticks  std::uint64_t(): the time that what is found belongs before.
-template <class Ticks>
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
-  const cpu_watch& watch = this_cpu_watch;
-  const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
-  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks());
+/// Where this thread has one.
+inline producer* this_producer() noexcept {
+  return static_cast<producer*>(this_ring);
 }
 
 }  // namespace detail

@@ -1,12 +1,14 @@
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
-// and chains are the same classes there; programs build and run, and nothing is logged.
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
+// same there; programs build and run, and nothing is logged.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "lotus/base/folder_listener.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/record.hpp"
@@ -22,7 +24,7 @@ constexpr recording recording_mode() noexcept {
 constexpr bool is_recording() noexcept {
   return false;
 }
-constexpr std::uint64_t now_ticks() noexcept {
+inline std::uint64_t now_ticks() noexcept {
   return 0;
 }
 constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
@@ -50,6 +52,10 @@ struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
+struct step_notice {
+  folder_listener listener;
+  char folder[1];
+};
 struct services {
   constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
   constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
@@ -58,6 +64,13 @@ struct services {
   constexpr void crossed_threads(record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
+  constexpr bool start(const options&) const noexcept { return false; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool step(step_notice&) const noexcept { return false; }
+  constexpr bool stop(step_notice&) const noexcept { return false; }
+  constexpr void flush() const noexcept {}
+  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
+  constexpr std::uint64_t dropped() const noexcept { return 0; }
 };
 inline constexpr std::uint32_t async_ids_at_once = 1;
 struct module_state {
@@ -70,57 +83,6 @@ inline const services& join_session(bool) noexcept {
 }
 
 }  // namespace detail
-
-/// Nothing is recorded: false, always.
-inline bool start(const options& = {}) noexcept {
-  return false;
-}
-inline bool start(std::string_view) {
-  return false;
-}
-inline bool start(const options&, const schedule&) noexcept {
-  return false;
-}
-inline bool start(std::string_view, const schedule&) noexcept {
-  return false;
-}
-inline void step() noexcept {}
-inline void flush() noexcept {}
-inline void stop() noexcept {}
-inline std::uint64_t dropped() noexcept {
-  return 0;
-}
-
-class collector {
- public:
-  static void resume() noexcept {}
-  static void pause() noexcept {}
-  static void detach() noexcept {}
-};
-
-/// Its block runs once.
-class map_region {
- public:
-  explicit map_region(std::string_view) noexcept {}
-  map_region(const map_region&) = delete;
-  map_region& operator=(const map_region&) = delete;
-
-  bool next() noexcept { return !begun_ && (begun_ = true); }
-
- private:
-  bool begun_ = false;
-};
-
-template <class... Values>
-class fenced_map_region {
- public:
-  explicit fenced_map_region(std::string_view name, Values&...) noexcept : region_{name} {}
-  bool next() noexcept { return region_.next(); }
-
- private:
-  map_region region_;
-};
-
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_UNSUPPORTED_HPP

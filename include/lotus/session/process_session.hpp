@@ -77,9 +77,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param listener  null, or lives as long as the process.
-  bool start_steps(const options& chosen, const step_counts& counts,
-                   const step_listener* listener) noexcept {
+  /// @param steps  its listener is kept.
+  bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
@@ -88,7 +87,7 @@ class LOTUS_DETAIL_PER_MODULE session {
       return false;
     }
     give_way();
-    if (!steps_.start(chosen, counts, listener)) return false;
+    if (!steps_.start(chosen, steps)) return false;
     return !steps_.active() || begin(steps_.of_active());
   }
 

@@ -21,27 +21,6 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-LOTUS_DETAIL_PER_MODULE inline options options_of(const start_request& asked) {
-  options chosen;
-  chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
-  chosen.when_full = asked.when_full;
-  chosen.format = asked.format;
-  chosen.ring_records = asked.ring_records;
-  chosen.drain_interval_ms = asked.drain_interval_ms;
-  chosen.backlog_bytes = asked.backlog_bytes;
-  chosen.file_mode = asked.file_mode;
-  chosen.cpu_time = asked.cpu_time;
-  chosen.max_bytes = asked.max_bytes;
-  chosen.max_age_s = asked.max_age_s;
-  chosen.keep_bytes = asked.keep_bytes;
-  chosen.keep_ms = asked.keep_ms;
-  chosen.snapshot_when_wait_ms = asked.snapshot_when_wait_ms;
-  chosen.snapshot_signal = asked.snapshot_signal;
-  chosen.snapshots_bytes = asked.snapshots_bytes;
-  chosen.on_message = asked.on_message;
-  return chosen;
-}
-
 constexpr services session::table() noexcept {
   services s{};
   s.this_thread = []() noexcept { return instance().records().this_thread(); };
@@ -74,10 +53,9 @@ constexpr services session::table() noexcept {
     losses* const told = instance().records().losses_if_on();
     if (told != nullptr) told->crossed_threads(instance().name_in(tag));
   };
-  s.start = [](const start_request& asked) noexcept { return instance().start(options_of(asked)); };
-  s.start_steps = [](const start_request& asked, const step_counts& counts,
-                     const step_listener* listener) noexcept {
-    return instance().start_steps(options_of(asked), counts, listener);
+  s.start = [](const options& chosen) noexcept { return instance().start(chosen); };
+  s.start_steps = [](const options& chosen, const schedule& steps) noexcept {
+    return instance().start_steps(chosen, steps);
   };
   s.step = [](step_notice& notice) noexcept { return instance().step(notice); };
   s.stop = [](step_notice& notice) noexcept { return instance().stop(notice); };

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
@@ -26,25 +25,24 @@ struct step_window {
   }
 };
 
-/// The window that a step lies in. @param counts  its `active` is not 0.
-inline step_window window_of(const step_counts& counts, std::uint64_t step) noexcept {
-  if (step < counts.skip_first) return {};
-  const std::uint64_t left_out = std::uint64_t{counts.wait} + counts.warmup;
-  const std::uint64_t cycle = left_out + counts.active;
-  const std::uint64_t round = (step - counts.skip_first) / cycle;
-  if (counts.repeat != 0 && round >= counts.repeat) return {};
-  const std::uint64_t first = counts.skip_first + round * cycle + left_out;
-  return step < first ? step_window{} : step_window{first, first + counts.active};
+/// The window that a step lies in. @param steps  of which `active` is not 0.
+inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
+  if (step < steps.skip_first) return {};
+  const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
+  const std::uint64_t cycle = left_out + steps.active;
+  const std::uint64_t round = (step - steps.skip_first) / cycle;
+  if (steps.repeat != 0 && round >= steps.repeat) return {};
+  const std::uint64_t first = steps.skip_first + round * cycle + left_out;
+  return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
 /// Where a program is in its schedule. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
   /// Begins with step 0; false, after saying why, where that cannot be.
-  bool start(const options& chosen, const step_counts& counts,
-             const step_listener* listener) noexcept {
+  bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
-    if (counts.active == 0) {
+    if (steps.active == 0) {
       say("lotus::schedule: active is 0, so no step would be recorded");
       return false;
     }
@@ -55,9 +53,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     }
     chosen_ = chosen;
     // In location_ already; and what a session holds in the heap looks leaked, as it never ends.
-    std::string{}.swap(chosen_.log_file);
-    counts_ = counts;
-    listener_ = listener;
+    chosen_.log_file = {};
+    steps_ = steps;
     step_ = 0;
     running_ = true;
     return true;
@@ -67,7 +64,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   void advance() noexcept { ++step_; }
 
   step_window window() const noexcept {
-    return running_ ? window_of(counts_, step_) : step_window{};
+    return running_ ? window_of(steps_, step_) : step_window{};
   }
   bool active() const noexcept { return window().behind != 0; }
 
@@ -82,25 +79,24 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
 
   /// That the active steps are over. @return whether there is somebody to tell.
   bool fill(step_notice& notice) const noexcept {
-    notice.listener = listener_;
+    notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
     *std::strrchr(notice.folder, '/') = '\0';
-    return listener_ != nullptr;
+    return static_cast<bool>(steps_.on_trace_ready);
   }
 
  private:
   /// With the logs' prefix.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
-    const step_window steps = window();
+    const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
-                  static_cast<unsigned long long>(steps.first),
-                  static_cast<unsigned long long>(steps.behind - 1), location_.prefix);
+                  static_cast<unsigned long long>(window.first),
+                  static_cast<unsigned long long>(window.behind - 1), location_.prefix);
   }
 
   bool running_ = false;
   std::uint64_t step_ = 0;
-  step_counts counts_{};
-  const step_listener* listener_ = nullptr;
+  schedule steps_;
   options chosen_;
   log_location location_{};
 };

@@ -11,7 +11,7 @@
 #include "lotus/loader.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/thread.hpp"
+#include "lotus/record/thread_ring.hpp"
 #include "lotus/scope.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

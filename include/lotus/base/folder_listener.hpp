@@ -1,0 +1,101 @@
+// A function of the program's, kept: whom to tell of a folder, without <functional>.
+#ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
+#define LOTUS_BASE_FOLDER_LISTENER_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A function that somebody was given, as all shared objects see it. Its code is that of the object
+/// which made it.
+struct kept_function {
+  void (*call)(kept_function&, const char* folder);
+  void (*destroy)(kept_function&) noexcept;
+  std::atomic<std::uint32_t> owners{1};
+  std::atomic<bool> kept{false};
+  kept_function* before = nullptr;  ///< that was kept before it
+};
+
+/// The newest one that this object keeps for ever, by which the older ones are found.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
+
+/// Nobody, or a function to be called with the folder as a const std::string&, a std::string_view
+/// or a const char*. Copies share the function. Thread safety: as of a std::shared_ptr.
+class folder_listener {
+ public:
+  folder_listener() noexcept = default;
+  folder_listener(std::nullptr_t) noexcept {}
+  template <class Function,
+            class = std::enable_if_t<std::is_invocable_v<std::decay_t<Function>&, const char*>>>
+  folder_listener(Function&& function) {
+    using held_function = held<std::decay_t<Function>>;
+    if (is_nobody(function)) return;
+    function_ = new held_function{std::forward<Function>(function)};
+  }
+  folder_listener(const folder_listener& other) noexcept : function_{other.function_} {
+    if (function_ != nullptr) function_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  folder_listener& operator=(folder_listener other) noexcept {
+    std::swap(function_, other.function_);
+    return *this;
+  }
+  ~folder_listener() {
+    if (function_ == nullptr) return;
+    if (function_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      function_->destroy(*function_);
+    }
+  }
+
+  explicit operator bool() const noexcept { return function_ != nullptr; }
+  void operator()(const char* folder) const { function_->call(*function_, folder); }
+
+  /// It is not destroyed any more: another thread may be about to call it, and the object with its
+  /// code may be gone when the last owner is.
+  void keep() const noexcept {
+    if (function_ == nullptr || function_->kept.exchange(true)) return;
+    function_->owners.fetch_add(1, std::memory_order_relaxed);
+    function_->before = newest_kept_function.load();
+    while (!newest_kept_function.compare_exchange_weak(function_->before, function_)) {
+    }
+  }
+
+ private:
+  template <class Function>
+  struct held : kept_function {
+    template <class From>
+    explicit held(From&& from)
+        : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
+    static void call_held(kept_function& of, const char* folder) {
+      static_cast<void>(static_cast<held&>(of).function(folder));
+    }
+    static void destroy_held(kept_function& of) noexcept { delete &static_cast<held&>(of); }
+
+    Function function;
+  };
+
+  /// A null pointer, or a std::function without a function.
+  template <class Function>
+  static bool is_nobody(const Function& function) noexcept {
+    using type = std::decay_t<Function>;
+    if constexpr (std::is_constructible_v<bool, const type&> && !std::is_empty_v<type> &&
+                  !std::is_function_v<Function>) {
+      return !static_cast<bool>(function);
+    } else {
+      return false;
+    }
+  }
+
+  kept_function* function_ = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FOLDER_LISTENER_HPP

@@ -1,0 +1,100 @@
+// A text of the program's, kept: what options hold, without <string>.
+#ifndef LOTUS_BASE_OWNED_TEXT_HPP
+#define LOTUS_BASE_OWNED_TEXT_HPP
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Has c_str(), as std::filesystem::path and texts of other libraries have.
+template <class T, class = void>
+inline constexpr bool is_c_text = false;
+template <class T>
+inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
+                                       decltype(std::declval<const T&>().c_str()), const char*>>> =
+    true;
+
+/// Takes and gives whatever a program has its paths in. The same in every shared object, whichever
+/// std::string each was built with, so it may cross between them.
+/// Errors: std::bad_alloc, as of a std::string. Thread safety: none.
+class owned_text {
+ public:
+  owned_text() noexcept = default;
+  owned_text(const char* text) : owned_text{std::string_view{text}, kept{}} {}
+  /// @param text  a std::string_view, what converts to one (std::string), or what has c_str()
+  /// (std::filesystem::path).
+  template <class Text,
+            class = std::enable_if_t<!std::is_same_v<Text, owned_text> &&
+                                     (std::is_convertible_v<const Text&, std::string_view> ||
+                                      is_c_text<Text>)>>
+  owned_text(const Text& text) : owned_text{view_of(text), kept{}} {}
+  owned_text(const owned_text& other) : owned_text{other.view(), kept{}} {}
+  owned_text(owned_text&& other) noexcept { swap(other); }
+  /// From anything that it is constructed from.
+  owned_text& operator=(owned_text other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~owned_text() { delete[] text_; }
+
+  /// Ends in a '\0'.
+  const char* c_str() const noexcept { return text_ == nullptr ? "" : text_; }
+  const char* data() const noexcept { return c_str(); }
+  std::size_t size() const noexcept { return bytes_; }
+  bool empty() const noexcept { return bytes_ == 0; }
+
+  operator std::string_view() const noexcept { return view(); }
+  /// To a std::string.
+  template <class String,
+            class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
+                                     std::is_constructible_v<String, const char*, std::size_t>>>
+  operator String() const {
+    return String(c_str(), bytes_);
+  }
+
+  friend bool operator==(const owned_text& a, std::string_view b) noexcept { return a.view() == b; }
+  friend bool operator!=(const owned_text& a, std::string_view b) noexcept { return a.view() != b; }
+
+ private:
+  struct kept {};
+
+  owned_text(std::string_view text, kept) {
+    if (text.empty()) return;
+    text_ = new char[text.size() + 1];
+    text.copy(text_, text.size());
+    text_[text.size()] = '\0';
+    bytes_ = text.size();
+  }
+
+  template <class Text>
+  static std::string_view view_of(const Text& text) {
+    if constexpr (std::is_convertible_v<const Text&, std::string_view>) {
+      return text;
+    } else {
+      return text.c_str();
+    }
+  }
+  std::string_view view() const noexcept { return {c_str(), bytes_}; }
+
+  void swap(owned_text& other) noexcept {
+    char* const text = text_;
+    const std::size_t bytes = bytes_;
+    text_ = other.text_;
+    bytes_ = other.bytes_;
+    other.text_ = text;
+    other.bytes_ = bytes;
+  }
+
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_OWNED_TEXT_HPP

@@ -1,0 +1,108 @@
+// What a thread does beside the hot path: its first record, a full ring, a look at its clocks.
+#ifndef LOTUS_RECORD_RARE_CALLS_HPP
+#define LOTUS_RECORD_RARE_CALLS_HPP
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/aggregate_calls.hpp"
+#include "lotus/record/aggregates.hpp"
+#include "lotus/record/hub.hpp"
+#include "lotus/record/published_wait.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/record/thread_ring.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
+/// Null where there can be none.
+LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s) noexcept {
+  if (this_ring == nullptr) this_ring = s.this_thread();
+  return this_producer();
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
+  const services& s = join_session(true);
+  if (producer* const p = find_producer(s)) s.push_slow(*p, r);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
+  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  auto& p = static_cast<producer&>(ring);
+  if (p.storing.load(std::memory_order_relaxed) != 0) {
+    s.push_nested(p, r);
+  } else {
+    s.push_slow(p, r);
+  }
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
+  const services& s = join_session(true);
+  producer* const p = find_producer(s);
+  if (p == nullptr) return;
+  record_tag aggregated;
+  const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
+  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
+  if (this_cpu_watch.unmark()) return;
+  const off_cpu_time found = s.read_cpu(*p, this_cpu_watch);
+  if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
+  const services& s = join_session(true);
+  if (producer* const p = find_producer(s)) s.get_ring(*p);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
+  // Another shared object may have a watch already, for this one to mark.
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  this_cpu_watch.mark();
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
+                                                          bool taken) noexcept {
+  const services& s = join_session(true);
+  producer* const p = find_producer(s);
+  if (p == nullptr) return;
+  thread_aggregates& a = aggregates_of(*p);
+  if (a.storing.load(std::memory_order_relaxed) != 0) {
+    if (a.interrupting < thread_aggregates::most_interrupting) {
+      a.interrupting_calls[a.interrupting++] = call;
+    } else {
+      p->dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (!taken) s.aggregate_slow(*p, call);
+  while (a.interrupting > 0) {
+    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
+    s.aggregate_slow(*p, interrupting);
+  }
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag refuse_batch(std::uint64_t number) noexcept {
+  join_session(true).refuse_batch(number);
+  return {};
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void begin_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).begin_task(tag);
+}
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void end_annotation(std::uint64_t begin_ticks,
+                                                        record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_RARE_CALLS_HPP
