@@ -2,8 +2,6 @@
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 
@@ -63,7 +61,7 @@ struct options {
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
   /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
   /// samples are always made with 0666 less the umask.
-  mode_t file_mode = 0666;
+  std::uint32_t file_mode = 0666;
   /// Whether the time that operations spend off the CPU is recorded: a record for each context
   /// switch that a scope notices. Noticing costs the scope nothing that can be measured.
   bool cpu_time = true;

@@ -1,4 +1,4 @@
-# Configures, builds and runs one consumer project, then looks for its line in the log.
+# Configures, builds and runs one consumer project, then looks for its lines in the log.
 #
 # cmake -DPROJECT=dir -DBUILD=dir -DCOMPILER=c++ -DGENERATOR=name [-DPREFIX=installed lotus]
 #       [-DVERSION=x.y.z] [-DLOTUS_SOURCE_DIR=checkout] -P consume.cmake
@@ -15,21 +15,25 @@ file(REMOVE_RECURSE "${BUILD}")
 foreach(variable CXXFLAGS CPPFLAGS LDFLAGS CPATH CMAKE_BUILD_TYPE)
   unset(ENV{${variable}})
 endforeach()
-set(ENV{PKG_CONFIG_PATH} "${PREFIX}/share/pkgconfig")
+file(GLOB pkgconfig "${PREFIX}/lib*/pkgconfig" "${PREFIX}/lib/*/pkgconfig")
+set(ENV{PKG_CONFIG_PATH} "${pkgconfig}")
 run("${CMAKE_COMMAND}" -S "${PROJECT}" -B "${BUILD}" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${PREFIX}"
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
     "-DLOTUS_VERSION=${VERSION}" "-DLOTUS_SOURCE_DIR=${LOTUS_SOURCE_DIR}"
     "-DFETCHCONTENT_SOURCE_DIR_LOTUS=${LOTUS_SOURCE_DIR}")
 run("${CMAKE_COMMAND}" --build "${BUILD}")
-run("${BUILD}/consumer" "${BUILD}/run/log")
 
-file(GLOB logs "${BUILD}/run/log_*_pid_*")
-foreach(log IN LISTS logs)
-  file(STRINGS "${log}" lines REGEX "^SConsumer,[0-9]+,[0-9]+$")
+foreach(kind compiled header_only mixed)
+  run("${BUILD}/consumer_${kind}" "${BUILD}/run_${kind}/log")
+  set(lines "")
+  file(GLOB logs "${BUILD}/run_${kind}/log_*_pid_*")
+  foreach(log IN LISTS logs)
+    file(STRINGS "${log}" more REGEX "^S(Consumer|Second),[0-9]+,[0-9]+$")
+    list(APPEND lines ${more})
+  endforeach()
   list(LENGTH lines count)
-  if(count EQUAL 1)
-    return()
+  if(NOT count EQUAL 2)
+    message(FATAL_ERROR "${kind}: not the lines of both scopes in the logs ${logs}: ${lines}")
   endif()
 endforeach()
-message(FATAL_ERROR "no line of the scope in the logs: ${logs}")

@@ -34,7 +34,11 @@ file(MAKE_DIRECTORY "${root}/var/lib/dpkg/info" "${root}/var/lib/dpkg/updates")
 file(WRITE "${root}/var/lib/dpkg/status" "")
 set(dpkg "${DPKG}" "--root=${root}" --force-depends --force-not-root --force-bad-path)
 run(${dpkg} --install "${first}")
-set(wanted include/lotus/lotus.hpp share/cmake/lotus/lotus-config.cmake share/pkgconfig/lotus.pc)
+# Where a library lies depends on the architecture, and on the distribution.
+file(GLOB library RELATIVE "${root}/usr" "${root}/usr/lib/liblotus.a" "${root}/usr/lib/*/liblotus.a")
+get_filename_component(lib "${library}" DIRECTORY)
+set(wanted include/lotus/lotus.hpp "${lib}/liblotus.a" "${lib}/cmake/lotus/lotus-config.cmake"
+    "${lib}/pkgconfig/lotus.pc" "${lib}/pkgconfig/lotus-header-only.pc")
 if(HAS_TOOL)
   list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1 share/lotus/queries/stragglers.sql
        share/bash-completion/completions/lotus-tool)

@@ -1,11 +1,11 @@
-# cmake --install: headers, lotus::lotus for find_package, lotus.pc for pkg-config, lotus-tool.
+# cmake --install: headers, the library, lotus::lotus and lotus::header_only for find_package,
+# lotus.pc and lotus-header-only.pc for pkg-config, lotus-tool.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# Nothing here depends on the processor, so all of it lies below share/, and both files find the
-# headers from their own place: an installed tree may be moved.
-set(lotus_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/lotus")
-set(lotus_pkgconfig_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+# All of it finds the headers and the library from its own place: an installed tree may be moved.
+set(lotus_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lotus")
+set(lotus_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH lotus_pc_to_prefix "/prefix/${lotus_pkgconfig_dir}" "/prefix")
 set(lotus_pc_libs "-pthread")
 foreach(library IN LISTS CMAKE_DL_LIBS)
@@ -18,16 +18,20 @@ configure_package_config_file(tools/cmake/lotus-config.cmake.in
     NO_SET_AND_CHECK_MACRO)
 # While the version is 0.x, each minor version may break its users.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
-    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-configure_file(tools/cmake/lotus.pc.in "${PROJECT_BINARY_DIR}/cmake/lotus.pc" @ONLY)
+    COMPATIBILITY SameMinorVersion)
+foreach(package lotus lotus-header-only)
+  configure_file(tools/cmake/${package}.pc.in "${PROJECT_BINARY_DIR}/cmake/${package}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/cmake/${package}.pc" DESTINATION "${lotus_pkgconfig_dir}")
+endforeach()
 
 install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS lotus EXPORT lotus INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS lotus lotus_header_only EXPORT lotus
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT lotus FILE lotus-targets.cmake NAMESPACE lotus:: DESTINATION "${lotus_package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
               "${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
         DESTINATION "${lotus_package_dir}")
-install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus.pc" DESTINATION "${lotus_pkgconfig_dir}")
 if(TARGET lotus_memory)
   # Not beside shared libraries: what is preloaded by its path is none of ldconfig's.
   install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus/preload")

@@ -1,5 +1,5 @@
-# What every target of this project itself is compiled with. Never part of lotus::lotus: a user's
-# warnings and sanitizers are the user's.
+# What every target of this project itself is compiled with. lotus::lotus hands none of it on: a
+# user's warnings and sanitizers are the user's.
 add_library(lotus_own_flags INTERFACE)
 target_compile_options(lotus_own_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
@@ -32,6 +32,13 @@ if(LOTUS_SANITIZE)
     target_sources(lotus_own_flags INTERFACE
         $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:lotus_asan_fork>>)
   endif()
+endif()
+
+# So is the library, for own programs: where it is a part of another project, with that project's
+# flags alone.
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(lotus PRIVATE
+      $<TARGET_PROPERTY:lotus_own_flags,INTERFACE_COMPILE_OPTIONS>)
 endif()
 
 # Says once, at configure time, what is left out because a package is missing. Where every test is
