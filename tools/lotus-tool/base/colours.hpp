@@ -11,23 +11,23 @@ namespace lotus::tool {
 
 enum class style : unsigned char { bold, red, yellow, green };
 
-namespace detail {
+namespace internal {
 
 inline int colour_index() {
   static const int index = std::ios_base::xalloc();
   return index;
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// Lets what is written to `stream` be coloured; without this nothing ever is. Meant for main(),
 /// which knows whether the stream is a terminal.
 inline void allow_colours(std::ostream& stream) {
-  stream.iword(detail::colour_index()) = 1;
+  stream.iword(internal::colour_index()) = 1;
 }
 
 inline bool has_colours(std::ostream& stream) {
-  return stream.iword(detail::colour_index()) != 0;
+  return stream.iword(internal::colour_index()) != 0;
 }
 
 /// `text` as it shall be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR)

@@ -9,25 +9,25 @@
 #include <vector>
 
 namespace lotus::tool {
-namespace detail {
+namespace internal {
 
 inline int labels_index() {
   static const int index = std::ios_base::xalloc();
   return index;
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// As long as it lives it takes the labels of the tables that are printed to a stream: heads of
 /// columns, and what heads the rows of facts. The stream must outlive it.
 class noted_labels {
  public:
   explicit noted_labels(std::ostream& stream) : stream_(stream) {
-    stream_.pword(detail::labels_index()) = this;
+    stream_.pword(internal::labels_index()) = this;
   }
   noted_labels(const noted_labels&) = delete;
   noted_labels& operator=(const noted_labels&) = delete;
-  ~noted_labels() { stream_.pword(detail::labels_index()) = nullptr; }
+  ~noted_labels() { stream_.pword(internal::labels_index()) = nullptr; }
 
   void add(const std::string& label) {
     if (label.empty() || std::find(all_.begin(), all_.end(), label) != all_.end()) return;
@@ -43,7 +43,7 @@ class noted_labels {
 
 /// Nothing where nobody takes them.
 inline void note_label(std::ostream& stream, const std::string& label) {
-  auto* const notes = static_cast<noted_labels*>(stream.pword(detail::labels_index()));
+  auto* const notes = static_cast<noted_labels*>(stream.pword(internal::labels_index()));
   if (notes != nullptr) notes->add(label);
 }
 

@@ -23,7 +23,7 @@ char* put_integer(char* to, Integer value) noexcept {
   return std::to_chars(to, to + 20, value).ptr;
 }
 
-namespace detail {
+namespace internal {
 
 /// "00" to "99".
 struct digit_pairs {
@@ -37,7 +37,7 @@ struct digit_pairs {
 };
 inline constexpr digit_pairs pairs;
 
-}  // namespace detail
+}  // namespace internal
 
 /// Nanoseconds as microseconds with three decimals, so exactly. Needs at most 24 bytes.
 inline char* put_us(char* to, std::int64_t ns) noexcept {
@@ -53,12 +53,12 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
   char* first = digits + sizeof digits;
   while (us >= 100U) {
     first -= 2;
-    std::memcpy(first, detail::pairs.text + 2 * (us % 100U), 2);
+    std::memcpy(first, internal::pairs.text + 2 * (us % 100U), 2);
     us /= 100U;
   }
   if (us >= 10U) {
     first -= 2;
-    std::memcpy(first, detail::pairs.text + 2 * us, 2);
+    std::memcpy(first, internal::pairs.text + 2 * us, 2);
   } else {
     *--first = static_cast<char>('0' + us);
   }
@@ -67,7 +67,7 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
   to += n;
   to[0] = '.';
   to[1] = static_cast<char>('0' + rest / 100U);
-  std::memcpy(to + 2, detail::pairs.text + 2 * (rest % 100U), 2);
+  std::memcpy(to + 2, internal::pairs.text + 2 * (rest % 100U), 2);
   return to + 4;
 }
 

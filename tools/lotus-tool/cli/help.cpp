@@ -49,7 +49,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
 }
 
 /// A name with what it means beside it, or below where it is long.
-std::string entry(const std::string& name, const std::string& text) {
+std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
   if (columns_of(name) <= name_columns) {
     const std::string padded = "  " + name + std::string(name_columns + 1 - columns_of(name), ' ');
@@ -82,7 +82,7 @@ std::string option_entry(const CLI::Option& option) {
   }
   if (!option.get_default_str().empty()) text += " (" + option.get_default_str() + ')';
   if (option.get_required()) text += "; required";
-  return entry(name, text);
+  return described(name, text);
 }
 
 /// Examples stand in lines of their own, which begin with blanks; other lines are one text.
@@ -124,13 +124,13 @@ std::string help_text(const CLI::App& app, const std::string& words) {
   const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
   if (!commands.empty()) text += "\nCommands:\n";
   for (const CLI::App* command : commands) {
-    text += entry(command->get_name(), command->get_description());
+    text += described(command->get_name(), command->get_description());
   }
   const std::vector<const CLI::Option*> arguments = options_of(app, true);
   if (!arguments.empty()) text += "\nArguments:\n";
   for (const CLI::Option* argument : arguments) {
     const std::string& choices = argument->get_option_text();
-    text += entry(positional_name(*argument),
+    text += described(positional_name(*argument),
                   argument->get_description() + (choices.empty() ? "" : ": " + listed(choices)));
   }
   text += "\nOptions:\n";

@@ -13,12 +13,12 @@ namespace lotus::tool {
 namespace {
 
 /// A command as a user writes it, "map build", and its description.
-struct command {
+struct named_command {
   std::string words;
   const CLI::App* app;
 };
 
-void add_commands(const CLI::App& of, const std::string& before, std::vector<command>& all) {
+void add_commands(const CLI::App& of, const std::string& before, std::vector<named_command>& all) {
   for (const CLI::App* sub : of.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string words = before + sub->get_name();
     all.push_back({words, sub});
@@ -26,8 +26,8 @@ void add_commands(const CLI::App& of, const std::string& before, std::vector<com
   }
 }
 
-std::vector<command> commands_of(const CLI::App& app) {
-  std::vector<command> all;
+std::vector<named_command> commands_of(const CLI::App& app) {
+  std::vector<named_command> all;
   add_commands(app, "", all);
   return all;
 }
@@ -105,7 +105,7 @@ std::string plain_words(const CLI::App& app) {
 /// the one to be completed.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
   std::string names;
-  for (const command& c : commands_of(app)) {
+  for (const named_command& c : commands_of(app)) {
     names += names.empty() ? "" : "|";
     names.append(1, '"').append(c.words).append(1, '"');
   }
@@ -119,7 +119,7 @@ std::string find_command(const CLI::App& app, const std::string& words_before) {
 /// Cases of "$command/$previous" for options whose value is one of few words.
 std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
   std::string text;
-  for (const command& c : commands_of(app)) {
+  for (const named_command& c : commands_of(app)) {
     for (const CLI::Option* option : options_of(*c.app)) {
       if (option->get_positional() || choices_of(*option).empty()) continue;
       for (const std::string& name : option->get_lnames()) {
@@ -136,7 +136,7 @@ std::string command_cases(const CLI::App& app, std::string_view before, std::str
                           std::string (*words)(const CLI::App&)) {
   std::string text = "    \"\") ";
   text.append(before).append(words(app)).append(behind) += " ;;\n";
-  for (const command& c : commands_of(app)) {
+  for (const named_command& c : commands_of(app)) {
     text += "    \"" + c.words + "\") ";
     text.append(before).append(words(*c.app)).append(behind) += " ;;\n";
   }
@@ -189,7 +189,7 @@ std::string fish_script(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     top += ' ' + sub->get_name();
   }
-  for (const command& c : commands_of(app)) {
+  for (const named_command& c : commands_of(app)) {
     const std::size_t space = c.words.rfind(' ');
     const std::string seen = space == std::string::npos
                                  ? "not __fish_seen_subcommand_from" + top
@@ -221,7 +221,7 @@ std::string man_page(const CLI::App& app) {
                      "preprocessing pipeline costs. This program reads such logs.\n.SH OPTIONS\n";
   describe_options(app, page);
   page += ".SH COMMANDS\n";
-  for (const command& c : commands_of(app)) {
+  for (const named_command& c : commands_of(app)) {
     page += ".SS lotus\\-tool " + troff(c.words) + '\n' + troff(c.app->get_description()) + ".\n";
     describe_options(*c.app, page);
     if (!c.app->get_footer().empty()) page += ".PP\n.nf\n" + troff(c.app->get_footer()) + "\n.fi\n";

@@ -43,7 +43,7 @@ constexpr const batch_kind& batch_kind_of(record_kind kind) noexcept {
   return batch_kinds[static_cast<std::size_t>(kind) - 1];
 }
 
-namespace detail {
+namespace internal {
 
 constexpr bool rows_in_order() noexcept {
   std::size_t number = 0;
@@ -54,7 +54,7 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-}  // namespace detail
+}  // namespace internal
 
 }  // namespace lotus::tool
 

@@ -7,7 +7,7 @@
 
 #include "log/batch_kinds.hpp"
 
-namespace lotus::tool::detail {
+namespace lotus::tool::internal {
 
 const char* classify_batch(log_line& line) noexcept {
   for (const batch_kind& k : batch_kinds) {
@@ -77,7 +77,7 @@ const char* blame(std::string_view text) noexcept {
   return what != nullptr ? what : "a newline stands in the name";
 }
 
-}  // namespace lotus::tool::detail
+}  // namespace lotus::tool::internal
 
 namespace lotus::tool {
 

@@ -30,7 +30,7 @@ struct log_line {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-namespace detail {
+namespace internal {
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 
@@ -125,14 +125,14 @@ const char* classify_batch(log_line& line) noexcept;
 /// Tells which of the three parts of a line that could not be read is to blame.
 const char* blame(std::string_view text) noexcept;
 
-}  // namespace detail
+}  // namespace internal
 
 /// Reads the record at `p`, which may be followed by other lines.
 /// Returns the first byte behind its digits and fills `line`; nullptr when there is no record.
 /// Neither throws nor allocates; reads nothing outside [p, end).
 inline const char* read_record(const char* p, const char* end, log_line& line) noexcept {
   if (p == end || *p != 'S') return nullptr;
-  const char* const comma = detail::find_comma(p, end);
+  const char* const comma = internal::find_comma(p, end);
   if (comma == end || *comma != ',') return nullptr;
   line.name = {p, static_cast<std::size_t>(comma - p)};
   line.blanks = false;
@@ -140,11 +140,11 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   std::uint64_t duration = 0;
   std::size_t start_digits = 0;
   std::size_t duration_digits = 0;
-  p = detail::skip_blanks(comma + 1, end, line.blanks);
-  p = detail::read_digits(p, end, start, start_digits);
+  p = internal::skip_blanks(comma + 1, end, line.blanks);
+  p = internal::read_digits(p, end, start, start_digits);
   if (p == end || *p != ',') return nullptr;
-  p = detail::skip_blanks(p + 1, end, line.blanks);
-  p = detail::read_digits(p, end, duration, duration_digits);
+  p = internal::skip_blanks(p + 1, end, line.blanks);
+  p = internal::read_digits(p, end, duration, duration_digits);
   // 19 digits always fit 64 bits unsigned, so both can be added before they are judged. No digit
   // at all becomes a huge number of them.
   constexpr std::uint64_t limit = INT64_MAX;
@@ -157,7 +157,7 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
   line.kind = record_kind::op;
   line.batch = -1;
   if (line.name.size() >= 6 && std::memcmp(line.name.data(), "SBatch", 6) == 0 &&
-      detail::classify_batch(line) != nullptr) {
+      internal::classify_batch(line) != nullptr) {
     return nullptr;
   }
   return p;
@@ -168,7 +168,7 @@ inline const char* read_record(const char* p, const char* end, log_line& line) n
 inline const char* parse_line(std::string_view text, log_line& line) noexcept {
   const char* const end = text.data() + text.size();
   if (text.size() <= max_line_bytes && read_record(text.data(), end, line) == end) return nullptr;
-  return detail::blame(text);
+  return internal::blame(text);
 }
 
 /// Appends the line that parse_line() would read, with its end.

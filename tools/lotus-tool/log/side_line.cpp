@@ -62,7 +62,7 @@ number_fault take_number(std::string_view field, a_range range, std::int64_t& va
   std::uint64_t digits_value = 0;
   std::size_t digits = 0;
   const char* const end = field.data() + field.size();
-  if (detail::read_digits(field.data(), end, digits_value, digits) != end || digits == 0) {
+  if (internal::read_digits(field.data(), end, digits_value, digits) != end || digits == 0) {
     return number_fault::no_number;
   }
   constexpr std::uint64_t limit = INT64_MAX;

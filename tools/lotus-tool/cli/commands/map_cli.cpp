@@ -67,7 +67,7 @@ std::string mapping_output(const std::string& given, print_as print) {
   return given.empty() && print == print_as::table ? mapping_file : given;
 }
 
-void add_build(CLI::App& map, action& chosen) {
+void add_map_build(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_build_options>();
   CLI::App* command = map.add_subcommand("build", "Make a mapping of profilers' reports");
   command->footer(
@@ -91,7 +91,7 @@ void add_build(CLI::App& map, action& chosen) {
   });
 }
 
-void add_attribute(CLI::App& map, action& chosen) {
+void add_map_attribute(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_attribute_options>();
   CLI::App* command =
       map.add_subcommand("attribute", "Tell hardware numbers of functions per operation");
@@ -119,7 +119,7 @@ void add_attribute(CLI::App& map, action& chosen) {
   });
 }
 
-void add_run(CLI::App& map, action& chosen) {
+void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
   CLI::App* command = map.add_subcommand("run", "Run a probe under a collector, map what it ran");
@@ -166,7 +166,7 @@ void add_run(CLI::App& map, action& chosen) {
   });
 }
 
-void add_record(CLI::App& map, action& chosen) {
+void add_map_record(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_record_options>();
   CLI::App* command =
       map.add_subcommand("record", "Sample a real run while it records, for 'map join'");
@@ -186,7 +186,7 @@ void add_record(CLI::App& map, action& chosen) {
   });
 }
 
-void add_join(CLI::App& map, action& chosen) {
+void add_map_join(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_join_options>();
   CLI::App* command =
       map.add_subcommand("join", "Tell CPU time and functions of operations in a real run");
@@ -234,11 +234,11 @@ void add_map(CLI::App& app, action& chosen) {
   CLI::App* map =
       app.add_subcommand("map", "Find the functions and hardware numbers behind operations");
   map->require_subcommand(1);
-  add_run(*map, chosen);
-  add_build(*map, chosen);
-  add_attribute(*map, chosen);
-  add_record(*map, chosen);
-  add_join(*map, chosen);
+  add_map_run(*map, chosen);
+  add_map_build(*map, chosen);
+  add_map_attribute(*map, chosen);
+  add_map_record(*map, chosen);
+  add_map_join(*map, chosen);
 }
 
 }  // namespace lotus::tool

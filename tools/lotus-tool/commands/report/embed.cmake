@@ -7,9 +7,9 @@ file(WRITE "${OUTPUT}.new"
 
 namespace lotus::tool {
 namespace {
-const unsigned char bytes[] = {${bytes}0x00};
+const unsigned char ${NAME}_bytes[] = {${bytes}0x00};
 }
-const std::string_view ${NAME}{reinterpret_cast<const char*>(bytes), sizeof bytes - 1};
+const std::string_view ${NAME}{reinterpret_cast<const char*>(${NAME}_bytes), sizeof ${NAME}_bytes - 1};
 }  // namespace lotus::tool
 ")
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

@@ -24,8 +24,6 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint32_t none = UINT32_MAX;
-
 /// Reads the pipeline out of a run.
 class recorder_of_pipeline {
  public:
@@ -66,7 +64,7 @@ class recorder_of_pipeline {
   /// A stage is what stands in no other span of its thread; what does is an operation in it.
   bool is_work(std::uint32_t span) const {
     const making_span& s = spans_[span];
-    if (s.batch == none || !with_pieces_[span]) return false;
+    if (s.batch == UINT32_MAX || !with_pieces_[span]) return false;
     const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.all()[s.batch]);
     return used_ns && s.start_ns < *used_ns;
   }
