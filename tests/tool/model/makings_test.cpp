@@ -20,17 +20,17 @@ constexpr std::uint32_t decode_stage = 1;
 constexpr std::uint32_t collate_stage = 2;
 
 batch_record made(std::int64_t i, std::int64_t start, std::int64_t duration, std::uint32_t file) {
-  return {start, duration, i, file, 0, record_kind::preprocessed};
+  return {start, duration, i, file_id(file), 0, record_kind::preprocessed};
 }
 batch_record waited(std::int64_t i, std::int64_t start, std::int64_t duration) {
-  return {start, duration, i, 0, 0, record_kind::wait};
+  return {start, duration, i, file_id(0), 0, record_kind::wait};
 }
 batch_record used(std::int64_t i, std::int64_t start) {
-  return {start, 1000, i, 0, 0, record_kind::consumed};
+  return {start, 1000, i, file_id(0), 0, record_kind::consumed};
 }
 stage_span span(std::uint32_t stage, std::int64_t i, std::int64_t start, std::int64_t duration,
                 std::uint32_t file) {
-  return {start, duration, i, stage, file, 0};
+  return {start, duration, i, stage, file_id(file)};
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ TEST_CASE("items go into batches by takings, through a shuffle buffer, in every 
         const std::int64_t item = buffer[drawn];
         buffer.erase(buffer.begin() + static_cast<std::ptrdiff_t>(drawn));
         at = begin + 10 * next + 100 + k;
-        takings.push_back({at, b, item, 0});
+        takings.push_back({at, b, item});
         earliest = std::min(earliest, start[static_cast<std::size_t>(item)]);
       }
       stages.push_back(span(collate_stage, b, at - 5, 20, 3));

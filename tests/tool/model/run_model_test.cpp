@@ -11,8 +11,9 @@ using namespace lotus::tool;
 
 namespace {
 
-constexpr std::uint32_t consumer = 0;
-constexpr std::uint32_t worker = 1;
+constexpr file_id consumer{0};
+constexpr file_id worker{1};
+constexpr optional_record no_record;
 
 batch_record made(std::int64_t i, std::int64_t start, std::int64_t duration) {
   return {start, duration, i, worker, 0, record_kind::preprocessed};
@@ -20,7 +21,7 @@ batch_record made(std::int64_t i, std::int64_t start, std::int64_t duration) {
 batch_record waited(std::int64_t i, std::int64_t start, std::int64_t duration) {
   return {start, duration, i, consumer, 0, record_kind::wait};
 }
-batch_record used(std::int64_t i, std::int64_t start, std::uint32_t by = consumer) {
+batch_record used(std::int64_t i, std::int64_t start, file_id by = consumer) {
   return {start, 1000, i, by, 0, record_kind::consumed};
 }
 
@@ -99,7 +100,7 @@ TEST_CASE("work that was given out for an abandoned epoch is that epoch's") {
 
 TEST_CASE("processes that consume at the same time have batches of their own") {
   const auto of = [](std::uint32_t consumer_process, batch_record r) {
-    r.consumer = consumer_process;
+    r.consumer = consumer_id(consumer_process);
     return r;
   };
   const run_batches run({of(0, made(0, 10, 10)), of(0, used(0, 25)), of(0, made(0, 100, 10)),
@@ -129,13 +130,14 @@ TEST_CASE("batches come by epoch, then by number, whatever is missing") {
   CHECK(run.delay_ns(run.all()[0]) == maybe());
   CHECK(run.preprocess_ns(run.all()[2]) == maybe());
   for (const batch_record& r : run.records()) {
-    CHECK(run.all()[run.place_of(r)].index == r.index);
-    CHECK(run.all()[run.place_of(r)].epoch == r.epoch);
+    CHECK(run.at(run.batch_of(r)).index == r.index);
+    CHECK(run.at(run.batch_of(r)).epoch == r.epoch);
   }
 }
 
 TEST_CASE("two consumers do not end each other's steps") {
-  const run_batches run({used(0, 100, 0), used(2, 300, 0), used(1, 150, 2), used(3, 400, 2)});
+  const run_batches run({used(0, 100, file_id(0)), used(2, 300, file_id(0)),
+                         used(1, 150, file_id(2)), used(3, 400, file_id(2))});
   CHECK(run.step_ns(run.all()[0].consumed) == maybe(200));
   CHECK(run.step_ns(run.all()[1].consumed) == maybe(250));
   CHECK(run.step_ns(run.all()[2].consumed) == maybe());

@@ -110,8 +110,8 @@ class simulated_pipeline {
       const auto item = static_cast<std::int64_t>(queues_.back().front());
       queues_.back().pop_front();
       consumer.push_back(
-          {wait_from_ns_, now_ns_ - wait_from_ns_, item, 0, 0, tool::record_kind::wait});
-      consumer.push_back({now_ns_, 1000, item, 0, 0, tool::record_kind::consumed});
+          {wait_from_ns_, now_ns_ - wait_from_ns_, item, {}, 0, tool::record_kind::wait});
+      consumer.push_back({now_ns_, 1000, item, {}, 0, tool::record_kind::consumed});
       ++consumed_;
       stepping_ = true;
       step_until_ns_ = now_ns_ + step_ns_;
@@ -157,7 +157,7 @@ class simulated_pipeline {
     one = {server::state::busy, now_ns_ + ns, item};
     const std::size_t thread = stage.new_thread_each ? 1000 * (s + 1) + item : 10 * (s + 1) + k;
     spans.push_back({now_ns_, ns, static_cast<std::int64_t>(item), static_cast<std::uint32_t>(s),
-                     static_cast<std::uint32_t>(thread), 0});
+                     tool::file_id(thread)});
     service_ns[item] += ns;
     truth[s].service_ns += static_cast<double>(ns);
     ++truth[s].served;

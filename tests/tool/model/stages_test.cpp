@@ -94,8 +94,8 @@ TEST_CASE("stages that share their threads have one capacity together") {
   for (std::int64_t i = 0; i < 200; ++i) {
     const std::int64_t at = 5 * ms * (i % 4) + 20 * ms * (i / 4);
     const auto thread = static_cast<std::uint32_t>(i % 4);
-    spans.push_back({at, 5 * ms, i, 0, thread, 0});
-    spans.push_back({at + 5 * ms, 15 * ms, i, 1, thread, 0});
+    spans.push_back({at, 5 * ms, i, 0, file_id(thread)});
+    spans.push_back({at + 5 * ms, 15 * ms, i, 1, file_id(thread)});
   }
   run.batches = run_batches({}, spans);
   const std::vector<stage_figures> stages = measure_stages(run);
@@ -114,8 +114,8 @@ TEST_CASE("a serial stage in a pool has its own bound") {
   run.names.id("SSerial");
   std::vector<stage_span> spans;
   for (std::int64_t i = 0; i < 200; ++i) {
-    spans.push_back({10 * ms * i, 5 * ms, i, 0, static_cast<std::uint32_t>((i + 1) % 4), 0});
-    spans.push_back({10 * ms * i + 10 * ms, 10 * ms, i, 1, static_cast<std::uint32_t>(i % 4), 0});
+    spans.push_back({10 * ms * i, 5 * ms, i, 0, file_id((i + 1) % 4)});
+    spans.push_back({10 * ms * i + 10 * ms, 10 * ms, i, 1, file_id(i % 4)});
   }
   run.batches = run_batches({}, spans);
   const std::vector<stage_figures> stages = measure_stages(run);
@@ -133,9 +133,9 @@ TEST_CASE("a stage of items: its capacity in items and in batches") {
   std::vector<batch_taking> takings;
   for (std::int64_t i = 0; i < 160; ++i) {
     const auto thread = static_cast<std::uint32_t>(i % 2);
-    spans.push_back({10 * ms * (i / 2), 10 * ms, i, 0, thread, 0});
-    takings.push_back({10 * ms * (i / 2) + 11 * ms, i / 8, i, 0});
-    if (i % 8 == 7) spans.push_back({10 * ms * (i / 2) + 11 * ms, 4 * ms, i / 8, 1, 5, 0});
+    spans.push_back({10 * ms * (i / 2), 10 * ms, i, 0, file_id(thread)});
+    takings.push_back({10 * ms * (i / 2) + 11 * ms, i / 8, i});
+    if (i % 8 == 7) spans.push_back({10 * ms * (i / 2) + 11 * ms, 4 * ms, i / 8, 1, file_id(5)});
   }
   run.batches = run_batches({}, spans, takings);
   REQUIRE(run.batches.all().size() == 20);

@@ -57,7 +57,7 @@ void add_work(pooled_loader& to, const run_data& run) {
   std::vector<bool> makes(run.files->files.size());  // by log: preprocesses batches
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::preprocessed) continue;
-    makes[r.file] = true;
+    makes[r.file.value()] = true;
     ++to.batches;
   }
   const auto makers = static_cast<std::size_t>(std::count(makes.begin(), makes.end(), true));

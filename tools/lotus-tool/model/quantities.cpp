@@ -69,11 +69,10 @@ class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
-  /// @param whole_batch  what is known where clocks are read at the ends of waits and batches only:
-  ///                     these, and steps, which lie between waits.
-  void add(std::uint32_t file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
-    const off_cpu_time* const off = file < side_.off_cpu.size() ? &side_.off_cpu[file] : nullptr;
-    if (off == nullptr || !(whole_batch ? off->known_of_batches() : off->known())) {
+  /// @param whole_batch  as side_data::off_cpu_of() has it.
+  void add(optional_file file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
+    const off_cpu_time* const off = side_.off_cpu_of(file, whole_batch);
+    if (off == nullptr) {
       missing_ = true;
       return;
     }

@@ -38,9 +38,9 @@ namespace {
 class argument_names {
  public:
   /// @param side  with `names`; both must outlive this.
-  argument_names(const read_side& side, std::size_t place) : names_(side.names) {
+  argument_names(const read_side& side, file_id file) : names_(side.names) {
     for (const operation_arguments& a : side.data.arguments) {
-      if (a.file == place) all_.push_back(a);
+      if (a.file == file) all_.push_back(a);
     }
   }
 
@@ -71,7 +71,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   const off_cpu_time& off_cpu = side.data.off_cpu[place];
   const off_cpu_time& aggregated = side.data.aggregated[place];
   std::optional<argument_names> arguments;
-  if (wanted.by_arguments) arguments.emplace(side, place);
+  if (wanted.by_arguments) arguments.emplace(side, file_id(place));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
   // Not in `to`: another thread's may lie in the same cache line.
@@ -84,8 +84,8 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
     first_ns = std::min(first_ns, line.start_ns);
     last_ns = std::max(last_ns, line.end_ns());
     if (line.kind != record_kind::op) {
-      to.records.push_back({line.start_ns, line.duration_ns, line.batch,
-                            static_cast<std::uint32_t>(place), 0, line.kind, file.consumer});
+      to.records.push_back({line.start_ns, line.duration_ns, line.batch, file_id(place), 0,
+                            line.kind, consumer_id(file.consumer)});
       return;
     }
     ++operations;
@@ -150,10 +150,10 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
 /// Tells the figures of operations whose durations are not all in memory: by looking at them again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
-  std::vector<std::uint32_t> search_of(data.names.size(), UINT32_MAX);  // by number of the name
+  std::vector<std::optional<std::size_t>> search_of(data.names.size());  // by number of the name
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
     if (data.ops[name].durations.are_all()) continue;
-    search_of[name] = static_cast<std::uint32_t>(searches.size());
+    search_of[name] = searches.size();
     searches.emplace_back(data.ops[name].durations, described_shares());
   }
   std::mutex mutex;
@@ -162,7 +162,7 @@ void describe_many(run_data& data) {
     for_each_log(*data.files, [&](std::size_t f) {
       try {
         data.for_each_operation(f, [&](const operation& op) {
-          if (search_of[op.name] != UINT32_MAX) look(search_of[op.name], op.duration_ns);
+          if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
         });
       } catch (...) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -172,8 +172,8 @@ void describe_many(run_data& data) {
     if (failure) std::rethrow_exception(failure);
   });
   for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
-    if (search_of[name] == UINT32_MAX) continue;
-    data.ops[name].time = describe(data.ops[name].durations, searches[search_of[name]]);
+    if (!search_of[name]) continue;
+    data.ops[name].time = describe(data.ops[name].durations, searches[*search_of[name]]);
   }
 }
 

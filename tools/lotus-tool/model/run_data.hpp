@@ -72,6 +72,8 @@ struct run_data {
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start
   std::int64_t last_ns = INT64_MIN;   ///< the latest end
 
+  const log_file& log(file_id id) const noexcept { return files->files[id.value()]; }
+
   /// Nothing that has a time.
   bool empty() const noexcept {
     return operations == 0 && batches.all().empty() && side.counters.empty();

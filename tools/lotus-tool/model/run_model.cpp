@@ -115,8 +115,8 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   if (join_successive_consumers()) {
     std::vector<stage_span> joined_stages = stages;
     std::vector<batch_taking> joined_takings = takings;
-    for (stage_span& s : joined_stages) s.consumer = 0;
-    for (batch_taking& t : joined_takings) t.consumer = 0;
+    for (stage_span& s : joined_stages) s.consumer = {};
+    for (batch_taking& t : joined_takings) t.consumer = {};
     found = find_makings(records_, joined_stages, joined_takings);
   } else {
     found = find_makings(records_, stages, takings);
@@ -135,7 +135,7 @@ bool run_batches::join_successive_consumers() {
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
   };
-  std::map<std::uint32_t, span> spans;
+  std::map<consumer_id, span> spans;
   for (const batch_record& r : records_) {
     if (r.kind != record_kind::wait && r.kind != record_kind::consumed) continue;
     span& s = spans[r.consumer];
@@ -153,7 +153,7 @@ bool run_batches::join_successive_consumers() {
       return false;
     }
   }
-  for (batch_record& r : records_) r.consumer = 0;
+  for (batch_record& r : records_) r.consumer = {};
   return true;
 }
 
@@ -165,19 +165,17 @@ void run_batches::find_epochs(makings& found, bool cut_off) {
   same_number same;
   std::uint32_t first_epoch = 0;  // of this consumer
   std::uint32_t next_epoch = 0;
-  std::uint32_t consumer = 0;
+  consumer_id consumer;
   auto made = found.all.begin();
   for (std::size_t at = 0; at < numbers.size() || made != found.all.end();) {
-    using number = std::pair<std::uint32_t, std::int64_t>;
-    constexpr number none{UINT32_MAX, INT64_MAX};
+    using number = std::pair<consumer_id, std::int64_t>;
     const auto of_record = [&](std::size_t i) {
-      return i < numbers.size() ? number(records_[numbers[i]].consumer, records_[numbers[i]].index)
-                                : none;
+      return number(records_[numbers[i]].consumer, records_[numbers[i]].index);
     };
-    const auto of_making = [&] {
-      return made != found.all.end() ? number(made->consumer, made->number) : none;
-    };
-    const number next = std::min(of_record(at), of_making());
+    const auto of_making = [&] { return number(made->consumer, made->number); };
+    const number next = made == found.all.end() ? of_record(at)
+                        : at == numbers.size()  ? of_making()
+                                                : std::min(of_record(at), of_making());
     if (next.first != consumer) first_epoch = next_epoch;
     consumer = next.first;
     same.clear();
@@ -189,7 +187,7 @@ void run_batches::find_epochs(makings& found, bool cut_off) {
     next_epoch = std::max(next_epoch, same.set_epochs(first_epoch, cut_off));
   }
   for (std::size_t i = 0; i < found.records.size(); ++i) {
-    records_[found.records[i]].epoch = found.all[found.spans[i].batch].epoch;
+    records_[found.records[i]].epoch = found.all[found.spans[i].batch->value()].epoch;
   }
 }
 
@@ -208,7 +206,7 @@ void run_batches::join(makings& found) {
     batch& b = batches.back();
     switch (r.kind) {
       case record_kind::preprocessed:
-        if (b.preprocessed == no_record || records_[b.preprocessed].end_ns() < r.end_ns()) {
+        if (!b.preprocessed || records_[*b.preprocessed].end_ns() < r.end_ns()) {
           b.preprocessed = n;
         }
         break;
@@ -239,30 +237,30 @@ void run_batches::join(makings& found) {
                 batches.end());
   batches_ = std::move(batches);
   for (making_span& s : found.spans) {
-    if (s.batch == UINT32_MAX) continue;
-    const batch_making& m = found.all[s.batch];
+    if (!s.batch) continue;
+    const batch_making& m = found.all[s.batch->value()];
     batch_record wanted;
     wanted.index = m.number;
     wanted.epoch = m.epoch;
-    s.batch = static_cast<std::uint32_t>(place_of(wanted));
+    s.batch = batch_of(wanted);
   }
   std::sort(found.spans.begin(), found.spans.end(), [](const making_span& a, const making_span& b) {
     return std::tie(a.batch, a.start_ns, b.duration_ns, a.file) <
            std::tie(b.batch, b.start_ns, a.duration_ns, b.file);
   });
   making_ = std::move(found.spans);
-  for (std::uint32_t i = 0; i < making_.size() && making_[i].batch != UINT32_MAX; ++i) {
-    batch& b = batches_[making_[i].batch];
+  for (span_number i = 0; i < making_.size() && making_[i].batch; ++i) {
+    batch& b = batches_[making_[i].batch->value()];
     if (b.spans++ == 0) b.first_span = i;
   }
 }
 
-std::size_t run_batches::place_of(const batch_record& r) const noexcept {
+batch_id run_batches::batch_of(const batch_record& r) const noexcept {
   const auto at = std::lower_bound(
       batches_.begin(), batches_.end(), r, [](const batch& b, const batch_record& wanted) {
         return std::tie(b.epoch, b.index) < std::tie(wanted.epoch, wanted.index);
       });
-  return static_cast<std::size_t>(at - batches_.begin());
+  return batch_id(at - batches_.begin());
 }
 
 std::optional<std::int64_t> run_batches::wait_ns(const batch& b) const noexcept {

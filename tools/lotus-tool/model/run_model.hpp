@@ -9,19 +9,20 @@
 #include <vector>
 
 #include "log/log_line.hpp"
+#include "model/identifiers.hpp"
 #include "model/pipeline/side_data.hpp"
 
 namespace lotus::tool {
 
-/// A batch record as logged. `file` is the index into run_files::files.
+/// A batch record as logged.
 struct batch_record {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   std::int64_t index = 0;
-  std::uint32_t file = 0;
+  file_id file = {};
   std::uint32_t epoch = 0;  ///< set by run_batches
   record_kind kind = record_kind::op;
-  std::uint32_t consumer = 0;  ///< log_file::consumer
+  consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
@@ -30,24 +31,18 @@ struct batch_record {
 /// The batch records of a run, by number. A deque, because a growing vector would for a moment
 /// take three times the memory.
 using batch_records = std::deque<batch_record>;
-using record_number = std::uint32_t;
-inline constexpr record_number no_record = UINT32_MAX;
-
-/// The stage that preprocess spans of workers are.
-inline constexpr std::uint32_t preprocess_stage = UINT32_MAX;
 
 /// Work on a batch: a span of a stage, or one of preprocessing.
 struct making_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   std::int64_t number = 0;  ///< as logged: of the batch, or of an item that went into it
-  std::uint32_t stage = preprocess_stage;  ///< its name's number of run_data::names
-  std::uint32_t file = 0;                  ///< place in run_files::files, or no_file
-  std::uint32_t consumer = 0;
-  std::uint32_t batch = UINT32_MAX;  ///< place in run_batches::all(); of an item that no batch took
-                                     ///< UINT32_MAX
-  std::uint32_t pass = 0;  ///< counts the makings of one number; stays 0 where it never comes again
-  bool of_item = false;    ///< the number is an item's
+  stage_id stage = preprocess_stage;
+  optional_file file = {};
+  consumer_id consumer = {};
+  optional_batch batch = {};  ///< none of an item that no batch took
+  pass_number pass = {};  ///< counts the makings of one number; stays 0 where it never comes again
+  bool of_item = false;   ///< the number is an item's
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
@@ -60,15 +55,15 @@ struct time_span {
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// A batch of one epoch. A record that the logs do not hold is no_record.
+/// A batch of one epoch.
 struct batch {
   std::int64_t index = 0;
-  std::uint32_t epoch = 0;                 ///< counted from 0
-  record_number preprocessed = no_record;  ///< the last one, where there are several pieces
-  record_number wait = no_record;
-  record_number consumed = no_record;
-  record_number queued = no_record;
-  std::uint32_t first_span = 0;  ///< of run_batches::making()
+  std::uint32_t epoch = 0;       ///< counted from 0
+  optional_record preprocessed;  ///< the last one, where there are several pieces
+  optional_record wait;
+  optional_record consumed;
+  optional_record queued;
+  span_number first_span = 0;
   std::uint32_t spans = 0;
 };
 
@@ -77,7 +72,7 @@ struct makings;
 /// What an epoch of one consumer was, by its hand-overs.
 struct epoch_times {
   std::uint32_t epoch = 0;
-  std::uint32_t consumer = 0;
+  consumer_id consumer;
   std::size_t handed_over = 0;
   std::int64_t first_ns = 0;  ///< hand-over
   std::int64_t last_ns = 0;
@@ -128,12 +123,13 @@ class run_batches {
   /// (batches - 1) / (last - first hand-over), epochs apart; missing below two batches.
   std::optional<double> achieved_per_s() const noexcept;
 
-  /// nullptr for no_record.
-  const batch_record* record(record_number n) const noexcept {
-    return n == no_record ? nullptr : &records_[n];
+  /// nullptr where there is none.
+  const batch_record* record(optional_record n) const noexcept {
+    return n ? &records_[*n] : nullptr;
   }
-  /// The batch that a record belongs to, as its place in all().
-  std::size_t place_of(const batch_record& r) const noexcept;
+  const batch& at(batch_id id) const noexcept { return batches_[id.value()]; }
+  /// The batch that a record belongs to.
+  batch_id batch_of(const batch_record& r) const noexcept;
 
   /// All spans that batches and items were made by: those of a batch beside each other, in order of
   /// start, batches in order of all(); behind them those of items that no batch took.
@@ -149,8 +145,8 @@ class run_batches {
   std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
   /// From the hand-over to the start of the same consumer's next wait or its next hand-over,
   /// whichever is first; out-of-order markers end nothing. Missing for an epoch's last one.
-  std::optional<std::int64_t> step_ns(record_number consumed) const noexcept;
-  std::optional<time_span> step(record_number consumed) const noexcept;
+  std::optional<std::int64_t> step_ns(optional_record consumed) const noexcept;
+  std::optional<time_span> step(optional_record consumed) const noexcept;
   bool out_of_order(const batch& b) const noexcept;
 
   /// From the start of its making to the end: its latency.

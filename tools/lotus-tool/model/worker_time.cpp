@@ -26,7 +26,7 @@ class batch_spans {
   batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
     for (std::size_t place = 0; place < batches.all().size(); ++place) {
       const batch_record* const preprocessed = batches.record(batches.all()[place].preprocessed);
-      if (counted[place] && preprocessed != nullptr && preprocessed->file == file) {
+      if (counted[place] && preprocessed != nullptr && preprocessed->file == file_id(file)) {
         spans_.push_back({preprocessed->start_ns, preprocessed->end_ns(), place});
       }
     }
@@ -110,7 +110,7 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
                                const std::vector<bool>& wanted) {
   std::vector<double> medians(durations.size());
   std::vector<percentile_search> searches;
-  std::vector<std::size_t> search_of(durations.size(), SIZE_MAX);
+  std::vector<std::optional<std::size_t>> search_of(durations.size());
   for (std::size_t name = 0; name < durations.size(); ++name) {
     if (!wanted[name]) continue;
     if (durations[name].are_all()) {
@@ -122,11 +122,11 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
   }
   finish(searches, [&](auto&& look) {
     for_each_in_batches(run, counted, [&](const operation& op, std::size_t, std::size_t) {
-      if (search_of[op.name] != SIZE_MAX) look(search_of[op.name], op.duration_ns);
+      if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
     });
   });
   for (std::size_t name = 0; name < durations.size(); ++name) {
-    if (search_of[name] != SIZE_MAX) medians[name] = searches[search_of[name]].at(0.5);
+    if (search_of[name]) medians[name] = searches[*search_of[name]].at(0.5);
   }
   return medians;
 }
@@ -143,7 +143,7 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
   double workers_ns = 0;
   double batch_count = 0;
   for (std::size_t place = 0; place < batches.all().size(); ++place) {
-    if (!counted[place] || batches.all()[place].preprocessed == no_record) continue;
+    if (!counted[place] || !batches.all()[place].preprocessed) continue;
     workers_ns += static_cast<double>(*batches.preprocess_ns(batches.all()[place]));
     ++batch_count;
   }

@@ -89,13 +89,13 @@ std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
   const run_batches& batches = run.batches;
   std::map<std::uint64_t, const off_cpu_time*> off;
   for (std::uint32_t f = 0; f < files.size(); ++f) {
-    if (run.side.has_off_cpu(f)) off[files[f].number] = &run.side.off_cpu[f];
+    if (const auto* const of = run.side.off_cpu_of(file_id(f))) off[files[f].number] = of;
   }
   std::map<std::uint64_t, stretches> of_thread;
   std::set<std::uint64_t> consumers;
   for (record_number n = 0; n < batches.records().size(); ++n) {
     const batch_record& r = batches.records()[n];
-    const std::uint64_t thread = files[r.file].number;
+    const std::uint64_t thread = files[r.file.value()].number;
     if (r.kind == record_kind::preprocessed) {
       of_thread[thread].push_back({r.start_ns, r.end_ns()});
     } else if (r.kind == record_kind::consumed) {

@@ -24,17 +24,17 @@ struct sequence {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = INT64_MAX;  ///< where the next begins
   bool left_early = false;         ///< more was made than was handed over
-  std::set<std::uint32_t> makers;  ///< places of logs
+  std::set<optional_file> makers;
 };
 
 /// Two threads of one process that wait for batches at the same time.
 bool threads_wait_at_once(const run_data& run) {
   struct thread_waits {
-    std::uint32_t consumer = 0;
+    consumer_id consumer;
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
   };
-  std::map<std::uint32_t, thread_waits> of_file;
+  std::map<file_id, thread_waits> of_file;
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::wait || r.is_marker()) continue;
     thread_waits& waits = of_file[r.file];
@@ -58,7 +58,7 @@ bool threads_wait_at_once(const run_data& run) {
 }
 
 /// The sequences of one consumer.
-std::vector<sequence> sequences_of(const run_data& run, std::uint32_t consumer) {
+std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
   struct hand_over {
     std::int64_t at_ns;
@@ -124,7 +124,7 @@ bool is_shorter_loader(const std::vector<sequence>& all, std::size_t i, std::siz
   bool has_makers_of_its_own = true;
   for (const sequence& o : all) {
     if (10 * o.numbers.size() <= 9 * longest) continue;
-    for (const std::uint32_t file : s.makers) {
+    for (const optional_file file : s.makers) {
       has_makers_of_its_own = has_makers_of_its_own && o.makers.count(file) == 0;
     }
   }
@@ -135,8 +135,8 @@ bool is_shorter_loader(const std::vector<sequence>& all, std::size_t i, std::siz
     return has_makers_of_its_own || alike > 1;
   }
   // The last one may be an epoch in which the program was stopped: then work is under way.
-  for (const std::uint32_t file : s.makers) {
-    if (file < work.last_outside_ns.size() && work.last_outside_ns[file] > s.from_ns) return false;
+  for (const optional_file file : s.makers) {
+    if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }
   return has_makers_of_its_own;
 }
@@ -145,11 +145,11 @@ bool is_shorter_loader(const std::vector<sequence>& all, std::size_t i, std::siz
 
 std::string mixed_sequences(const run_data& run, const recorded_work& work) {
   if (threads_wait_at_once(run)) return "two threads of one process wait for batches at once";
-  std::set<std::uint32_t> consumers;
+  std::set<consumer_id> consumers;
   for (const batch_record& r : run.batches.records()) {
     if (r.kind == record_kind::consumed) consumers.insert(r.consumer);
   }
-  for (const std::uint32_t consumer : consumers) {
+  for (const consumer_id consumer : consumers) {
     const std::vector<sequence> sequences = sequences_of(run, consumer);
     std::set<std::int64_t> numbers;
     std::size_t longest = 0;

@@ -80,7 +80,7 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
   for (std::size_t f = 0; f < files.size(); ++f) logs_of[files[f].number].push_back(f);
   std::vector<thread_records> threads(files.size());
   for (const batch_record& r : run.batches.records()) {
-    for (const std::size_t f : logs_of[files[r.file].number]) {
+    for (const std::size_t f : logs_of[files[r.file.value()].number]) {
       if (r.kind == record_kind::preprocessed) {
         threads[f].batches.add(r.start_ns, r.end_ns());
       } else if (r.kind == record_kind::wait && !r.is_marker()) {
@@ -91,10 +91,10 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
     }
   }
   for (const stage_span& s : run.side.stages) {
-    if (s.file != no_file) threads[s.file].stages.add(s.start_ns, s.end_ns());
+    if (s.file) threads[s.file->value()].stages.add(s.start_ns, s.end_ns());
   }
   for (const async_piece& p : run.side.pieces) {
-    if (p.file != no_file) threads[p.file].pieces.add(p.start_ns, p.end_ns());
+    if (p.file) threads[p.file->value()].pieces.add(p.start_ns, p.end_ns());
   }
   for (thread_records& t : threads) {
     t.batches.sort();
@@ -256,7 +256,7 @@ recorded_work look_at_work(const run_data& run) {
   }
   const std::vector<batch>& batches = run.batches.all();
   const auto made = static_cast<double>(std::count_if(
-      batches.begin(), batches.end(), [](const batch& b) { return b.preprocessed != no_record; }));
+      batches.begin(), batches.end(), [](const batch& b) { return b.preprocessed.has_value(); }));
   bool may_have_copies = false;
   for (std::size_t n = 0; n < common.ops.size() && made > 0; ++n) {
     may_have_copies = may_have_copies || (common.ops[n] > 0 && elsewhere[n] > 0);

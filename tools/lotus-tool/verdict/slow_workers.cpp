@@ -32,7 +32,7 @@ std::vector<slow_worker> slow_workers_of(const run_batches& batches,
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch_record* const r = batches.record(batches.all()[i].preprocessed);
     if (r == nullptr || !counted[i]) continue;
-    of_file[r->file].times_ns.push_back(static_cast<double>(r->duration_ns));
+    of_file[r->file.value()].times_ns.push_back(static_cast<double>(r->duration_ns));
   }
   std::vector<std::int64_t> means;
   double squares = 0;

@@ -74,11 +74,11 @@ class pstats_writer {
         function(caller);
         marshal_.begin_tuple(4);
         times(by_it);
-        if (caller == called_by_none) root.total_ns += by_it.total_ns;
+        if (!caller) root.total_ns += by_it.total_ns;
       }
       marshal_.end_dict();
     }
-    function(called_by_none);
+    function(std::nullopt);
     marshal_.begin_tuple(5);
     times(root);
     marshal_.begin_dict();
@@ -88,11 +88,12 @@ class pstats_writer {
 
  private:
   /// As cProfile names what has no source: file "~", line 0.
-  void function(std::uint32_t op) {
+  /// @param op  number of its name; none: the root, which called what nothing else did.
+  void function(optional_index<std::uint32_t> op) {
     marshal_.begin_tuple(3);
     marshal_.string("~");
     marshal_.integer(0);
-    marshal_.string(op == called_by_none ? "<all threads>" : names_.name(op));
+    marshal_.string(op ? names_.name(*op) : "<all threads>");
   }
   void times(const call_times& t) {
     marshal_.integer(t.primitive);

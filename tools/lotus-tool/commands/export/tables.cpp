@@ -43,7 +43,7 @@ class table_writer {
     for (const log_file& file : run.files->files) by_.push_back(recorded_by_log(file.number));
     making_of_file_.resize(run.files->files.size());
     for (const making_span& made : run.batches.making()) {
-      if (made.file != no_file) making_of_file_[made.file].push_back(&made);
+      if (made.file) making_of_file_[made.file->value()].push_back(&made);
     }
     for (auto& of_file : making_of_file_) {
       std::stable_sort(
@@ -102,23 +102,19 @@ class table_writer {
     constexpr int most_nested = 8;
     for (int tries = 0; at != made.begin() && tries < most_nested; ++tries) {
       const making_span& span = **--at;
-      if (span.end_ns() >= end_ns && span.batch < run_.batches.all().size()) {
-        return &run_.batches.all()[span.batch];
-      }
+      if (span.end_ns() >= end_ns && span.batch) return &run_.batches.at(*span.batch);
     }
     return nullptr;
   }
 
   void write_spans(std::size_t file) {
-    const auto place = static_cast<std::uint32_t>(file);
+    const off_cpu_time* const off = run_.side.off_cpu_of(file_id(file));
     const recorded_by& by = by_[file];
     for_each_call(run_, file, [&](const call_stack::call& call, const call_stack&) {
       const operation& op = call.what;
       const batch* of = batch_of(file, op.start_ns, op.end_ns());
       cell cpu;
-      if (run_.side.has_off_cpu(place)) {
-        cpu = run_.side.off_cpu[file].split(op.start_ns, op.end_ns()).cpu_ns;
-      }
+      if (off != nullptr) cpu = off->split(op.start_ns, op.end_ns()).cpu_ns;
       sink_.row(spans,
                 {number_, by.host, by.rank, by.pid, by.tid, by.thread, std::string_view(loader_),
                  name_of(op.name), index_of(of), epoch_of(of), op.start_ns, op.duration_ns,
@@ -136,7 +132,8 @@ class table_writer {
       const batch_record* consumed = run_.batches.record(b.consumed);
       const batch_record* wait = run_.batches.record(b.wait);
       const batch_record* by_consumer = consumed != nullptr ? consumed : wait;
-      const recorded_by by = by_consumer != nullptr ? by_[by_consumer->file] : recorded_by();
+      const recorded_by by =
+          by_consumer != nullptr ? by_[by_consumer->file.value()] : recorded_by();
       const batch_record* queued = run_.batches.record(b.queued);
       cell queued_ns;
       if (queued != nullptr) queued_ns = queued->start_ns;
@@ -151,19 +148,18 @@ class table_writer {
   void write_stages() {
     for (const making_span& made : run_.batches.making()) {
       const bool named = made.stage != preprocess_stage;
-      const recorded_by by = made.file != no_file ? by_[made.file] : recorded_by();
-      const batch* of =
-          made.batch < run_.batches.all().size() ? &run_.batches.all()[made.batch] : nullptr;
+      const recorded_by by = made.file ? by_[made.file->value()] : recorded_by();
+      const batch* of = made.batch ? &run_.batches.at(*made.batch) : nullptr;
       sink_.row(stages, {number_, by.host, by.rank, by.pid, by.tid, std::string_view(loader_),
-                         named ? name_of(made.stage) : std::string_view("preprocess"), made.number,
-                         static_cast<std::int64_t>(made.of_item), index_of(of), epoch_of(of),
-                         made.start_ns, made.duration_ns});
+                         named ? name_of(made.stage.value()) : std::string_view("preprocess"),
+                         made.number, static_cast<std::int64_t>(made.of_item), index_of(of),
+                         epoch_of(of), made.start_ns, made.duration_ns});
     }
   }
 
   void write_counters() {
     for (const counter_value& c : run_.side.counters) {
-      const recorded_by by = c.file != no_file ? by_[c.file] : recorded_by();
+      const recorded_by by = c.file ? by_[c.file->value()] : recorded_by();
       sink_.row(counters, {number_, by.host, by.rank, by.pid, std::string_view(loader_),
                            name_of(c.name), c.time_ns, c.value});
     }

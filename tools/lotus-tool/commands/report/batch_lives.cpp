@@ -19,6 +19,11 @@
 namespace lotus::tool {
 namespace {
 
+/// As the page has a log: 0 for none.
+std::uint64_t number_of(optional_file file) {
+  return file ? std::uint64_t{file->value()} + 1 : 0;
+}
+
 class life_writer {
  public:
   life_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
@@ -50,12 +55,12 @@ void write_stages(life_writer& to, const run_data& run, const batch& b, name_tab
   const bool told =
       b.spans > 0 && b.spans <= most_told && all[b.first_span].stage != preprocess_stage;
   to.number(told ? b.spans : 0);
-  for (std::uint32_t n = b.first_span; told && n < b.first_span + b.spans; ++n) {
+  for (span_number n = b.first_span; told && n < b.first_span + b.spans; ++n) {
     const making_span& s = all[n];
     to.number(s.stage == preprocess_stage
                   ? 0
-                  : std::uint64_t{names.id_of_decoded(run.names.name(s.stage))} + 1);
-    to.number(s.file == no_file ? 0 : std::uint64_t{s.file} + 1);
+                  : std::uint64_t{names.id_of_decoded(run.names.name(s.stage.value()))} + 1);
+    to.number(number_of(s.file));
     to.moment(s.start_ns);
     to.number(static_cast<std::uint64_t>(s.duration_ns));
   }
@@ -68,13 +73,13 @@ void write(life_writer& to, const run_data& run, const batch& b,
   const batch_record* const queued = batches.record(b.queued);
   const batch_record* const wait = batches.record(b.wait);
   const bool waited = wait != nullptr && !wait->is_marker();
-  std::uint32_t file = b.spans > 0 ? batches.making()[b.first_span].file : no_file;
-  for (std::uint32_t n = b.first_span; n < b.first_span + b.spans; ++n) {
-    if (batches.making()[n].file != file) file = no_file;
+  optional_file file = b.spans > 0 ? batches.making()[b.first_span].file : std::nullopt;
+  for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
+    if (batches.making()[n].file != file) file = std::nullopt;
   }
   to.number(zigzag(b.index));
   to.number(b.epoch);
-  to.number(file == no_file ? 0 : std::uint64_t{file} + 1);
+  to.number(number_of(file));
   to.number(on_path_ns ? static_cast<std::uint64_t>(*on_path_ns) + 1 : 0);
   to.number(batches.out_of_order(b) ? 1 : 0);
   to.begin();
@@ -87,8 +92,7 @@ void write(life_writer& to, const run_data& run, const batch& b,
   to.moment(if_known(waited, waited ? wait->start_ns : 0));
   to.moment(if_known(waited, waited ? wait->end_ns() : 0));
   to.moment(batches.hand_over_ns(b));
-  const std::optional<time_span> step =
-      b.consumed == no_record ? std::nullopt : batches.step(b.consumed);
+  const std::optional<time_span> step = batches.step(b.consumed);
   to.moment(if_known(step.has_value(), step ? step->end_ns : 0));
   write_stages(to, run, b, names);
 }
@@ -101,7 +105,7 @@ void write_batch_lives(json_writer& json, std::string& text, const run_data& run
   std::vector<std::int64_t> on_path_ns(path == nullptr ? 0 : all.size(), 0);
   if (path != nullptr) {
     for (const made_on_path& m : path->made) {
-      if (m.batch < on_path_ns.size()) on_path_ns[m.batch] += m.ns;
+      if (m.batch) on_path_ns[m.batch->value()] += m.ns;
     }
   }
   json.begin_object().member("all", all.size()).key("lives").raw("\"");

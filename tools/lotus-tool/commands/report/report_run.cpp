@@ -141,7 +141,7 @@ void write_stages(json_writer& json, const run_data& run) {
       json.newline()
           .begin_object()
           .member("number", std::to_string(shown_number(it.number)))
-          .member("epoch", it.pass);
+          .member("epoch", it.epoch);
       json.member("start_ns", it.life.start_ns).member("latency_ns", it.life.duration_ns());
       json.member("queueing_ns", it.queueing_ns);
       write_tree(json, of.trees[i]);

@@ -46,7 +46,8 @@ std::vector<std::vector<record_number>> batches_by_file(const run_data& run) {
   const batch_records& records = run.batches.records();
   std::vector<std::vector<record_number>> of_file(run.files->files.size());
   for (record_number n = 0; n < records.size(); ++n) {
-    if (batch_kind_of(records[n].kind).page_number >= 0) of_file[records[n].file].push_back(n);
+    if (batch_kind_of(records[n].kind).page_number >= 0)
+      of_file[records[n].file.value()].push_back(n);
   }
   for (auto& numbers : of_file) {
     std::stable_sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {

@@ -128,27 +128,27 @@ void write_async(json_writer& json, const run_data& run,
 /// only from preprocessing to the consumer.
 void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
   const std::vector<making_span>& all = run.batches.making();
-  const std::vector<std::uint32_t> next = next_makings(run.batches);
+  const std::vector<optional_span> next = next_makings(run.batches);
   json.begin_array();
   for (std::size_t m = 0; m < all.size(); ++m) {
     const making_span& from = all[m];
-    if (from.file == no_file || (!of_stages && from.stage != preprocess_stage)) continue;
+    if (!from.file || (!of_stages && from.stage != preprocess_stage)) continue;
     std::int64_t at_ns = 0;
-    std::uint32_t file = no_file;
-    if (next[m] != no_making) {
-      at_ns = all[next[m]].start_ns;
-      file = all[next[m]].file;
-    } else if (from.batch != no_making) {
-      const batch& b = run.batches.all()[from.batch];
+    optional_file file;
+    if (next[m]) {
+      at_ns = all[*next[m]].start_ns;
+      file = all[*next[m]].file;
+    } else if (from.batch) {
+      const batch& b = run.batches.at(*from.batch);
       const batch_record* const used = run.batches.record(b.consumed);
       if (used == nullptr) continue;
       const std::optional<time_span> step = run.batches.step(b.consumed);
       at_ns = step ? step->start_ns : used->start_ns;
       file = used->file;
     }
-    if (file == no_file) continue;
-    json.begin_array().value(from.end_ns() - run.first_ns).value(from.file);
-    json.value(at_ns - run.first_ns).value(file).end_array();
+    if (!file) continue;
+    json.begin_array().value(from.end_ns() - run.first_ns).value(from.file->value());
+    json.value(at_ns - run.first_ns).value(file->value()).end_array();
   }
   json.end_array();
 }
@@ -230,8 +230,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
       json.key("batches");
       write_batches(json, run, batches[f], most_batches);
     }
-    if (run.side.has_off_cpu(static_cast<std::uint32_t>(f)) &&
-        with_off_cpu.insert(files[f].number).second) {
+    if (run.side.off_cpu_of(file_id(f)) != nullptr && with_off_cpu.insert(files[f].number).second) {
       write_off_cpu(json, run, f, off_cpu_from_ns);
     }
     if (run.has_operations(f)) {

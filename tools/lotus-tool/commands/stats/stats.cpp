@@ -108,7 +108,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) {
   worker_batches preprocessed;
   for (const batch_record& r : run.run.batches.records()) {
-    if (r.file != file || r.kind != record_kind::preprocessed) continue;
+    if (r.file != file_id(file) || r.kind != record_kind::preprocessed) continue;
     ++preprocessed.count;
     preprocessed.total_ns += r.duration_ns;
   }

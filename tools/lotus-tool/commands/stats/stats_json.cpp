@@ -26,7 +26,7 @@ void write_batch(json_writer& json, const run_data& run, const batch& b, bool st
       .member("index", shown_number(b.index))
       .key("worker");
   if (preprocessed != nullptr) {
-    json.value(run.files->files[preprocessed->file].number);
+    json.value(run.log(preprocessed->file).number);
   } else {
     json.value(nullptr);
   }

@@ -70,7 +70,7 @@ void print_items(const item_stats& of, std::ostream& out) {
   for (std::size_t i = 0; i < of.slowest.size(); ++i) {
     const item& it = of.slowest[i];
     out << "  " << (items ? "item " : "batch ") << shown_number(it.number);
-    if (it.pass > 0) out << " of epoch " << it.pass;
+    if (it.epoch > 0) out << " of epoch " << it.epoch;
     out << ": " << human_time(static_cast<double>(it.life.duration_ns())) << ", "
         << human_time(static_cast<double>(it.queueing_ns)) << " of it in queues\n";
     table tree(table_form::rows);
@@ -123,7 +123,7 @@ void write_items(json_writer& json, const item_stats& of) {
     json.newline()
         .begin_object()
         .member("number", shown_number(it.number))
-        .member("epoch", it.pass);
+        .member("epoch", it.epoch);
     json.member("start_ns", it.life.start_ns).member("latency_ns", it.life.duration_ns());
     json.member("service_ns", it.service_ns).member("queueing_ns", it.queueing_ns);
     write_tree(json, of.trees[i]);

@@ -51,17 +51,17 @@ void find_slowest(const run_batches& batches, live_figures& to) {
 }
 
 /// How many went through each stage last and are not known to have gone on, by its number.
-std::map<std::uint32_t, std::size_t> find_queues(const run_batches& batches) {
-  std::map<std::uint32_t, std::size_t> queued;
+std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
+  std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {
     const making_span* last = nullptr;
-    for (const std::uint32_t s : it.spans) {
+    for (const span_number s : it.spans) {
       const making_span& span = batches.making()[s];
       if (last == nullptr || span.start_ns >= last->start_ns) last = &span;
     }
     if (last == nullptr) continue;
-    const bool known = last->batch < batches.all().size();
-    const bool taken = it.of_item ? known : known && taken_ns(batches, batches.all()[last->batch]);
+    const bool known = last->batch.has_value();
+    const bool taken = it.of_item ? known : known && taken_ns(batches, batches.at(*last->batch));
     if (!taken) ++queued[last->stage];
   }
   return queued;
@@ -69,7 +69,7 @@ std::map<std::uint32_t, std::size_t> find_queues(const run_batches& batches) {
 
 void find_stages(const run_data& run, live_figures& to) {
   std::vector<stage_figures> stages = measure_stages(run);
-  const std::map<std::uint32_t, std::size_t> queued = find_queues(run.batches);
+  const std::map<stage_id, std::size_t> queued = find_queues(run.batches);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const stage_figures& s = stages[i];
     live_stage& stage = to.stages.emplace_back();

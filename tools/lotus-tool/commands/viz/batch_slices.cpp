@@ -22,8 +22,6 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint32_t none = UINT32_MAX;
-
 bool is_instant(const batch_record& r) {
   return r.is_marker() || batch_kind_of(r.kind).instant;
 }
@@ -50,12 +48,12 @@ std::string drawn_name(const batch_record& r) {
 batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, std::uint64_t& flow)
     : run_(run), makings_(run.batches.making().size()) {
   const std::vector<making_span>& all = run.batches.making();
-  std::iota(makings_.begin(), makings_.end(), std::uint32_t{0});
-  const auto key = [&all](std::uint32_t n) {
+  std::iota(makings_.begin(), makings_.end(), span_number{0});
+  const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
   std::sort(makings_.begin(), makings_.end(),
-            [&key](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+            [&key](span_number a, span_number b) { return key(a) < key(b); });
   add_records(shown);
   add_stages(shown, names);
   std::sort(slices_.begin(), slices_.end(), [](const batch_slice& a, const batch_slice& b) {
@@ -67,16 +65,17 @@ batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, 
   add_arrows(flow);
 }
 
-std::uint32_t batch_slices::making_of(std::uint32_t file, std::int64_t start_ns,
-                                      std::uint32_t stage, std::int64_t number) const {
+optional_span batch_slices::making_of(optional_file file, std::int64_t start_ns, stage_id stage,
+                                      std::int64_t number) const {
   const std::vector<making_span>& all = run_.batches.making();
   const auto wanted = std::tie(file, start_ns, stage, number);
-  const auto key = [&all](std::uint32_t n) {
+  const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
   const auto at = std::lower_bound(makings_.begin(), makings_.end(), wanted,
-                                   [&](std::uint32_t n, const auto& to) { return key(n) < to; });
-  return at == makings_.end() || key(*at) != wanted ? none : *at;
+                                   [&](span_number n, const auto& to) { return key(n) < to; });
+  if (at == makings_.end() || key(*at) != wanted) return std::nullopt;
+  return *at;
 }
 
 void batch_slices::add_records(const view& shown) {
@@ -84,46 +83,52 @@ void batch_slices::add_records(const view& shown) {
   for (record_number n = 0; n < batches.records().size(); ++n) {
     const batch_record& r = *batches.record(n);
     const time_span span = drawn_span(batches, n);
-    if (!shown.has_batch(batches.place_of(r)) || !shown.has_time(span.start_ns, span.end_ns)) {
+    if (!shown.has_batch(batches.batch_of(r)) || !shown.has_time(span.start_ns, span.end_ns)) {
       continue;
     }
-    const std::uint32_t making = r.kind == record_kind::preprocessed
+    const optional_span making = r.kind == record_kind::preprocessed
                                      ? making_of(r.file, r.start_ns, preprocess_stage, r.index)
-                                     : none;
-    slices_.push_back({span.start_ns, span.duration_ns(), r.file, n, none, making, is_instant(r)});
+                                     : std::nullopt;
+    slices_.push_back(
+        {span.start_ns, span.duration_ns(), r.file, n, std::nullopt, making, is_instant(r)});
   }
 }
 
 void batch_slices::add_stages(view& shown, name_table& names) {
   for (std::uint32_t n = 0; n < run_.side.stages.size(); ++n) {
     const stage_span& s = run_.side.stages[n];
-    if (s.file == no_file || !shown.has_time(s.start_ns, s.end_ns())) continue;
+    if (!s.file || !shown.has_time(s.start_ns, s.end_ns())) continue;
     if (!shown.has_name(names.id_of_decoded(run_.names.name(s.name)), names)) continue;
-    const std::uint32_t making = making_of(s.file, s.start_ns, s.name, s.number);
-    if (making == none ? shown.is_chosen() : !shown.has_making(making)) continue;
-    slices_.push_back({s.start_ns, s.duration_ns, s.file, no_record, n, making, false});
+    const optional_span making = making_of(s.file, s.start_ns, stage_id(s.name), s.number);
+    if (making ? !shown.has_making(*making) : shown.is_chosen()) continue;
+    slices_.push_back({s.start_ns, s.duration_ns, *s.file, std::nullopt, n, making, false});
   }
 }
 
 void batch_slices::add_arrows(std::uint64_t& flow) {
   const std::vector<making_span>& all = run_.batches.making();
-  std::vector<std::uint32_t> slice_of(all.size(), none);                // by making
-  std::vector<std::uint32_t> step_of(run_.batches.all().size(), none);  // by batch
+  using optional_place = optional_index<std::uint32_t>;            // in slices_
+  std::vector<optional_place> slice_of(all.size());                // by making
+  std::vector<optional_place> step_of(run_.batches.all().size());  // by batch
   for (std::uint32_t i = 0; i < slices_.size(); ++i) {
-    if (slices_[i].making != none) slice_of[slices_[i].making] = i;
-    if (slices_[i].record == no_record) continue;
+    if (slices_[i].making) slice_of[*slices_[i].making] = i;
+    if (!slices_[i].record) continue;
     const batch_record& r = *run_.batches.record(slices_[i].record);
     if (r.kind != record_kind::consumed) continue;
-    const std::size_t place = run_.batches.place_of(r);
-    if (run_.batches.all()[place].consumed == slices_[i].record) step_of[place] = i;
+    const batch_id of = run_.batches.batch_of(r);
+    if (run_.batches.at(of).consumed == slices_[i].record) step_of[of.value()] = i;
   }
-  const std::vector<std::uint32_t> next = next_makings(run_.batches);
+  const std::vector<optional_span> next = next_makings(run_.batches);
   for (std::uint32_t m = 0; m < all.size(); ++m) {
-    std::uint32_t to = next[m] == no_making ? none : slice_of[next[m]];
-    if (next[m] == no_making && all[m].batch != none) to = step_of[all[m].batch];
-    if (slice_of[m] == none || to == none) continue;
-    points_.push_back({slice_of[m], {flow_end::leaves, flow}});
-    points_.push_back({to, {flow_end::arrives, flow}});
+    optional_place to;
+    if (next[m]) {
+      to = slice_of[*next[m]];
+    } else if (all[m].batch) {
+      to = step_of[all[m].batch->value()];
+    }
+    if (!slice_of[m] || !to) continue;
+    points_.push_back({*slice_of[m], {flow_end::leaves, flow}});
+    points_.push_back({*to, {flow_end::arrives, flow}});
     ++flow;
   }
   std::stable_sort(points_.begin(), points_.end(),
@@ -134,7 +139,7 @@ std::pair<const batch_slice*, const batch_slice*> batch_slices::of_file(std::siz
   const auto at = [&](std::size_t f) {
     return slices_.data() + (std::lower_bound(slices_.begin(), slices_.end(), f,
                                               [](const batch_slice& s, std::size_t wanted) {
-                                                return s.file < wanted;
+                                                return s.file.value() < wanted;
                                               }) -
                              slices_.begin());
   };
@@ -152,7 +157,7 @@ void batch_slices::draw(const batch_slice& slice, track where, trace_sink& sink)
   for (; point != points_.end() && point->first == place; ++point) {
     event.flows.push_back(point->second);
   }
-  if (slice.record != no_record) {
+  if (slice.record) {
     draw_record(slice, std::move(event), sink);
   } else {
     draw_stage(slice, std::move(event), sink);
@@ -173,18 +178,17 @@ void batch_slices::draw_record(const batch_slice& slice, slice_event event,
 }
 
 void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const {
-  const stage_span& s = run_.side.stages[slice.stage];
+  const stage_span& s = run_.side.stages[*slice.stage];
   const std::string& family = run_.names.name(s.name);
   const std::string name = family + '_' + std::to_string(shown_number(s.number));
   event.category = "stage";
   event.name = name;
   event.family = family;
-  const making_span* const making =
-      slice.making == none ? nullptr : &run_.batches.making()[slice.making];
+  const making_span* const making = slice.making ? &run_.batches.making()[*slice.making] : nullptr;
   const bool of_item = making != nullptr && making->of_item;
   event.arguments = {{of_item ? "item" : "batch", shown_number(s.number)}};
-  if (making != nullptr && making->batch != none) {
-    const batch& b = run_.batches.all()[making->batch];
+  if (making != nullptr && making->batch) {
+    const batch& b = run_.batches.at(*making->batch);
     if (of_item) event.arguments.push_back({"batch", shown_number(b.index)});
     if (knows_epochs()) event.arguments.push_back({"epoch", b.epoch});
   }

@@ -20,10 +20,10 @@ namespace lotus::tool {
 struct batch_slice {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t file = 0;
-  record_number record = no_record;
-  std::uint32_t stage = UINT32_MAX;   ///< place in side_data::stages
-  std::uint32_t making = UINT32_MAX;  ///< place in run_batches::making()
+  file_id file;
+  optional_record record;
+  optional_index<std::uint32_t> stage;  ///< place in side_data::stages
+  optional_span making;
   bool instant = false;
 };
 
@@ -46,7 +46,7 @@ class batch_slices {
   void add_records(const view& shown);
   void add_stages(view& shown, name_table& names);
   void add_arrows(std::uint64_t& flow);
-  std::uint32_t making_of(std::uint32_t file, std::int64_t start_ns, std::uint32_t stage,
+  optional_span making_of(optional_file file, std::int64_t start_ns, stage_id stage,
                           std::int64_t number) const;
   /// Of a part of a run they would count from its beginning.
   bool knows_epochs() const noexcept { return !run_.files->window; }
@@ -54,7 +54,7 @@ class batch_slices {
   void draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const;
 
   const run_data& run_;
-  std::vector<std::uint32_t> makings_;                        // sorted, to be found
+  std::vector<span_number> makings_;                          // sorted, to be found
   std::vector<batch_slice> slices_;                           // by file
   std::vector<std::pair<std::uint32_t, flow_point>> points_;  // by place of the slice
 };

@@ -71,7 +71,7 @@ class process_tracks {
 
   template <class Recorded>
   void know(const Recorded& r) {
-    if (r.file != no_file) pids_.try_emplace(r.process, tracks_.of_file[r.file].pid);
+    if (r.file) pids_.try_emplace(r.process, tracks_.of_file[r.file->value()].pid);
   }
   /// The run's first one where it is not known.
   std::uint32_t of(std::uint64_t process) const {
@@ -156,7 +156,7 @@ void draw_off_cpu(const run_data& run, std::size_t file, track where, const view
 
 range_drawer::range_drawer(const run_data& run, std::size_t file, const view& shown) : run_(run) {
   for (const named_range& r : run.side.ranges) {
-    const std::size_t of = r.file == no_file ? 0 : r.file;
+    const std::size_t of = r.file ? r.file->value() : 0;
     if (of == file && shown.has_stretch(file, r.start_ns, r.end_ns())) lanes_.keep(r);
   }
 }

@@ -42,7 +42,7 @@ class stage_operations {
  public:
   stage_operations(const run_data& run, std::size_t file, name_table& names) {
     for (const stage_span& s : run.side.stages) {
-      if (s.file != file) continue;
+      if (s.file != file_id(file)) continue;
       all_.emplace_back(s.start_ns, s.duration_ns, names.id_of_decoded(run.names.name(s.name)));
     }
     std::sort(all_.begin(), all_.end());
@@ -135,8 +135,8 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations, vi
       picture.sink.thread_below(where, thread, name + " (ranges)", thread_order(f, 2));
       ranges.draw_lane(where, picture.sink);
     }
-    const auto file = static_cast<std::uint32_t>(f);
-    if (!run.side.has_off_cpu(file) || run.side.off_cpu[f].stretches().empty()) continue;
+    const off_cpu_time* const off = run.side.off_cpu_of(file_id(f));
+    if (off == nullptr || off->stretches().empty()) continue;
     if (!picture.with_off_cpu.emplace(run.files->info_dir, run.files->files[f].number).second) {
       continue;
     }

@@ -55,7 +55,7 @@ std::pair<std::int64_t, std::int64_t> span_of(const batch& b, const run_batches&
     first = made->start_ns;
     last = made->end_ns;
   }
-  for (const record_number n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
+  for (const optional_record n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
     if (const batch_record* const r = batches.record(n)) {
       first = std::min(first, r->start_ns);
       const std::optional<time_span> step = batches.step(n);
@@ -127,10 +127,10 @@ slowest parse_slowest(const std::string& text) {
 namespace {
 
 /// Of a stage by its name, with or without S, in run_data::names; none: missing.
-std::optional<std::uint32_t> look_for_stage(const std::string& name, const run_data& run) {
+std::optional<stage_id> look_for_stage(const std::string& name, const run_data& run) {
   for (const stage_span& span : run.side.stages) {
     const std::string& full = run.names.name(span.name);
-    if (full == name || full.compare(1, std::string::npos, name) == 0) return span.name;
+    if (full == name || full.compare(1, std::string::npos, name) == 0) return stage_id(span.name);
   }
   return std::nullopt;
 }
@@ -206,7 +206,7 @@ void view::choose_batches(std::size_t count, const run_batches& batches) {
 }
 
 void view::choose_items(const slowest& wanted, const run_data& run) {
-  const std::optional<std::uint32_t> stage = look_for_stage(wanted.stage, run);
+  const std::optional<stage_id> stage = look_for_stage(wanted.stage, run);
   if (!stage) throw usage_error("--only-slowest: there is no stage '" + wanted.stage + "'");
   const std::vector<making_span>& making = run.batches.making();
   const std::vector<item> items = items_of(run.batches);
@@ -214,7 +214,7 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!has_time(items[i].life.start_ns, items[i].life.end_ns)) continue;
     std::int64_t in_stage_ns = -1;
-    for (const std::uint32_t span : items[i].spans) {
+    for (const span_number span : items[i].spans) {
       if (making[span].stage != *stage) continue;
       in_stage_ns = std::max<std::int64_t>(in_stage_ns, 0) + making[span].duration_ns;
     }
@@ -224,12 +224,11 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   places.resize(std::min(wanted.count, places.size()));
   for (const auto& [ns, place] : places) {
-    for (const std::uint32_t span : items[place].spans) {
+    for (const span_number span : items[place].spans) {
       chosen_makings_[span] = true;
       // Where the stage numbers batches, their waits and steps are theirs too.
-      if (!making[span].of_item && making[span].batch != UINT32_MAX) {
-        chosen_batches_[making[span].batch] = true;
-      }
+      const optional_batch of = making[span].batch;
+      if (!making[span].of_item && of) chosen_batches_[of->value()] = true;
     }
   }
 }
@@ -237,9 +236,10 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
 void view::choose_spans(const run_batches& batches) {
   for (std::size_t i = 0; i < chosen_makings_.size(); ++i) {
     const making_span& span = batches.making()[i];
-    if (!chosen_makings_[i] || span.file == no_file) continue;
-    if (span.file >= chosen_spans_.size()) chosen_spans_.resize(span.file + std::size_t{1});
-    chosen_spans_[span.file].emplace_back(span.start_ns, span.end_ns());
+    if (!chosen_makings_[i] || !span.file) continue;
+    const std::size_t file = span.file->value();
+    if (file >= chosen_spans_.size()) chosen_spans_.resize(file + 1);
+    chosen_spans_[file].emplace_back(span.start_ns, span.end_ns());
   }
   for (auto& spans : chosen_spans_) {
     std::sort(spans.begin(), spans.end());

@@ -67,10 +67,8 @@ class view {
   bool has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
     return start_ns <= to_ns_ && end_ns >= from_ns_;
   }
-  /// @param place  the batch's place in run_batches::all().
-  bool has_batch(std::size_t place) const noexcept { return !chosen_ || chosen_batches_[place]; }
-  /// @param place  of the span in run_batches::making().
-  bool has_making(std::size_t place) const noexcept { return !chosen_ || chosen_makings_[place]; }
+  bool has_batch(batch_id id) const noexcept { return !chosen_ || chosen_batches_[id.value()]; }
+  bool has_making(span_number span) const noexcept { return !chosen_ || chosen_makings_[span]; }
   /// Whether the user wants to see operations of this name, and notes that there is one.
   bool has_name(std::uint32_t name, const name_table& names);
   /// Whether something of a log's thread is wanted that has neither name nor batch.

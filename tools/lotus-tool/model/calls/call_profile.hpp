@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "base/index.hpp"
 #include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 
@@ -20,7 +21,7 @@ struct call_times {
 
 struct called_operation {
   call_times all;
-  std::map<std::uint32_t, call_times> by_caller;  ///< by number of the name; or called_by_none
+  std::map<optional_index<std::uint32_t>, call_times> by_caller;  ///< by number of the name
 };
 
 /// By number of the name; who called is told as call_stack has it.

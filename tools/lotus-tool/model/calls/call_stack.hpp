@@ -7,12 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/index.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
-
-inline constexpr std::uint32_t called_by_none = UINT32_MAX;
 
 /// An operation was called by the innermost one of its thread that contains it; one that reaches
 /// out of another was not called by it.
@@ -20,11 +19,11 @@ class call_stack {
  public:
   struct call {
     operation what;
-    std::uint32_t caller = called_by_none;  ///< number of its name
-    std::size_t depth = 0;                  ///< 0: nobody called it
-    std::int64_t self_ns = 0;               ///< without what it called, also what was only counted;
-                                            ///< complete when it ends
-    std::optional<std::size_t> parent;      ///< place in the stack
+    optional_index<std::uint32_t> caller;  ///< number of its name
+    std::size_t depth = 0;                 ///< 0: nobody called it
+    std::int64_t self_ns = 0;              ///< without what it called, also what was only counted;
+                                           ///< complete when it ends
+    std::optional<std::size_t> parent;     ///< place in the stack
   };
 
   /// Takes the next operation in the order of nesting_order. `on_end(const call&)` gets each call
@@ -33,7 +32,7 @@ class call_stack {
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
-    call next{op, called_by_none, 0, worked_ns, std::nullopt};
+    call next{op, std::nullopt, 0, worked_ns, std::nullopt};
     for (std::size_t i = open_.size(); i-- > 0 && !next.parent;) {
       if (open_[i].what.end_ns() >= op.end_ns()) next.parent = i;
     }
@@ -52,10 +51,10 @@ class call_stack {
   }
 
   /// Whether one of that name, and with `caller` called by that one, called `of`.
-  bool is_within(const call& of, std::uint32_t name, std::optional<std::uint32_t> caller) const {
+  bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     for (auto at = of.parent; at; at = open_[*at].parent) {
       const call& c = open_[*at];
-      if (c.what.name == name && (!caller || c.caller == *caller)) return true;
+      if (c.what.name == name && (!caller || c.caller == caller)) return true;
     }
     return false;
   }

@@ -20,12 +20,10 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint32_t none = UINT32_MAX;
-
 /// A batch that was handed over, in an epoch.
 struct handed_over {
   std::int64_t at_ns = 0;
-  std::uint32_t batch = 0;  // place in run_batches::all()
+  batch_id batch;
 };
 
 class path_walker {
@@ -41,9 +39,9 @@ class path_walker {
   critical_path walk() {
     critical_path path;
     std::map<std::uint32_t, std::vector<handed_over>> epochs;
-    for (std::uint32_t b = 0; b < batches_.all().size(); ++b) {
-      const std::optional<std::int64_t> at_ns = batches_.hand_over_ns(batches_.all()[b]);
-      if (at_ns) epochs[batches_.all()[b].epoch].push_back({*at_ns, b});
+    for (batch_id b; b.value() < batches_.all().size(); ++b) {
+      const std::optional<std::int64_t> at_ns = batches_.hand_over_ns(batches_.at(b));
+      if (at_ns) epochs[batches_.at(b).epoch].push_back({*at_ns, b});
     }
     std::int64_t ended_ns = INT64_MIN;
     for (auto& [number, hand_overs] : epochs) {
@@ -67,7 +65,7 @@ class path_walker {
  private:
   /// A part of the path within the making of a span.
   struct made_stretch {
-    std::uint32_t span;
+    span_number span;
     std::int64_t start_ns;
     std::int64_t end_ns;
   };
@@ -76,16 +74,16 @@ class path_walker {
   void add_made() {
     std::sort(made_.begin(), made_.end(),
               [](const made_stretch& a, const made_stretch& b) { return a.span < b.span; });
-    for_each_span(run_, [this](std::uint32_t n, const std::vector<span_piece>& pieces) {
+    for_each_span(run_, [this](span_number n, const std::vector<span_piece>& pieces) {
       const making_span& s = spans_[n];
       auto at =
           std::lower_bound(made_.begin(), made_.end(), n,
-                           [](const made_stretch& m, std::uint32_t span) { return m.span < span; });
+                           [](const made_stretch& m, span_number span) { return m.span < span; });
       for (; at != made_.end() && at->span == n; ++at) {
         for (const span_piece& p : pieces) {
-          const path_kind kind = p.name == none      ? path_kind::unrecorded
-                                 : p.name == s.stage ? path_kind::stage
-                                                     : path_kind::operation;
+          const path_kind kind = !p.name                        ? path_kind::unrecorded
+                                 : stage_id(*p.name) == s.stage ? path_kind::stage
+                                                                : path_kind::operation;
           sum_.add(kind, p.name, std::max(p.start_ns, at->start_ns), std::min(p.end_ns, at->end_ns),
                    s.file);
         }
@@ -96,7 +94,7 @@ class path_walker {
   std::int64_t begin_of(const std::vector<handed_over>& hand_overs) const {
     std::int64_t begin_ns = INT64_MAX;
     for (const handed_over& h : hand_overs) {
-      const batch& b = batches_.all()[h.batch];
+      const batch& b = batches_.at(h.batch);
       const batch_record* const wait = batches_.record(b.wait);
       const batch_record* const queued = batches_.record(b.queued);
       if (wait != nullptr && !wait->is_marker()) begin_ns = std::min(begin_ns, wait->start_ns);
@@ -110,63 +108,63 @@ class path_walker {
     hand_overs_ = &hand_overs;
     now_ns_ = hand_overs.back().at_ns;
     place_ = hand_overs.size() - 1;
-    std::uint32_t span = none;
+    optional_span span;
     std::size_t turns = 0;
     const std::size_t most_turns = 4 * (spans_.size() + hand_overs.size()) + 16;
     while (now_ns_ > begin_ns_ && turns++ < most_turns) {
-      span = span == none ? at_hand_over() : at_start(make(span));
+      span = span ? at_start(make(*span)) : at_hand_over();
       if (over_) break;
     }
-    if (!over_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, none, begin_ns_, no_file);
+    if (!over_ && now_ns_ > begin_ns_) pass(path_kind::unrecorded, begin_ns_);
     over_ = false;
   }
 
-  void pass(path_kind kind, std::uint32_t name, std::int64_t until_ns, std::uint32_t file) {
+  void pass(path_kind kind, std::int64_t until_ns, optional_file file = std::nullopt) {
     until_ns = std::max(until_ns, begin_ns_);
-    sum_.add(kind, name, until_ns, now_ns_, file);
+    sum_.add(kind, std::nullopt, until_ns, now_ns_, file);
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
   /// What is left is before anything was made.
-  std::uint32_t begin() {
-    pass(path_kind::start_up, none, begin_ns_, no_file);
+  optional_span begin() {
+    pass(path_kind::start_up, begin_ns_);
     over_ = true;
-    return none;
+    return std::nullopt;
   }
 
   /// Returns the span whose end the walk goes on at; none: the hand-over at place_.
-  std::uint32_t at_hand_over() {
+  optional_span at_hand_over() {
     const handed_over& h = (*hand_overs_)[place_];
-    const batch& b = batches_.all()[h.batch];
+    const batch& b = batches_.at(h.batch);
     const batch_record* const wait = batches_.record(b.wait);
-    const std::uint32_t file = batches_.record(b.consumed)->file;
-    const std::uint32_t last = last_span(b, h.at_ns);
+    const file_id file = batches_.record(b.consumed)->file;
+    const optional_span last = last_span(b, h.at_ns);
     const bool waited = wait != nullptr && !wait->is_marker();
-    if (waited && last != none && spans_[last].end_ns() > wait->start_ns) {
-      pass(path_kind::hand_over, none, spans_[last].end_ns(), no_file);
+    if (waited && last && spans_[*last].end_ns() > wait->start_ns) {
+      pass(path_kind::hand_over, spans_[*last].end_ns());
       return last;
     }
     if (place_ == 0) return begin();
-    if (waited) pass(path_kind::hand_over, none, wait->start_ns, no_file);
+    if (waited) pass(path_kind::hand_over, wait->start_ns);
     --place_;
-    pass(path_kind::step, none, (*hand_overs_)[place_].at_ns, file);
-    return none;
+    pass(path_kind::step, (*hand_overs_)[place_].at_ns, file);
+    return std::nullopt;
   }
 
   /// The one that made the batch ready.
-  std::uint32_t last_span(const batch& b, std::int64_t used_ns) const {
-    std::uint32_t last = none;
-    for (std::uint32_t n = b.first_span; n < b.first_span + b.spans; ++n) {
+  optional_span last_span(const batch& b, std::int64_t used_ns) const {
+    optional_span last;
+    for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
       if (!with_pieces_[n] || spans_[n].start_ns >= used_ns) continue;
-      if (last == none || spans_[last].end_ns() < spans_[n].end_ns()) last = n;
+      if (!last || spans_[*last].end_ns() < spans_[n].end_ns()) last = n;
     }
     return last;
   }
 
   /// Back over a span that ended now, or before. Returns it.
-  std::uint32_t make(std::uint32_t n) {
+  span_number make(span_number n) {
     const making_span& s = spans_[n];
-    if (s.end_ns() < now_ns_) pass(path_kind::hand_over, none, s.end_ns(), no_file);
+    if (s.end_ns() < now_ns_) pass(path_kind::hand_over, s.end_ns());
     const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
     if (from_ns < now_ns_) made_.push_back({n, from_ns, now_ns_});
     now_ns_ = std::min(now_ns_, from_ns);
@@ -174,85 +172,84 @@ class path_walker {
   }
 
   /// What let a span begin.
-  std::uint32_t at_start(std::uint32_t n) {
+  optional_span at_start(span_number n) {
     const making_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
-    const std::uint32_t before = links_.before(n);
-    const std::uint32_t earlier = links_.earlier(n);
-    if (before != none && links_.just_before(spans_[before].end_ns(), s.start_ns)) {
-      pass(path_kind::unrecorded, none, spans_[before].end_ns(), no_file);
+    const optional_span before = links_.before(n);
+    const optional_span earlier = links_.earlier(n);
+    if (before && links_.just_before(spans_[*before].end_ns(), s.start_ns)) {
+      pass(path_kind::unrecorded, spans_[*before].end_ns());
       return before;
     }
-    if (earlier != none && links_.just_before(spans_[earlier].end_ns(), s.start_ns)) return earlier;
-    const std::uint32_t taker = links_.taken_downstream(s);
-    if (taker != none) {
-      pass(path_kind::hand_over, none, spans_[taker].start_ns, no_file);
-      return taker == n ? none : at_start_of_taker(taker);
+    if (earlier && links_.just_before(spans_[*earlier].end_ns(), s.start_ns)) return earlier;
+    const optional_span taker = links_.taken_downstream(s);
+    if (taker) {
+      pass(path_kind::hand_over, spans_[*taker].start_ns);
+      return *taker == n ? optional_span() : at_start_of_taker(*taker);
     }
-    const std::size_t place = hand_over_before(s.start_ns);
-    if (place != SIZE_MAX && links_.just_before((*hand_overs_)[place].at_ns, s.start_ns)) {
-      place_ = place;
-      pass(path_kind::prefetch, none, (*hand_overs_)[place].at_ns, no_file);
-      return none;
+    const std::optional<std::size_t> place = hand_over_before(s.start_ns);
+    if (place && links_.just_before((*hand_overs_)[*place].at_ns, s.start_ns)) {
+      place_ = *place;
+      pass(path_kind::prefetch, (*hand_overs_)[*place].at_ns);
+      return std::nullopt;
     }
     return latest(before, earlier, place);
   }
 
   /// A span that took something began because its own thread, or its number, was done before.
-  std::uint32_t at_start_of_taker(std::uint32_t taker) {
-    const std::uint32_t before = links_.before(taker);
-    const std::uint32_t earlier = links_.earlier(taker);
-    if (before != none && spans_[before].end_ns() <= now_ns_ &&
-        (earlier == none || spans_[earlier].end_ns() <= spans_[before].end_ns())) {
+  optional_span at_start_of_taker(span_number taker) {
+    const optional_span before = links_.before(taker);
+    const optional_span earlier = links_.earlier(taker);
+    if (before && spans_[*before].end_ns() <= now_ns_ &&
+        (!earlier || spans_[*earlier].end_ns() <= spans_[*before].end_ns())) {
       return before;
     }
-    if (earlier != none && spans_[earlier].end_ns() <= now_ns_) return earlier;
-    return latest(before, none, hand_over_before(now_ns_));
+    if (earlier && spans_[*earlier].end_ns() <= now_ns_) return earlier;
+    return latest(before, std::nullopt, hand_over_before(now_ns_));
   }
 
   /// Nothing ended just then: by what ended last.
-  std::uint32_t latest(std::uint32_t before, std::uint32_t earlier, std::size_t place) {
+  optional_span latest(optional_span before, optional_span earlier,
+                       std::optional<std::size_t> place) {
     std::int64_t at_ns = INT64_MIN;
-    std::uint32_t to = none;
-    for (const std::uint32_t n : {before, earlier}) {
-      if (n == none || spans_[n].end_ns() > now_ns_ || spans_[n].end_ns() <= at_ns) continue;
-      at_ns = spans_[n].end_ns();
+    optional_span to;
+    for (const optional_span n : {before, earlier}) {
+      if (!n || spans_[*n].end_ns() > now_ns_ || spans_[*n].end_ns() <= at_ns) continue;
+      at_ns = spans_[*n].end_ns();
       to = n;
     }
-    if (place != SIZE_MAX && (*hand_overs_)[place].at_ns > at_ns) {
-      place_ = place;
-      pass(path_kind::prefetch, none, (*hand_overs_)[place].at_ns, no_file);
-      return none;
+    if (place && (*hand_overs_)[*place].at_ns > at_ns) {
+      place_ = *place;
+      pass(path_kind::prefetch, (*hand_overs_)[*place].at_ns);
+      return std::nullopt;
     }
-    if (to == none || at_ns <= begin_ns_) return begin();
-    pass(path_kind::unrecorded, none, at_ns, no_file);
+    if (!to || at_ns <= begin_ns_) return begin();
+    pass(path_kind::unrecorded, at_ns);
     return to;
   }
 
   bool by_consumer(const making_span& s) const {
     const batch_record* const used =
-        batches_.record(batches_.all()[(*hand_overs_)[place_].batch].consumed);
-    return s.file != no_file &&
-           run_.files->files[s.file].number == run_.files->files[used->file].number;
+        batches_.record(batches_.at((*hand_overs_)[place_].batch).consumed);
+    return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
-  std::uint32_t consumer_before(const making_span& s) {
-    const std::size_t place = hand_over_before(s.start_ns);
-    if (place == SIZE_MAX) return begin();
-    place_ = place;
-    pass(path_kind::step, none, (*hand_overs_)[place].at_ns,
-         batches_.record(batches_.all()[(*hand_overs_)[place].batch].consumed)->file);
-    return none;
+  optional_span consumer_before(const making_span& s) {
+    const std::optional<std::size_t> place = hand_over_before(s.start_ns);
+    if (!place) return begin();
+    place_ = *place;
+    const handed_over& h = (*hand_overs_)[place_];
+    pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
+    return std::nullopt;
   }
 
-  /// Place of the last hand-over up to then; SIZE_MAX: none.
-  std::size_t hand_over_before(std::int64_t time_ns) const {
+  /// Place of the last hand-over up to then.
+  std::optional<std::size_t> hand_over_before(std::int64_t time_ns) const {
     const auto behind =
         std::upper_bound(hand_overs_->begin(), hand_overs_->end(), time_ns,
                          [](std::int64_t t, const handed_over& h) { return t < h.at_ns; });
-    return behind == hand_overs_->begin()
-               ? SIZE_MAX
-               : static_cast<std::size_t>(behind - hand_overs_->begin()) - 1;
+    if (behind == hand_overs_->begin()) return std::nullopt;
+    return static_cast<std::size_t>(behind - hand_overs_->begin()) - 1;
   }
 
   const run_data& run_;

@@ -36,7 +36,7 @@ struct path_share {
 
 /// Part of the path that lies in the making of one batch.
 struct made_on_path {
-  std::uint32_t batch = UINT32_MAX;  ///< place in run_batches::all(); UINT32_MAX: an item's
+  optional_batch batch;  ///< none of an item that no batch took
   std::int64_t ns = 0;
 };
 

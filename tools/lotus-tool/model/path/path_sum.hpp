@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,28 +18,24 @@ namespace lotus::tool {
 /// Shares by kind and name.
 class path_sum {
  public:
-  static constexpr std::uint32_t no_name = UINT32_MAX;
-
   explicit path_sum(const run_data& run) : run_(run) {}
 
-  /// @param file  whose thread it was; no_file: nobody's.
-  void add(path_kind kind, std::uint32_t name, std::int64_t start_ns, std::int64_t end_ns,
-           std::uint32_t file) {
+  /// @param file  whose thread it was, if it was one's.
+  void add(path_kind kind, std::optional<std::uint32_t> name, std::int64_t start_ns,
+           std::int64_t end_ns, optional_file file) {
     if (end_ns <= start_ns) return;
     path_share& to = shares_[{kind, name}];
     if (to.ns == 0) {
       to.kind = kind;
-      if (name != no_name) to.name = run_.names.name(name).substr(1);
+      if (name) to.name = run_.names.name(*name).substr(1);
       to.cpu = cpu_split{0, 0, 0};
     }
     to.ns += end_ns - start_ns;
-    const bool known = file < run_.side.off_cpu.size() &&
-                       (run_.side.off_cpu[file].known() ||
-                        (kind == path_kind::step && run_.side.off_cpu[file].known_of_batches()));
-    if (!known) {
+    const off_cpu_time* const off = run_.side.off_cpu_of(file, kind == path_kind::step);
+    if (off == nullptr) {
       to.cpu.reset();
     } else if (to.cpu) {
-      *to.cpu += run_.side.off_cpu[file].split(start_ns, end_ns);
+      *to.cpu += off->split(start_ns, end_ns);
     }
   }
 
@@ -53,7 +50,7 @@ class path_sum {
 
  private:
   const run_data& run_;
-  std::map<std::pair<path_kind, std::uint32_t>, path_share> shares_;
+  std::map<std::pair<path_kind, std::optional<std::uint32_t>>, path_share> shares_;
 };
 
 }  // namespace lotus::tool

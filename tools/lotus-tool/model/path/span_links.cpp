@@ -12,12 +12,10 @@
 namespace lotus::tool {
 
 span_links::span_links(const run_batches& batches, const std::vector<bool>& with_pieces)
-    : spans_(batches.making()),
-      before_(spans_.size(), no_making),
-      earlier_(spans_.size(), no_making) {
-  std::vector<std::uint32_t> order;
+    : spans_(batches.making()), before_(spans_.size()), earlier_(spans_.size()) {
+  std::vector<span_number> order;
   double sum_ns = 0;
-  for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+  for (span_number n = 0; n < spans_.size(); ++n) {
     if (!with_pieces[n]) continue;
     order.push_back(n);
     sum_ns += static_cast<double>(spans_[n].duration_ns);
@@ -25,38 +23,39 @@ span_links::span_links(const run_batches& batches, const std::vector<bool>& with
   if (!order.empty()) {
     tolerance_ns_ += static_cast<std::int64_t>(0.05 * sum_ns / static_cast<double>(order.size()));
   }
-  std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+  std::sort(order.begin(), order.end(), [this](span_number a, span_number b) {
     return std::tie(spans_[a].start_ns, a) < std::tie(spans_[b].start_ns, b);
   });
-  std::map<std::uint32_t, std::uint32_t> last;  // by file
-  for (const std::uint32_t n : order) {
+  std::map<file_id, span_number> last;
+  for (const span_number n : order) {
     starts_[spans_[n].stage].push_back(n);
-    if (spans_[n].file == no_file) continue;
-    const auto [at, is_new] = last.try_emplace(spans_[n].file, n);
+    if (!spans_[n].file) continue;
+    const auto [at, is_new] = last.try_emplace(*spans_[n].file, n);
     if (is_new) continue;
     before_[n] = at->second;
     at->second = n;
   }
-  const std::vector<std::uint32_t> next = next_makings(batches);
-  for (const std::uint32_t n : order) {
-    if (next[n] == no_making || !with_pieces[next[n]]) continue;
-    next_stage_[spans_[n].stage] = spans_[next[n]].stage;
-    std::uint32_t& from = earlier_[next[n]];
-    if (from == no_making || spans_[from].end_ns() < spans_[n].end_ns()) from = n;
+  const std::vector<optional_span> next = next_makings(batches);
+  for (const span_number n : order) {
+    if (!next[n] || !with_pieces[*next[n]]) continue;
+    next_stage_[spans_[n].stage] = spans_[*next[n]].stage;
+    optional_span& from = earlier_[*next[n]];
+    if (!from || spans_[*from].end_ns() < spans_[n].end_ns()) from = n;
   }
 }
 
-std::uint32_t span_links::taken_downstream(const making_span& span) const {
+optional_span span_links::taken_downstream(const making_span& span) const {
   const auto next = next_stage_.find(span.stage);
-  if (next == next_stage_.end() || next->second == span.stage) return no_making;
+  if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;
   const auto starts = starts_.find(next->second);
-  if (starts == starts_.end()) return no_making;
+  if (starts == starts_.end()) return std::nullopt;
   const auto behind =
       std::upper_bound(starts->second.begin(), starts->second.end(), span.start_ns,
-                       [this](std::int64_t t, std::uint32_t n) { return t < spans_[n].start_ns; });
-  if (behind == starts->second.begin()) return no_making;
-  const std::uint32_t taker = *(behind - 1);
-  return just_before(spans_[taker].start_ns, span.start_ns) ? taker : no_making;
+                       [this](std::int64_t t, span_number n) { return t < spans_[n].start_ns; });
+  if (behind == starts->second.begin()) return std::nullopt;
+  const span_number taker = *(behind - 1);
+  if (!just_before(spans_[taker].start_ns, span.start_ns)) return std::nullopt;
+  return taker;
 }
 
 }  // namespace lotus::tool

@@ -11,7 +11,6 @@
 namespace lotus::tool {
 
 /// Neighbours of those spans of run_batches::making() that lie in no other one of their thread.
-/// Where there is none, UINT32_MAX.
 class span_links {
  public:
   /// @param batches      must outlive this.
@@ -19,11 +18,11 @@ class span_links {
   span_links(const run_batches& batches, const std::vector<bool>& with_pieces);
 
   /// The one before on the same thread.
-  std::uint32_t before(std::uint32_t span) const noexcept { return before_[span]; }
+  optional_span before(span_number span) const noexcept { return before_[span]; }
   /// Of the same item or batch in the stage before, the last one.
-  std::uint32_t earlier(std::uint32_t span) const noexcept { return earlier_[span]; }
+  optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
   /// A span of the next stage that began just before, and so made room.
-  std::uint32_t taken_downstream(const making_span& span) const;
+  optional_span taken_downstream(const making_span& span) const;
 
   /// Whether the one may have let the other begin: it was at most 20 us and a twentieth of the mean
   /// span before.
@@ -33,10 +32,10 @@ class span_links {
 
  private:
   const std::vector<making_span>& spans_;
-  std::vector<std::uint32_t> before_;
-  std::vector<std::uint32_t> earlier_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> starts_;  // by stage, in order of start
-  std::map<std::uint32_t, std::uint32_t> next_stage_;
+  std::vector<optional_span> before_;
+  std::vector<optional_span> earlier_;
+  std::map<stage_id, std::vector<span_number>> starts_;  // in order of start
+  std::map<stage_id, stage_id> next_stage_;
   std::int64_t tolerance_ns_ = 20'000;
 };
 

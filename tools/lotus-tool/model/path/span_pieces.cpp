@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,7 +48,8 @@ class cutter {
   }
   void cut(std::int64_t until_ns) {
     if (until_ns <= cursor_ns_) return;
-    to_.push_back({cursor_ns_, until_ns, open_.empty() ? UINT32_MAX : open_.back().name});
+    span_piece& piece = to_.emplace_back(span_piece{cursor_ns_, until_ns, std::nullopt});
+    if (!open_.empty()) piece.name = open_.back().name;
     cursor_ns_ = until_ns;
   }
 
@@ -58,10 +60,10 @@ class cutter {
 };
 
 /// Numbers of the spans, by their threads, in each by their starts, outer ones first.
-std::vector<std::uint32_t> in_order(const std::vector<making_span>& spans) {
-  std::vector<std::uint32_t> order(spans.size());
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+std::vector<span_number> in_order(const std::vector<making_span>& spans) {
+  std::vector<span_number> order(spans.size());
+  std::iota(order.begin(), order.end(), span_number{0});
+  std::sort(order.begin(), order.end(), [&](span_number a, span_number b) {
     const making_span& x = spans[a];
     const making_span& y = spans[b];
     return std::tie(x.file, x.start_ns, y.duration_ns, a) <
@@ -71,15 +73,15 @@ std::vector<std::uint32_t> in_order(const std::vector<making_span>& spans) {
 }
 
 /// Of these in their order, those that have pieces.
-std::vector<std::uint32_t> outer_of(const std::vector<making_span>& spans) {
-  std::vector<std::uint32_t> outer;
-  std::uint32_t file = no_file;
+std::vector<span_number> outer_of(const std::vector<making_span>& spans) {
+  std::vector<span_number> outer;
+  optional_file file;
   std::int64_t until_ns = INT64_MIN;  // of the last span that lies in no other
-  for (const std::uint32_t n : in_order(spans)) {
+  for (const span_number n : in_order(spans)) {
     const making_span& span = spans[n];
     if (span.file != file) until_ns = INT64_MIN;
     file = span.file;
-    if (file != no_file && span.end_ns() <= until_ns) continue;
+    if (file && span.end_ns() <= until_ns) continue;
     until_ns = span.end_ns();
     if (span.duration_ns > 0) outer.push_back(n);
   }
@@ -90,15 +92,15 @@ std::vector<std::uint32_t> outer_of(const std::vector<making_span>& spans) {
 /// those that are done with.
 class thread_cutter {
  public:
-  using range = std::pair<const std::uint32_t*, const std::uint32_t*>;
+  using range = std::pair<const span_number*, const span_number*>;
 
   /// @param outer  those of the log, whose starts and ends rise.
   thread_cutter(const std::vector<making_span>& spans, range outer,
-                std::function<void(std::uint32_t, const std::vector<span_piece>&)> on_pieces)
+                std::function<void(span_number, const std::vector<span_piece>&)> on_pieces)
       : spans_(spans), outer_(std::move(outer)), on_pieces_(std::move(on_pieces)) {}
 
   void add(const operation& op) {
-    const std::uint32_t* const of = span_of(op);
+    const span_number* const of = span_of(op);
     // Of what comes much too late nothing is left to be cut.
     if (of == outer_.second || of < outer_.first) return;
     const auto place = static_cast<std::size_t>(of - outer_.first);
@@ -115,8 +117,8 @@ class thread_cutter {
   static constexpr std::size_t most_held = std::size_t{1} << 16U;
 
   /// The first span that it begins in; the last of all: none.
-  const std::uint32_t* span_of(const operation& op) {
-    const auto ended = [this, &op](std::uint32_t n) { return spans_[n].end_ns() <= op.start_ns; };
+  const span_number* span_of(const operation& op) {
+    const auto ended = [this, &op](span_number n) { return spans_[n].end_ns() <= op.start_ns; };
     if (hint_ == nullptr || hint_ < outer_.first || ended(*hint_) ||
         (hint_ != outer_.first && !ended(*(hint_ - 1)))) {
       hint_ = std::partition_point(outer_.first, outer_.second, ended);
@@ -129,7 +131,7 @@ class thread_cutter {
   }
 
   void cut_first() {
-    const std::uint32_t n = *outer_.first++;
+    const span_number n = *outer_.first++;
     std::vector<operation> ops;
     if (!held_.empty()) {
       ops = std::move(held_.front());
@@ -153,8 +155,8 @@ class thread_cutter {
 
   const std::vector<making_span>& spans_;
   range outer_;  // those that are not cut yet
-  std::function<void(std::uint32_t, const std::vector<span_piece>&)> on_pieces_;
-  const std::uint32_t* hint_ = nullptr;
+  std::function<void(span_number, const std::vector<span_piece>&)> on_pieces_;
+  const span_number* hint_ = nullptr;
   std::deque<std::vector<operation>> held_;  // from the first of outer_ on
   std::size_t count_ = 0;                    // of operations
   std::vector<span_piece> pieces_;
@@ -164,23 +166,23 @@ class thread_cutter {
 
 std::vector<bool> spans_with_pieces(const run_batches& batches) {
   std::vector<bool> with(batches.making().size());
-  for (const std::uint32_t n : outer_of(batches.making())) with[n] = true;
+  for (const span_number n : outer_of(batches.making())) with[n] = true;
   return with;
 }
 
 void for_each_span(
     const run_data& run,
-    const std::function<void(std::uint32_t, const std::vector<span_piece>&)>& on_pieces) {
+    const std::function<void(span_number, const std::vector<span_piece>&)>& on_pieces) {
   const std::vector<making_span>& spans = run.batches.making();
-  const std::vector<std::uint32_t> outer = outer_of(spans);
-  const std::uint32_t* const end = outer.data() + outer.size();
-  for (const std::uint32_t* first = outer.data(); first != end;) {
-    const std::uint32_t file = spans[*first].file;
-    const std::uint32_t* const last =
-        std::find_if(first, end, [&](std::uint32_t n) { return spans[n].file != file; });
+  const std::vector<span_number> outer = outer_of(spans);
+  const span_number* const end = outer.data() + outer.size();
+  for (const span_number* first = outer.data(); first != end;) {
+    const optional_file file = spans[*first].file;
+    const span_number* const last =
+        std::find_if(first, end, [&](span_number n) { return spans[n].file != file; });
     thread_cutter cut(spans, {first, last}, on_pieces);
-    if (file != no_file) {
-      run.for_each_operation(file, [&](const operation& op) { cut.add(op); });
+    if (file) {
+      run.for_each_operation(file->value(), [&](const operation& op) { cut.add(op); });
     }
     cut.finish();
     first = last;

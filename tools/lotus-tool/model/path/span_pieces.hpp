@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -14,8 +15,7 @@ namespace lotus::tool {
 struct span_piece {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint32_t name =
-      UINT32_MAX;  ///< of run_data::names: the innermost operation; UINT32_MAX: none
+  std::optional<std::uint32_t> name;  ///< of run_data::names: the innermost operation
 
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
@@ -24,13 +24,12 @@ struct span_piece {
 /// their thread. What lies in another is a piece of it.
 std::vector<bool> spans_with_pieces(const run_batches& batches);
 
-/// Calls `on_pieces(span, pieces)` for each span that has some, its place in run_batches::making():
-/// without a gap from its start to its end. Only the operations of a few spans are in memory at a
-/// time.
+/// Calls `on_pieces(span, pieces)` for each span that has some: without a gap from its start to its
+/// end. Only the operations of a few spans are in memory at a time.
 /// @param run  read with run_parts::operations.
 void for_each_span(
     const run_data& run,
-    const std::function<void(std::uint32_t, const std::vector<span_piece>&)>& on_pieces);
+    const std::function<void(span_number, const std::vector<span_piece>&)>& on_pieces);
 
 }  // namespace lotus::tool
 

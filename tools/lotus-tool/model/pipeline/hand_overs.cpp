@@ -55,7 +55,7 @@ void run_batches::find_hand_overs() {
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
   };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, consumer_time> times;  // of thread and epoch
+  std::map<std::pair<file_id, std::uint32_t>, consumer_time> times;  // of thread and epoch
   double late_ns = 0;
   std::size_t late = 0;
   std::size_t handed_over = 0;
@@ -91,18 +91,18 @@ void run_batches::find_hand_overs() {
   hand_overs_.assign(records_.size(), -1);
   std::vector<const batch*> in_time;
   for (const batch& b : batches_) {
-    if (b.consumed != no_record) in_time.push_back(&b);
+    if (b.consumed) in_time.push_back(&b);
   }
   std::sort(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
-    const batch_record& x = records_[a->consumed];
-    const batch_record& y = records_[b->consumed];
+    const batch_record& x = records_[*a->consumed];
+    const batch_record& y = records_[*b->consumed];
     return std::tie(x.file, x.start_ns, a->consumed) < std::tie(y.file, y.start_ns, b->consumed);
   });
   const batch_record* before = nullptr;
   for (const batch* b : in_time) {
-    const batch_record& used = records_[b->consumed];
+    const batch_record& used = records_[*b->consumed];
     const batch_record* const wait = record(b->wait);
-    std::int64_t& at = hand_overs_[b->consumed];
+    std::int64_t& at = hand_overs_[*b->consumed];
     at = used.start_ns;
     if (consumed_late()) {
       if (wait != nullptr && !wait->is_marker()) {
@@ -126,31 +126,31 @@ void run_batches::find_steps() {
     return std::make_tuple(records_[a].file, time_of(a), a) <
            std::make_tuple(records_[b].file, time_of(b), b);
   });
-  record_number open = no_record;
+  optional_record open;
   for (const record_number n : numbers) {
     const batch_record& r = records_[n];
     const bool consumes = r.kind == record_kind::consumed;
     if (!consumes && (r.kind != record_kind::wait || r.is_marker())) continue;
-    if (open != no_record && records_[open].file == r.file && records_[open].epoch == r.epoch) {
-      step_ends_[open] = time_of(n);
+    if (open && records_[*open].file == r.file && records_[*open].epoch == r.epoch) {
+      step_ends_[*open] = time_of(n);
     }
-    open = consumes ? n : no_record;
+    open = consumes ? optional_record(n) : std::nullopt;
   }
 }
 
 void run_batches::find_epoch_times() {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, epoch_times> found;  // of consumer and epoch
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> begins;
+  std::map<std::pair<consumer_id, std::uint32_t>, epoch_times> found;  // of consumer and epoch
+  std::map<std::pair<consumer_id, std::uint32_t>, std::int64_t> begins;
   for (const batch& b : batches_) {
-    for (const record_number n : {b.wait, b.consumed}) {
-      if (n == no_record || records_[n].is_marker()) continue;
-      const batch_record& r = records_[n];
+    for (const optional_record n : {b.wait, b.consumed}) {
+      if (!n || records_[*n].is_marker()) continue;
+      const batch_record& r = records_[*n];
       const auto [at, is_new] = begins.try_emplace({r.consumer, b.epoch}, r.start_ns);
       at->second = std::min(at->second, r.start_ns);
     }
     const std::optional<std::int64_t> time_ns = hand_over_ns(b);
     if (!time_ns) continue;
-    const std::uint32_t consumer = records_[b.consumed].consumer;
+    const consumer_id consumer = records_[*b.consumed].consumer;
     epoch_times& e = found[{consumer, b.epoch}];
     if (e.handed_over++ == 0) {
       e.epoch = b.epoch;
@@ -182,16 +182,16 @@ std::optional<double> run_batches::achieved_per_s() const noexcept {
 }
 
 std::optional<std::int64_t> run_batches::hand_over_ns(const batch& b) const noexcept {
-  if (b.consumed == no_record) return std::nullopt;
-  return hand_overs_[b.consumed];
+  if (!b.consumed) return std::nullopt;
+  return hand_overs_[*b.consumed];
 }
 
-std::optional<time_span> run_batches::step(record_number consumed) const noexcept {
-  if (consumed == no_record || step_ends_[consumed] < 0) return std::nullopt;
-  return time_span{hand_overs_[consumed], step_ends_[consumed]};
+std::optional<time_span> run_batches::step(optional_record consumed) const noexcept {
+  if (!consumed || step_ends_[*consumed] < 0) return std::nullopt;
+  return time_span{hand_overs_[*consumed], step_ends_[*consumed]};
 }
 
-std::optional<std::int64_t> run_batches::step_ns(record_number consumed) const noexcept {
+std::optional<std::int64_t> run_batches::step_ns(optional_record consumed) const noexcept {
   const std::optional<time_span> of = step(consumed);
   return of ? std::optional(of->duration_ns()) : std::nullopt;
 }
@@ -222,7 +222,7 @@ std::optional<time_span> run_batches::made(const batch& b) const {
 std::int64_t run_batches::service_ns(const batch& b) const {
   const making_of_batch of(*this, b);
   // What is nested in another span of the batch, on its thread, is in that one's time already.
-  std::map<std::uint32_t, std::int64_t> until_ns;  // by file
+  std::map<optional_file, std::int64_t> until_ns;
   std::int64_t sum = 0;
   for (const making_span* const s : of.spans()) {
     const auto [at, is_new] = until_ns.try_emplace(s->file, INT64_MIN);

@@ -20,27 +20,27 @@ struct votes {
 };
 
 /// By takings: the k-th span of a number in a stage is looked at with the k-th taking of it.
-std::set<std::uint32_t> by_takings(const std::vector<stage_span>& stages,
-                                   const std::vector<batch_taking>& takings) {
+std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
+                              const std::vector<batch_taking>& takings) {
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> taken;  // times, by item
   std::unordered_set<std::int64_t> batches;
   for (const batch_taking& t : takings) {
     taken[t.item].push_back(t.time_ns);
     batches.insert(t.batch);
   }
-  std::map<std::uint32_t, votes> of_stage;
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> seen;
+  std::map<stage_id, votes> of_stage;
+  std::map<std::pair<stage_id, std::int64_t>, std::size_t> seen;
   for (const stage_span& s : stages) {
-    votes& v = of_stage[s.name];
+    votes& v = of_stage[stage_id(s.name)];
     const auto times = taken.find(s.number);
     if (times != taken.end()) ++v.items;
     if (batches.count(s.number) != 0) ++v.batches;
     if (times == taken.end()) continue;
-    const std::size_t k = seen[{s.name, s.number}]++;
+    const std::size_t k = seen[{stage_id(s.name), s.number}]++;
     if (k >= times->second.size()) continue;
     ++(s.end_ns() <= times->second[k] ? v.before_taking : v.behind_taking);
   }
-  std::set<std::uint32_t> found;
+  std::set<stage_id> found;
   for (const auto& [stage, v] : of_stage) {
     const bool items =
         v.items != v.batches ? v.items > v.batches : v.before_taking > v.behind_taking;
@@ -50,14 +50,13 @@ std::set<std::uint32_t> by_takings(const std::vector<stage_span>& stages,
 }
 
 /// Without any taking: most of a stage's numbers are no batch.
-std::set<std::uint32_t> by_records(const batch_records& records,
-                                   const std::vector<stage_span>& stages) {
+std::set<stage_id> by_records(const batch_records& records, const std::vector<stage_span>& stages) {
   std::unordered_set<std::int64_t> batches;
   for (const batch_record& r : records) batches.insert(r.index);
-  std::set<std::uint32_t> found;
+  std::set<stage_id> found;
   if (batches.empty()) return found;
-  std::map<std::uint32_t, std::unordered_set<std::int64_t>> numbers;
-  for (const stage_span& s : stages) numbers[s.name].insert(s.number);
+  std::map<stage_id, std::unordered_set<std::int64_t>> numbers;
+  for (const stage_span& s : stages) numbers[stage_id(s.name)].insert(s.number);
   for (const auto& [stage, all] : numbers) {
     std::size_t unknown = 0;
     for (const std::int64_t number : all) unknown += batches.count(number) == 0 ? 1U : 0U;
@@ -68,9 +67,8 @@ std::set<std::uint32_t> by_records(const batch_records& records,
 
 }  // namespace
 
-std::set<std::uint32_t> item_stages(const batch_records& records,
-                                    const std::vector<stage_span>& stages,
-                                    const std::vector<batch_taking>& takings) {
+std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
+                               const std::vector<batch_taking>& takings) {
   if (stages.empty()) return {};
   return takings.empty() ? by_records(records, stages) : by_takings(stages, takings);
 }

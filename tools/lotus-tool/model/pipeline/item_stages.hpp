@@ -12,9 +12,8 @@
 namespace lotus::tool {
 
 /// The stages whose numbers are items, as find_makings() tells.
-std::set<std::uint32_t> item_stages(const batch_records& records,
-                                    const std::vector<stage_span>& stages,
-                                    const std::vector<batch_taking>& takings);
+std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
+                               const std::vector<batch_taking>& takings);
 
 }  // namespace lotus::tool
 

@@ -17,34 +17,34 @@ namespace lotus::tool {
 namespace {
 
 /// The operations within each of some spans of one thread.
-using operations_of_span = std::map<std::uint32_t, std::vector<operation>>;  // by span
+using operations_of_span = std::map<span_number, std::vector<operation>>;
 
-void find_operations(const run_data& run, std::uint32_t file,
-                     const std::vector<std::uint32_t>& wanted, operations_of_span& found) {
+void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,
+                     operations_of_span& found) {
   const std::vector<making_span>& spans = run.batches.making();
-  run.for_each_operation(file, [&](const operation& op) {
-    for (const std::uint32_t n : wanted) {
+  run.for_each_operation(file.value(), [&](const operation& op) {
+    for (const span_number n : wanted) {
       const making_span& s = spans[n];
       if (op.start_ns < s.start_ns || op.end_ns() > s.end_ns()) continue;
-      const bool itself =
-          op.name == s.stage && op.start_ns == s.start_ns && op.duration_ns == s.duration_ns;
+      const bool itself = stage_id(op.name) == s.stage && op.start_ns == s.start_ns &&
+                          op.duration_ns == s.duration_ns;
       if (!itself) found[n].push_back(op);
     }
   });
 }
 
 std::string name_of(const run_data& run, const making_span& s) {
-  return s.stage == preprocess_stage ? "preprocess" : shown_name(run.names.name(s.stage));
+  return s.stage == preprocess_stage ? "preprocess" : shown_name(run.names.name(s.stage.value()));
 }
 
 }  // namespace
 
 std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items) {
   const std::vector<making_span>& spans = run.batches.making();
-  std::map<std::uint32_t, std::vector<std::uint32_t>> of_file;
+  std::map<file_id, std::vector<span_number>> of_file;
   for (const item& it : items) {
-    for (const std::uint32_t n : it.spans) {
-      if (spans[n].file != no_file) of_file[spans[n].file].push_back(n);
+    for (const span_number n : it.spans) {
+      if (spans[n].file) of_file[*spans[n].file].push_back(n);
     }
   }
   operations_of_span operations;
@@ -52,9 +52,9 @@ std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vec
   std::vector<std::vector<item_node>> trees;
   for (const item& it : items) {
     std::vector<item_node>& tree = trees.emplace_back();
-    for (const std::uint32_t n : it.spans) {
+    for (const span_number n : it.spans) {
       const making_span& s = spans[n];
-      const std::uint64_t thread = s.file == no_file ? 0 : run.files->files[s.file].number;
+      const std::uint64_t thread = s.file ? run.log(*s.file).number : 0;
       tree.push_back({name_of(run, s), s.start_ns, s.duration_ns, thread, 0});
       std::vector<operation>& inside = operations[n];
       std::stable_sort(inside.begin(), inside.end(), [](const operation& a, const operation& b) {

@@ -16,14 +16,15 @@ namespace lotus::tool {
 
 std::vector<item> items_of(const run_batches& batches) {
   const std::vector<making_span>& spans = batches.making();
-  std::vector<std::uint32_t> order(spans.size());
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  std::vector<span_number> order(spans.size());
+  std::iota(order.begin(), order.end(), span_number{0});
   // The spans of a batch are of the same batch, those of an item of the same pass.
-  const auto key = [&](std::uint32_t n) {
+  const auto key = [&](span_number n) {
     const making_span& s = spans[n];
-    return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? s.pass : s.batch);
+    return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,
+                           s.of_item ? s.pass : pass_number());
   };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::sort(order.begin(), order.end(), [&](span_number a, span_number b) {
     return std::make_pair(key(a), spans[a].start_ns) < std::make_pair(key(b), spans[b].start_ns);
   });
   std::vector<item> items;
@@ -33,11 +34,10 @@ std::vector<item> items_of(const run_batches& batches) {
     const making_span& first = spans[order[at]];
     it.number = first.number;
     it.of_item = first.of_item;
-    it.pass =
-        first.of_item || first.batch == UINT32_MAX ? first.pass : batches.all()[first.batch].epoch;
+    it.epoch = first.of_item || !first.batch ? first.pass.value() : batches.at(*first.batch).epoch;
     it.life = {first.start_ns, first.end_ns()};
     std::int64_t covered_ns = 0;
-    std::map<std::uint32_t, std::int64_t> until_ns;  // by file
+    std::map<optional_file, std::int64_t> until_ns;
     for (; at < order.size() && key(order[at]) == of; ++at) {
       const making_span& s = spans[order[at]];
       it.spans.push_back(order[at]);
@@ -60,7 +60,7 @@ std::vector<item> items_of(const run_batches& batches) {
 }
 
 std::size_t workers_at_once(const run_batches& batches) {
-  std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> lives;  // by file
+  std::map<optional_file, std::pair<std::int64_t, std::int64_t>> lives;
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const making_span& s : batches.making()) {
     if (s.stage != preprocess_stage) continue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -16,10 +17,8 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint32_t nobody = UINT32_MAX;
-
 /// A consumer and the number of a batch or of an item.
-using number_key = std::pair<std::uint32_t, std::int64_t>;
+using number_key = std::pair<consumer_id, std::int64_t>;
 
 class maker {
  public:
@@ -37,16 +36,16 @@ class maker {
       }
     }
     std::sort(hand_overs_.begin(), hand_overs_.end());
-    const std::set<std::uint32_t> of_items = item_stages(records, stages, takings);
+    const std::set<stage_id> of_items = item_stages(records, stages, takings);
     for (const stage_span& s : stages) {
       making_span& span = found_.spans.emplace_back(
-          making_span{s.start_ns, s.duration_ns, s.number, s.name, s.file, s.consumer});
-      span.of_item = of_items.count(s.name) != 0;
+          making_span{s.start_ns, s.duration_ns, s.number, stage_id(s.name), s.file, s.consumer});
+      span.of_item = of_items.count(span.stage) != 0;
     }
   }
 
   makings find() && {
-    const std::vector<std::uint32_t> order = in_order();
+    const std::vector<span_number> order = in_order();
     // Where an epoch was left early its last numbers were made and not handed over, so that several
     // makings of them stand before one hand-over: only numbers of all epochs tell.
     std::size_t epochs = 0;
@@ -78,10 +77,10 @@ class maker {
 
  private:
   /// Places of the spans, by consumer, whether they are of items, number, start.
-  std::vector<std::uint32_t> in_order() const {
-    std::vector<std::uint32_t> order(found_.spans.size());
-    std::iota(order.begin(), order.end(), std::uint32_t{0});
-    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+  std::vector<span_number> in_order() const {
+    std::vector<span_number> order(found_.spans.size());
+    std::iota(order.begin(), order.end(), span_number{0});
+    std::sort(order.begin(), order.end(), [this](span_number a, span_number b) {
       const making_span& x = found_.spans[a];
       const making_span& y = found_.spans[b];
       return std::tie(x.of_item, x.consumer, x.number, x.start_ns, a) <
@@ -91,8 +90,7 @@ class maker {
   }
 
   template <class OnNumber>
-  void for_each_number(const std::vector<std::uint32_t>& order, bool of_items,
-                       OnNumber&& on_number) {
+  void for_each_number(const std::vector<span_number>& order, bool of_items, OnNumber&& on_number) {
     for (std::size_t at = 0; at < order.size();) {
       const making_span& first = found_.spans[order[at]];
       std::size_t end = at;
@@ -109,9 +107,9 @@ class maker {
 
   /// A pass ends where what it began with comes anew. Every preprocess span begins one, if that has
   /// one already.
-  void split(const std::uint32_t* first, const std::uint32_t* last) {
-    std::uint32_t pass = 0;
-    std::uint32_t began_with = found_.spans[*first].stage;
+  void split(const span_number* first, const span_number* last) {
+    pass_number pass;
+    stage_id began_with = found_.spans[*first].stage;
     std::int64_t end_ns = INT64_MIN;
     bool preprocessed = false;
     for (; first != last; ++first) {
@@ -153,7 +151,7 @@ class maker {
 
   /// Of one number the hand-overs that several passes were made for: by workers only where on
   /// several threads, for a worker that makes an abandoned batch again does not make a piece of it.
-  std::size_t joint_hand_overs(const std::uint32_t* first, const std::uint32_t* last,
+  std::size_t joint_hand_overs(const span_number* first, const span_number* last,
                                const hand_over_range& of) const {
     std::size_t joint = 0;
     while (first != last) {
@@ -173,11 +171,11 @@ class maker {
     return joint;
   }
 
-  void split_by_hand_overs(const std::uint32_t* first, const std::uint32_t* last) {
+  void split_by_hand_overs(const span_number* first, const span_number* last) {
     const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
     for (; first != last; ++first) {
       making_span& s = found_.spans[*first];
-      s.pass = static_cast<std::uint32_t>(of.behind(s.start_ns));
+      s.pass = pass_number(of.behind(s.start_ns));
     }
   }
 
@@ -186,28 +184,29 @@ class maker {
     m.end_ns = std::max(m.end_ns, s.end_ns());
   }
 
-  std::uint32_t add_making(const number_key& key) {
+  batch_id add_making(const number_key& key) {
     batch_making& m = found_.all.emplace_back();
     m.consumer = key.first;
     m.number = key.second;
-    return static_cast<std::uint32_t>(found_.all.size() - 1);
+    return batch_id(found_.all.size() - 1);
   }
 
-  void add_makings(const std::uint32_t* first, const std::uint32_t* last) {
-    for (std::uint32_t pass = nobody; first != last; ++first) {
+  void add_makings(const span_number* first, const span_number* last) {
+    std::optional<pass_number> pass;
+    for (batch_id m; first != last; ++first) {
       making_span& s = found_.spans[*first];
       if (s.pass != pass) {
-        const std::uint32_t m = add_making(key_of(s));
+        m = add_making(key_of(s));
         if (!takings_.empty()) by_number_[key_of(s)].push_back(m);
       }
       pass = s.pass;
-      s.batch = static_cast<std::uint32_t>(found_.all.size() - 1);
-      widen(found_.all[s.batch], s);
+      s.batch = m;
+      widen(found_.all[m.value()], s);
     }
   }
 
   /// Gives every pass of an item to the making of the batch that took it.
-  void take_items(const std::vector<std::uint32_t>& order) {
+  void take_items(const std::vector<span_number>& order) {
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;  // time, batch
     for (const batch_taking& t : takings_) {
       taken[{t.consumer, t.item}].emplace_back(t.time_ns, t.batch);
@@ -217,7 +216,7 @@ class maker {
       const auto times = taken.find(key_of(found_.spans[*first]));
       if (times == taken.end()) return;
       while (first != last) {
-        const std::uint32_t pass = found_.spans[*first].pass;
+        const pass_number pass = found_.spans[*first].pass;
         const std::int64_t start_ns = found_.spans[*first].start_ns;
         const auto* next = first;
         while (next != last && found_.spans[*next].pass == pass) ++next;
@@ -225,9 +224,9 @@ class maker {
         const auto taking = std::lower_bound(times->second.begin(), times->second.end(),
                                              std::pair(start_ns, INT64_MIN));
         if (taking != times->second.end() && taking->first < next_ns) {
-          const std::uint32_t m = making_of({times->first.first, taking->second}, taking->first);
+          const batch_id m = making_of({times->first.first, taking->second}, taking->first);
           for (const auto* at = first; at != next; ++at) found_.spans[*at].batch = m;
-          for (; first != next; ++first) widen(found_.all[m], found_.spans[*first]);
+          for (; first != next; ++first) widen(found_.all[m.value()], found_.spans[*first]);
         }
         first = next;
       }
@@ -236,16 +235,16 @@ class maker {
 
   /// The making of a batch that took an item then: the first that ended behind it, or without
   /// stages of the batch itself one for each hand-over.
-  std::uint32_t making_of(const number_key& batch, std::int64_t time_ns) {
+  batch_id making_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {
-      for (const std::uint32_t m : own->second) {
-        if (found_.all[m].end_ns >= time_ns) return m;
+      for (const batch_id m : own->second) {
+        if (found_.all[m.value()].end_ns >= time_ns) return m;
       }
       return own->second.back();
     }
     const std::size_t k = hand_overs_of(batch).behind(time_ns - 1);
-    const auto [at, is_new] = of_hand_over_.try_emplace({batch, k}, nobody);
+    const auto [at, is_new] = of_hand_over_.try_emplace({batch, k});
     if (is_new) at->second = add_making(batch);
     return at->second;
   }
@@ -260,22 +259,22 @@ class maker {
              std::tie(y.consumer, y.number, y.start_ns, b);
     });
     std::vector<batch_making> sorted;
-    std::vector<std::uint32_t> place(order.size());
+    std::vector<batch_id> place(order.size());
     for (const std::uint32_t m : order) {
-      place[m] = static_cast<std::uint32_t>(sorted.size());
+      place[m] = batch_id(sorted.size());
       sorted.push_back(found_.all[m]);
     }
     found_.all = std::move(sorted);
     for (making_span& s : found_.spans) {
-      if (s.batch != nobody) s.batch = place[s.batch];
+      if (s.batch) s.batch = place[s.batch->value()];
     }
   }
 
   const std::vector<batch_taking>& takings_;
   makings found_;
-  hand_over_list hand_overs_;                                   // in order
-  std::map<number_key, std::vector<std::uint32_t>> by_number_;  // makings, in order of start
-  std::map<std::pair<number_key, std::size_t>, std::uint32_t> of_hand_over_;
+  hand_over_list hand_overs_;                              // in order
+  std::map<number_key, std::vector<batch_id>> by_number_;  // makings, in order of start
+  std::map<std::pair<number_key, std::size_t>, batch_id> of_hand_over_;
 };
 
 }  // namespace

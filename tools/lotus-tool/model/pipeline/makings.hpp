@@ -15,12 +15,12 @@ struct batch_making {
   std::int64_t start_ns = INT64_MAX;
   std::int64_t end_ns = INT64_MIN;
   std::int64_t number = 0;  ///< of the batch
-  std::uint32_t consumer = 0;
+  consumer_id consumer;
   std::uint32_t epoch = 0;  ///< to be found
 };
 
 struct makings {
-  std::vector<making_span> spans;      ///< `batch` is the place in `all`
+  std::vector<making_span> spans;      ///< `batch` is the place in `all`, not in a run
   std::vector<record_number> records;  ///< by span, as many as are preprocess spans
   std::vector<batch_making> all;       ///< in order of consumer, number, start
   bool in_pieces = false;              ///< run_batches::in_pieces()

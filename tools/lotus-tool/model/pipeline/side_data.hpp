@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "model/heap/heap_data.hpp"
+#include "model/identifiers.hpp"
 #include "model/pipeline/off_cpu.hpp"
 
 namespace lotus::tool {
-
-/// Of a thread that has no log.
-inline constexpr std::uint32_t no_file = UINT32_MAX;
 
 /// Numbers have 64 bits without a sign; all but the largest are the same with one.
 constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
@@ -23,10 +21,10 @@ constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
 struct stage_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = 0;       ///< of the batch, item or request: see shown_number()
-  std::uint32_t name = 0;        ///< of run_data::names, with its S
-  std::uint32_t file = no_file;  ///< place in run_files::files
-  std::uint32_t consumer = 0;    ///< log_file::consumer
+  std::int64_t number = 0;  ///< of the batch, item or request: see shown_number()
+  std::uint32_t name = 0;   ///< of run_data::names, with its S
+  optional_file file = {};
+  consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
@@ -38,7 +36,7 @@ struct async_piece {
   std::int64_t id = 0;        ///< of the operation, in its process
   std::uint64_t process = 0;  ///< its pid; where that is unknown the same for all
   std::uint32_t name = 0;     ///< of run_data::names
-  std::uint32_t file = no_file;
+  optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
@@ -48,7 +46,7 @@ struct counter_value {
   std::int64_t value = 0;
   std::uint64_t process = 0;  ///< as of async_piece: each process has its own
   std::uint32_t name = 0;     ///< of run_data::names
-  std::uint32_t file = no_file;
+  optional_file file = {};
 };
 
 /// An item went into a batch.
@@ -56,7 +54,7 @@ struct batch_taking {
   std::int64_t time_ns = 0;
   std::int64_t batch = 0;
   std::int64_t item = 0;
-  std::uint32_t consumer = 0;
+  consumer_id consumer = {};
 };
 
 /// A stretch of a thread's time that the program names, and no operation.
@@ -65,7 +63,7 @@ struct named_range {
   std::int64_t duration_ns = 0;
   std::int64_t number = -1;  ///< that its name ends in; -1: in none
   std::uint32_t name = 0;    ///< of run_data::names
-  std::uint32_t file = no_file;
+  optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
@@ -74,7 +72,7 @@ struct named_range {
 struct operation_arguments {
   std::int64_t start_ns = 0;
   std::uint32_t text = 0;  ///< of run_data::names, behind an S
-  std::uint32_t file = no_file;
+  optional_file file = {};
 };
 
 /// All in order of time. Each of these also counts for first_ns and last_ns of a run.
@@ -90,8 +88,13 @@ struct side_data {
   /// Likewise: when a thread was in calls that are aggregated, and in no other scope within them.
   std::vector<off_cpu_time> aggregated;
 
-  bool has_off_cpu(std::uint32_t file) const noexcept {
-    return file < off_cpu.size() && off_cpu[file].known();
+  /// When the thread was off the CPU; nullptr where that is not known.
+  /// @param whole_batch  what is known where clocks are read at the ends of waits and batches only:
+  ///                     these, and steps, which lie between waits.
+  const off_cpu_time* off_cpu_of(optional_file file, bool whole_batch = false) const noexcept {
+    if (!file || file->value() >= off_cpu.size()) return nullptr;
+    const off_cpu_time& of = off_cpu[file->value()];
+    return (whole_batch ? of.known_of_batches() : of.known()) ? &of : nullptr;
   }
 };
 

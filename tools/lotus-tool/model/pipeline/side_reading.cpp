@@ -16,11 +16,11 @@ namespace lotus::tool {
 namespace {
 
 /// The log of a thread that its operations are in; else any.
-std::uint32_t log_of(const run_files& run, std::uint64_t number) {
-  std::uint32_t found = no_file;
+optional_file log_of(const run_files& run, std::uint64_t number) {
+  optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {
     if (run.files[f].number != number) continue;
-    if (found == no_file || run.files[f].role == file_role::worker) found = f;
+    if (!found || run.files[f].role == file_role::worker) found = file_id(f);
   }
   return found;
 }
@@ -54,8 +54,8 @@ class side_reader {
 
  private:
   void read_own(const log_file& file) {
-    const std::uint32_t log = log_of(run_, file.number);
-    const std::uint32_t consumer = log == no_file ? 0 : run_.files[log].consumer;
+    const optional_file log = log_of(run_, file.number);
+    const consumer_id consumer(log ? run_.files[log->value()].consumer : 0);
     const process_info* const process = processes_.process_of(file.number);
     const std::uint64_t pid = process == nullptr ? 0 : process->pid;
     side_data& data = found_.data;
@@ -111,7 +111,7 @@ class side_reader {
   }
 
   /// The heap over time is a counter among the program's own.
-  void add_heap(const side_line& line, std::uint32_t name, std::uint64_t pid, std::uint32_t log) {
+  void add_heap(const side_line& line, std::uint32_t name, std::uint64_t pid, optional_file log) {
     found_.data.heap.take(line, name, pid);
     if (line.kind != side_kind::heap) return;
     found_.data.counters.push_back(

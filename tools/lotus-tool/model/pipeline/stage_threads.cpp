@@ -40,8 +40,8 @@ std::size_t most_at_once(const std::vector<stretch>& stretches) {
 }
 
 stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
-  std::vector<std::map<std::uint32_t, share>> by_thread(stages.size());
-  std::map<std::uint32_t, std::int64_t> of_thread;
+  std::vector<std::map<optional_file, share>> by_thread(stages.size());
+  std::map<optional_file, std::int64_t> of_thread;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     for (const thread_span& span : stages[s]) {
       share& on = by_thread[s][span.file];
@@ -68,7 +68,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     shared[s] = own_ns * 10 < all_ns * 9;
     if (!shared[s]) found.stages[s].slots = most_at_once(own);
   }
-  std::map<std::uint32_t, std::size_t> first_of;  // by thread, of the shared stages on it
+  std::map<optional_file, std::size_t> first_of;  // by thread, of the shared stages on it
   const auto root = [&](std::size_t s) {
     while (group[s] != s) s = group[s];
     return s;
@@ -81,7 +81,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     }
   }
   std::map<std::size_t, std::size_t> pool_of;  // by root
-  std::vector<std::map<std::uint32_t, stretch>> lives;
+  std::vector<std::map<optional_file, stretch>> lives;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
     const auto [at, is_new] = pool_of.try_emplace(root(s), lives.size());

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/identifiers.hpp"
+
 namespace lotus::tool {
 
 /// A stage's span as far as threads go.
@@ -15,7 +17,7 @@ struct thread_span {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t self_ns = 0;  ///< without what other stages did within it, on its thread
-  std::uint32_t file = 0;
+  optional_file file;
 };
 
 struct stage_threads {

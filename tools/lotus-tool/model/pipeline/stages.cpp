@@ -25,8 +25,9 @@ struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
   std::vector<passage> passages;
-  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> numbers;  // with pass, consumer
-  std::set<std::uint32_t> batches;
+  // An item is another one in every pass, a batch in every epoch.
+  std::set<std::tuple<std::int64_t, pass_number, optional_batch, consumer_id>> numbers;
+  std::set<batch_id> batches;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
   double place = 0;  // sum over its spans, in the order of a batch's stages
@@ -40,7 +41,7 @@ class stage_reader {
   std::vector<stage_figures> read() && {
     find_self_times();
     find_passages();
-    for (std::uint32_t n = 0; n < spans_.size(); ++n) add(n);
+    for (span_number n = 0; n < spans_.size(); ++n) add(n);
     std::vector<gathered> all;
     all.reserve(by_stage_.size());
     for (auto& [stage, g] : by_stage_) all.push_back(std::move(g));
@@ -58,24 +59,24 @@ class stage_reader {
  private:
   /// What other spans did within each, on its thread.
   void find_self_times() {
-    std::vector<std::uint32_t> order(spans_.size());
-    for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
-    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    std::vector<span_number> order(spans_.size());
+    for (span_number n = 0; n < order.size(); ++n) order[n] = n;
+    std::sort(order.begin(), order.end(), [this](span_number a, span_number b) {
       const making_span& x = spans_[a];
       const making_span& y = spans_[b];
       return std::make_tuple(x.file, x.start_ns, -x.duration_ns, a) <
              std::make_tuple(y.file, y.start_ns, -y.duration_ns, b);
     });
     self_ns_.resize(spans_.size());
-    std::vector<std::uint32_t> open;
-    for (const std::uint32_t n : order) {
+    std::vector<span_number> open;
+    for (const span_number n : order) {
       const making_span& s = spans_[n];
       self_ns_[n] = s.duration_ns;
       while (!open.empty() &&
              (spans_[open.back()].file != s.file || spans_[open.back()].end_ns() < s.end_ns())) {
         open.pop_back();
       }
-      if (!open.empty() && s.file != no_file) self_ns_[open.back()] -= s.duration_ns;
+      if (!open.empty() && s.file) self_ns_[open.back()] -= s.duration_ns;
       open.push_back(n);
     }
   }
@@ -84,31 +85,28 @@ class stage_reader {
   /// the spans of its item, and of the batch's behind it.
   void find_passages() {
     passages_.resize(spans_.size());
-    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+    for (span_number n = 0; n < spans_.size(); ++n) {
       const making_span& s = spans_[n];
       passages_[n] = {s.start_ns, s.end_ns(), INT64_MIN, INT64_MIN,
-                      s.batch == UINT32_MAX ? s.pass : run_.batches.all()[s.batch].epoch};
+                      s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    const std::vector<batch>& batches = run_.batches.all();
     // Of a batch's own spans by batch: when items of it were done.
-    std::map<std::uint32_t, std::vector<std::uint32_t>> own;
+    std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
       link(it.spans);
-      if (!it.of_item && spans_[it.spans.front()].batch != UINT32_MAX) {
-        own[spans_[it.spans.front()].batch] = it.spans;
-      }
+      const optional_batch of = spans_[it.spans.front()].batch;
+      if (!it.of_item && of) own[*of] = it.spans;
     }
     for (const item& it : items) {
-      const std::uint32_t place = spans_[it.spans.front()].batch;
-      if (place == UINT32_MAX) continue;
-      if (it.of_item) link_item_to_batch(it, own[place]);
+      const optional_batch of = spans_[it.spans.front()].batch;
+      if (it.of_item && of) link_item_to_batch(it, own[*of]);
     }
     for (const item& it : items) {
-      const std::uint32_t place = spans_[it.spans.front()].batch;
-      if (place == UINT32_MAX) continue;
-      const std::optional<std::int64_t> used_ns = run_.batches.hand_over_ns(batches[place]);
-      for (const std::uint32_t n : it.spans) {
+      const optional_batch of = spans_[it.spans.front()].batch;
+      if (!of) continue;
+      const std::optional<std::int64_t> used_ns = run_.batches.hand_over_ns(run_.batches.at(*of));
+      for (const span_number n : it.spans) {
         passage& p = passages_[n];
         if (used_ns && p.fetched_ns == INT64_MIN && *used_ns > p.end_ns) p.fetched_ns = *used_ns;
       }
@@ -116,7 +114,7 @@ class stage_reader {
   }
 
   /// Spans of one number, in order of start.
-  void link(const std::vector<std::uint32_t>& spans) {
+  void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const making_span& s = spans_[spans[i]];
       for (std::size_t k = i + 1; k < spans.size(); ++k) {
@@ -134,12 +132,12 @@ class stage_reader {
   }
 
   /// An item is fetched by the first of its batch's spans behind it, and makes that one ready.
-  void link_item_to_batch(const item& it, const std::vector<std::uint32_t>& batch_spans) {
-    for (const std::uint32_t b : batch_spans) {
+  void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
+    for (const span_number b : batch_spans) {
       const making_span& next = spans_[b];
       if (next.start_ns < it.life.end_ns) continue;
       passages_[b].ready_ns = std::max(passages_[b].ready_ns, it.life.end_ns);
-      for (const std::uint32_t n : it.spans) {
+      for (const span_number n : it.spans) {
         passage& p = passages_[n];
         if (p.fetched_ns == INT64_MIN) p.fetched_ns = next.start_ns;
       }
@@ -147,31 +145,35 @@ class stage_reader {
     }
   }
 
-  void add(std::uint32_t n) {
+  void add(span_number n) {
     const making_span& s = spans_[n];
     const auto [at, is_new] = by_stage_.try_emplace(s.stage);
     gathered& g = at->second;
     if (is_new) {
       g.figures.stage = s.stage;
       g.figures.name =
-          s.stage == preprocess_stage ? "preprocess" : shown_name(run_.names.name(s.stage));
+          s.stage == preprocess_stage ? "preprocess" : shown_name(run_.names.name(s.stage.value()));
       g.figures.of_items = s.of_item;
       g.figures.cpu = cpu_split{0, 0, 0};
     }
     g.figures.durations_ns.push_back(s.duration_ns);
     g.total_ns += s.duration_ns;
     g.self_ns += self_ns_[n];
-    g.numbers.emplace(s.number, s.of_item ? s.pass : s.batch, s.consumer);
-    if (s.batch != UINT32_MAX) g.batches.insert(s.batch);
+    if (s.of_item) {
+      g.numbers.emplace(s.number, s.pass, std::nullopt, s.consumer);
+    } else {
+      g.numbers.emplace(s.number, pass_number(), s.batch, s.consumer);
+    }
+    if (s.batch) g.batches.insert(*s.batch);
     g.threads.push_back({s.start_ns, s.end_ns(), self_ns_[n], s.file});
     g.passages.push_back(passages_[n]);
-    if (s.batch != UINT32_MAX) {
-      const batch& b = run_.batches.all()[s.batch];
+    if (s.batch) {
+      const batch& b = run_.batches.at(*s.batch);
       const std::int64_t first_ns = spans_[b.first_span].start_ns;
       g.place += static_cast<double>(s.start_ns - first_ns);
     }
-    if (s.file != no_file && run_.side.has_off_cpu(s.file)) {
-      *g.figures.cpu += run_.side.off_cpu[s.file].split(s.start_ns, s.end_ns());
+    if (const off_cpu_time* const off = run_.side.off_cpu_of(s.file)) {
+      *g.figures.cpu += off->split(s.start_ns, s.end_ns());
     } else {
       g.cpu_missing = true;
     }
@@ -241,7 +243,7 @@ class stage_reader {
   const std::vector<making_span>& spans_;
   std::vector<std::int64_t> self_ns_;  // by span
   std::vector<passage> passages_;      // by span
-  std::map<std::uint32_t, gathered> by_stage_;
+  std::map<stage_id, gathered> by_stage_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace lotus::tool {
 
 /// A stage of one loader.
 struct stage_figures {
-  std::uint32_t stage = preprocess_stage;  ///< as in making_span
+  stage_id stage = preprocess_stage;
   std::string name;                        ///< decoded, without its S; "preprocess"
   bool of_items = false;                   ///< its numbers are items, not batches
   std::size_t numbers = 0;                 ///< how many items or batches went through
@@ -55,12 +55,12 @@ std::size_t workers_at_once(const run_batches& batches);
 /// An item, batch or request, and the spans that it went through.
 struct item {
   std::int64_t number = 0;
-  std::uint32_t pass = 0;
+  std::uint32_t epoch = 0;  ///< of a batch that is known; else how often it had come before
   bool of_item = false;
   time_span life;  ///< first start, last end
   std::int64_t service_ns = 0;
   std::int64_t queueing_ns = 0;
-  std::vector<std::uint32_t> spans;  ///< places in run_batches::making(), in order of start
+  std::vector<span_number> spans;  ///< in order of start
 };
 
 /// Everything that went through stages by its number, in order of start. Items and the batches that

@@ -9,12 +9,9 @@
 
 namespace lotus::tool {
 
-inline constexpr std::uint32_t no_making = UINT32_MAX;
-
-/// For every span of run_batches::making() the place of the one that came behind it: of the same
-/// item, else of the batch that the item went into. no_making where there is none: then the batch
-/// went to its consumer.
-std::vector<std::uint32_t> next_makings(const run_batches& batches);
+/// For every span of run_batches::making() the one that came behind it: of the same item, else of
+/// the batch that the item went into. None where the batch went to its consumer.
+std::vector<optional_span> next_makings(const run_batches& batches);
 
 }  // namespace lotus::tool
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "model/pipeline/off_cpu.hpp"
-#include "model/pipeline/side_data.hpp"
 
 namespace lotus::tool {
 
@@ -23,14 +22,6 @@ struct measured_work {
     return all_ns > 0 ? cpu_ns / all_ns : 0;
   }
 };
-
-/// What is known of a thread; nullptr where that is nothing.
-/// @param whole_batch  what is known of whole batches and steps only will do.
-inline const off_cpu_time* off_cpu_of(const side_data& side, std::uint32_t file, bool whole_batch) {
-  if (file >= side.off_cpu.size()) return nullptr;
-  const off_cpu_time& off = side.off_cpu[file];
-  return off.known() || (whole_batch && off.known_of_batches()) ? &off : nullptr;
-}
 
 /// @param off    of the thread; nullptr: not known, so all of it counts as blocked.
 /// @param known  becomes false where what the thread did is not.

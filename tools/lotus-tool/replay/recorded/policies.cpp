@@ -44,12 +44,12 @@ class policy_finder {
   }
 
  private:
-  const making_span& span(std::uint32_t n) const { return run_.batches.making()[n]; }
-  const batch& batch_of(std::uint32_t unit) const { return run_.batches.all()[units_[unit].batch]; }
+  const making_span& span(span_number n) const { return run_.batches.making()[n]; }
+  const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
   /// The span of a unit in a stage; nullptr where it has none.
   const making_span* in_stage(std::uint32_t unit, std::size_t stage) const {
-    for (const std::uint32_t n : units_[unit].spans) {
+    for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
     }
     return nullptr;
@@ -60,11 +60,11 @@ class policy_finder {
     std::size_t own = 0;
     std::size_t all = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
-      const std::uint32_t consumer = run_.batches.record(batch_of(u).consumed)->file;
-      for (const std::uint32_t n : units_[u].spans) {
-        if (span(n).file == no_file) continue;
+      const file_id consumer = run_.batches.record(batch_of(u).consumed)->file;
+      for (const span_number n : units_[u].spans) {
+        if (!span(n).file) continue;
         ++all;
-        if (run_.files->files[span(n).file].number == run_.files->files[consumer].number) ++own;
+        if (run_.log(*span(n).file).number == run_.log(consumer).number) ++own;
       }
     }
     p_.makes_itself = 2 * own > all;
@@ -77,7 +77,7 @@ class policy_finder {
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
       return span(a).start_ns < span(b).start_ns;
     });
-    std::map<std::uint32_t, std::int64_t> ended;  // by file
+    std::map<optional_file, std::int64_t> ended;
     ended_before_.assign(run_.batches.making().size(), never_ns);
     for (const std::uint32_t n : order) {
       const auto [at, is_new] = ended.try_emplace(span(n).file, never_ns);
@@ -127,8 +127,7 @@ class policy_finder {
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns, *(next - 1));
         if (from_ns == never_ns || from_ns > s->start_ns) continue;
-        gaps_ns[is_new] +=
-            without_queueing_ns(off_cpu_of(run_.side, s->file, false), from_ns, s->start_ns);
+        gaps_ns[is_new] += without_queueing_ns(run_.side.off_cpu_of(s->file), from_ns, s->start_ns);
         ++counts[is_new];
       }
     }
@@ -247,7 +246,7 @@ class policy_finder {
     std::int64_t begin_ns = INT64_MAX;
     std::int64_t wait_ns = INT64_MAX;
     for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
-      for (const std::uint32_t n : units_[u].spans) begin_ns = std::min(begin_ns, span(n).start_ns);
+      for (const span_number n : units_[u].spans) begin_ns = std::min(begin_ns, span(n).start_ns);
       if (u < e.first_batch) continue;
       const batch& b = batch_of(u);
       const batch_record* const wait = run_.batches.record(b.wait);
@@ -263,7 +262,7 @@ class policy_finder {
     };
     e.consumer_ready_ns = since(wait_ns);
     const std::size_t threads = p_.stages.front().threads;
-    std::map<std::uint32_t, bool> seen;  // files
+    std::map<optional_file, bool> seen;
     for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
       if (e.threads_ready_ns.size() == threads) break;
       const making_span* const s = in_stage(u, 0);

@@ -11,8 +11,8 @@
 namespace lotus::tool {
 
 struct spans_of_unit {
-  std::uint32_t batch = 0;  ///< place in run_batches::all(); of an item the one it goes into
-  std::vector<std::uint32_t> spans;  ///< of run_batches::making(), in order of start
+  batch_id batch;                  ///< of an item the one it goes into
+  std::vector<span_number> spans;  ///< in order of start
 };
 
 /// Fills in of the pipeline: when threads and consumer are ready in each epoch, who begins with

@@ -23,18 +23,18 @@ void add(recorded_part& to, const recorded_part& part) {
 }
 
 /// Adds what a span was made of.
-void add_span(const run_data& run, std::uint32_t n, const std::vector<span_piece>& pieces,
+void add_span(const run_data& run, span_number n, const std::vector<span_piece>& pieces,
               std::uint32_t work, std::deque<recorded_part>& parts) {
   const making_span& s = run.batches.making()[n];
-  const off_cpu_time* const off = off_cpu_of(run.side, s.file, s.stage == preprocess_stage);
-  const bool parts_known = off_cpu_of(run.side, s.file, false) != nullptr;
+  const off_cpu_time* const off = run.side.off_cpu_of(s.file, s.stage == preprocess_stage);
+  const bool parts_known = run.side.off_cpu_of(s.file) != nullptr;
   bool known = true;
   const measured_work all = work_in(off, s.start_ns, s.end_ns(), known);
   const auto wall_ns = static_cast<double>(s.duration_ns);
   const std::size_t first = parts.size();
   for (const span_piece& piece : pieces) {
-    if (piece.name == UINT32_MAX) continue;
-    recorded_part part{work, piece.name, 0, 0, 0};
+    if (!piece.name) continue;
+    recorded_part part{work, *piece.name, 0, 0, 0};
     if (parts_known || off == nullptr) {
       const measured_work own = work_in(off, piece.start_ns, piece.end_ns, known);
       part.cpu_ns = own.cpu_ns;
@@ -60,7 +60,7 @@ void add_span(const run_data& run, std::uint32_t n, const std::vector<span_piece
 
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<std::uint32_t>& work_of) {
   std::deque<recorded_part> parts;
-  for_each_span(run, [&](std::uint32_t n, const std::vector<span_piece>& pieces) {
+  for_each_span(run, [&](span_number n, const std::vector<span_piece>& pieces) {
     if (work_of[n] != no_work) add_span(run, n, pieces, work_of[n], parts);
   });
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };

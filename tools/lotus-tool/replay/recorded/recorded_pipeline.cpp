@@ -62,16 +62,16 @@ class recorder_of_pipeline {
   }
 
   /// A stage is what stands in no other span of its thread; what does is an operation in it.
-  bool is_work(std::uint32_t span) const {
+  bool is_work(span_number span) const {
     const making_span& s = spans_[span];
-    if (s.batch == UINT32_MAX || !with_pieces_[span]) return false;
-    const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.all()[s.batch]);
+    if (!s.batch || !with_pieces_[span]) return false;
+    const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.at(*s.batch));
     return used_ns && s.start_ns < *used_ns;
   }
 
   void find_stages() {
-    std::set<std::uint32_t> stages;
-    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+    std::set<stage_id> stages;
+    for (span_number n = 0; n < spans_.size(); ++n) {
       if (is_work(n)) stages.insert(spans_[n].stage);
     }
     for (const bool of_items : {true, false}) {
@@ -93,7 +93,7 @@ class recorder_of_pipeline {
   /// Threads of a pool: of what remains of it, the most that worked at once.
   void find_pool_sizes() {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
-    for (std::uint32_t n = 0; n < spans_.size(); ++n) {
+    for (span_number n = 0; n < spans_.size(); ++n) {
       if (!is_work(n)) continue;
       const auto& pool = p_.stages[place_.at(spans_[n].stage)].pool;
       if (pool) by_pool[*pool].emplace_back(spans_[n].start_ns, spans_[n].end_ns());
@@ -109,7 +109,7 @@ class recorder_of_pipeline {
   }
 
   void find_units() {
-    const auto is_used = [this](std::uint32_t span) { return is_work(span); };
+    const auto is_used = [this](span_number span) { return is_work(span); };
     const std::size_t threads = p_.stages.empty() ? 1 : p_.stages.front().threads;
     for (const std::vector<found_unit>& epoch : units_of(batches_, is_used, threads)) {
       add_epoch(epoch);
@@ -120,8 +120,8 @@ class recorder_of_pipeline {
     planned_epoch epoch;
     epoch.first_unit = epoch.first_batch = static_cast<std::uint32_t>(p_.units.size());
     epoch.end_unit = epoch.first_unit + static_cast<std::uint32_t>(found.size());
-    std::map<std::uint32_t, std::uint32_t> unit_of;  // by batch
-    std::map<std::uint32_t, std::uint32_t> items;    // by batch
+    std::map<batch_id, std::uint32_t> unit_of;
+    std::map<batch_id, std::uint32_t> items;
     for (std::uint32_t i = 0; i < found.size(); ++i) {
       if (found[i].of_item) {
         ++items[found[i].batch];
@@ -155,7 +155,7 @@ class recorder_of_pipeline {
     p_.takes_ns.resize(p_.units.size());
     std::vector<std::uint32_t> work_of(spans_.size(), no_work);
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
-      for (const std::uint32_t n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
+      for (const span_number n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
     }
     p_.parts = parts_of(run_, work_of);
     for (std::uint32_t u = 0; batches_.in_pieces() && u < p_.units.size(); ++u) join_pieces(u);
@@ -174,11 +174,11 @@ class recorder_of_pipeline {
   }
 
   /// Returns the place of its work.
-  std::uint32_t add_span(std::uint32_t unit, std::uint32_t n) {
+  std::uint32_t add_span(std::uint32_t unit, span_number n) {
     const making_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
     const std::uint32_t place = u.first_work + (place_.at(s.stage) - u.first_stage);
-    const off_cpu_time* const off = off_cpu_of(run_.side, s.file, s.stage == preprocess_stage);
+    const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
     const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
     measured_work& w = p_.works[place];
     w.cpu_ns += all.cpu_ns;
@@ -195,9 +195,9 @@ class recorder_of_pipeline {
     const planned_unit& u = p_.units[unit];
     if (stage == place_.end() || stage->second < u.first_stage) return;
     const std::optional<std::int64_t> covered_ns =
-        batches_.preprocess_ns(batches_.all()[unit_spans_[unit].batch]);
+        batches_.preprocess_ns(batches_.at(unit_spans_[unit].batch));
     double sum_ns = 0;
-    for (const std::uint32_t n : unit_spans_[unit].spans) {
+    for (const span_number n : unit_spans_[unit].spans) {
       if (spans_[n].stage == preprocess_stage) sum_ns += static_cast<double>(spans_[n].duration_ns);
     }
     if (!covered_ns || sum_ns <= 0) return;
@@ -216,7 +216,7 @@ class recorder_of_pipeline {
   }
 
   void add_use(std::uint32_t unit) {
-    const batch& b = batches_.all()[unit_spans_[unit].batch];
+    const batch& b = batches_.at(unit_spans_[unit].batch);
     const std::int64_t taken_ns = when_taken(batches_, b);
     const batch_record* const wait = batches_.record(b.wait);
     if (wait != nullptr && !wait->is_marker()) {
@@ -224,14 +224,14 @@ class recorder_of_pipeline {
       const std::int64_t from_ns = std::max(wait->start_ns, made ? made->end_ns : wait->start_ns);
       if (from_ns < taken_ns) {
         p_.takes_ns[unit] =
-            without_queueing_ns(off_cpu_of(run_.side, wait->file, false), from_ns, taken_ns);
+            without_queueing_ns(run_.side.off_cpu_of(wait->file), from_ns, taken_ns);
       }
     }
     const std::optional<time_span> step = batches_.step(b.consumed);
     if (!step || step->end_ns <= taken_ns) return;
-    const std::uint32_t file = batches_.record(b.consumed)->file;
+    const file_id file = batches_.record(b.consumed)->file;
     p_.steps[unit] =
-        work_in(off_cpu_of(run_.side, file, true), taken_ns, step->end_ns, p_.cpu_known);
+        work_in(run_.side.off_cpu_of(file, true), taken_ns, step->end_ns, p_.cpu_known);
     stretches_.push_back({taken_ns, step->end_ns,
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
@@ -240,7 +240,7 @@ class recorder_of_pipeline {
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {
-      for (const std::uint32_t n : unit.spans) {
+      for (const span_number n : unit.spans) {
         durations[place_.at(spans_[n].stage)].push_back(spans_[n].duration_ns);
       }
     }
@@ -258,7 +258,7 @@ class recorder_of_pipeline {
     const busy_cpus busy(stretches_);
     const std::vector<std::int64_t> first = first_moments();
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
-      for (const std::uint32_t n : unit_spans_[u].spans) {
+      for (const span_number n : unit_spans_[u].spans) {
         const making_span& s = spans_[n];
         const planned_unit& unit = p_.units[u];
         const std::uint32_t place = place_.at(s.stage);
@@ -269,7 +269,7 @@ class recorder_of_pipeline {
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }
       const std::optional<time_span> step =
-          batches_.step(batches_.all()[unit_spans_[u].batch].consumed);
+          batches_.step(batches_.at(unit_spans_[u].batch).consumed);
       if (!step) continue;
       measured_work& w = p_.steps[u];
       w.others_busy = std::max(0.0, busy.mean(step->start_ns, step->end_ns) - w.on_cpu());
@@ -281,7 +281,7 @@ class recorder_of_pipeline {
   const std::vector<making_span>& spans_;
   std::vector<bool> with_pieces_;  // by span
   recorded_pipeline p_;
-  std::map<std::uint32_t, std::uint32_t> place_;  // of a stage in p_.stages
+  std::map<stage_id, std::uint32_t> place_;  // of a stage in p_.stages
   std::uint32_t item_stages_ = 0;
   std::vector<spans_of_unit> unit_spans_;
   std::vector<cpu_stretch> stretches_;

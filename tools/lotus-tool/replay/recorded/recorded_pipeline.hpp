@@ -26,8 +26,8 @@ struct recorded_part {
 };
 
 struct recorded_stage {
-  std::uint32_t stage = 0;  ///< as in making_span
-  std::string name;         ///< decoded, without its S; "preprocess"
+  stage_id stage;
+  std::string name;  ///< decoded, without its S; "preprocess"
   bool of_items = false;
   std::size_t threads = 1;
   std::optional<std::size_t> pool;

@@ -24,7 +24,7 @@ void put_into_order(std::vector<found_unit>& epoch, std::size_t threads) {
   std::sort(by_number.begin(), by_number.end(), [](const found_unit& a, const found_unit& b) {
     return a.batch < b.batch;  // which stand in order of index
   });
-  std::map<std::uint32_t, std::size_t> began;
+  std::map<batch_id, std::size_t> began;
   for (std::size_t i = 0; i < epoch.size(); ++i) began[epoch[i].batch] = i;
   const std::size_t farthest = 4 * threads;
   for (std::size_t i = 0; i < by_number.size(); ++i) {
@@ -37,7 +37,7 @@ void put_into_order(std::vector<found_unit>& epoch, std::size_t threads) {
 }  // namespace
 
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
-                                              const std::function<bool(std::uint32_t)>& is_used,
+                                              const std::function<bool(span_number)>& is_used,
                                               std::size_t threads) {
   std::map<std::uint32_t, std::vector<found_unit>> by_epoch;
   std::vector<bool> has_own(batches.all().size());
@@ -45,20 +45,20 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
   for (const item& it : items_of(batches)) {
     found_unit u;
     u.of_item = it.of_item;
-    for (const std::uint32_t n : it.spans) {
+    for (const span_number n : it.spans) {
       if (!is_used(n)) continue;
       const making_span& s = batches.making()[n];
       if (u.spans.empty()) u.start_ns = s.start_ns;
-      u.batch = s.batch;
+      u.batch = *s.batch;
       u.spans.push_back(n);
     }
     if (u.spans.empty()) continue;
-    (u.of_item ? has_items : has_own)[u.batch] = true;
-    by_epoch[batches.all()[u.batch].epoch].push_back(std::move(u));
+    (u.of_item ? has_items : has_own)[u.batch.value()] = true;
+    by_epoch[batches.at(u.batch).epoch].push_back(std::move(u));
   }
   for (std::uint32_t b = 0; b < has_own.size(); ++b) {
     if (!has_items[b] || has_own[b]) continue;
-    by_epoch[batches.all()[b].epoch].push_back({b, false, {}, INT64_MAX});
+    by_epoch[batches.all()[b].epoch].push_back({batch_id(b), false, {}, INT64_MAX});
   }
   std::vector<std::vector<found_unit>> epochs;
   for (auto& [number, epoch] : by_epoch) {

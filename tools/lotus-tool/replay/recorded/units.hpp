@@ -13,9 +13,9 @@ namespace lotus::tool {
 
 /// A batch, or an item that goes into one.
 struct found_unit {
-  std::uint32_t batch = 0;  ///< place in run_batches::all(); of an item the one it goes into
+  batch_id batch;  ///< of an item the one it goes into
   bool of_item = false;
-  std::vector<std::uint32_t> spans;  ///< of run_batches::making(), in order of start
+  std::vector<span_number> spans;  ///< in order of start
   std::int64_t start_ns = 0;
 };
 
@@ -25,7 +25,7 @@ struct found_unit {
 /// @param threads  of the first stage: what is farther than four times as many from its number's
 ///                 place was not given out by number.
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
-                                              const std::function<bool(std::uint32_t)>& is_used,
+                                              const std::function<bool(span_number)>& is_used,
                                               std::size_t threads);
 
 /// When the consumer had a batch: the end of its wait, which may be before SBatchConsumed.

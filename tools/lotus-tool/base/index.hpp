@@ -1,0 +1,84 @@
+// Indices whose types tell what they count, so that one kind is never taken for another.
+#ifndef LOTUS_TOOL_BASE_INDEX_HPP
+#define LOTUS_TOOL_BASE_INDEX_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+
+namespace lotus::tool {
+
+/// The index of one kind of thing. `Kind` is a tag; indices with different ones do not compare, and
+/// none converts to a number by itself.
+template <class Kind>
+class strong_index {
+ public:
+  constexpr strong_index() noexcept = default;
+  template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+  constexpr explicit strong_index(Integer value) noexcept
+      : value_(static_cast<std::uint32_t>(value)) {}
+
+  constexpr std::uint32_t value() const noexcept { return value_; }
+  constexpr strong_index& operator++() noexcept {
+    ++value_;
+    return *this;
+  }
+
+  friend constexpr bool operator==(strong_index a, strong_index b) noexcept {
+    return a.value_ == b.value_;
+  }
+  friend constexpr bool operator!=(strong_index a, strong_index b) noexcept { return !(a == b); }
+  friend constexpr bool operator<(strong_index a, strong_index b) noexcept {
+    return a.value_ < b.value_;
+  }
+
+ private:
+  std::uint32_t value_ = 0;
+};
+
+/// A std::optional index that takes no more room than the index, because a run has hundreds of
+/// millions of them: the largest 32-bit value is not available as an index. An empty one is ordered
+/// behind all others, unlike that of std::optional: what belongs to nothing comes last.
+/// @tparam Index  std::uint32_t or a strong_index.
+template <class Index>
+class optional_index {
+ public:
+  constexpr optional_index() noexcept = default;
+  constexpr optional_index(std::nullopt_t) noexcept {}  // NOLINT(google-explicit-constructor)
+  constexpr optional_index(Index index) noexcept        // NOLINT(google-explicit-constructor)
+      : index_(index) {}
+
+  constexpr bool has_value() const noexcept { return index_ != none; }
+  constexpr explicit operator bool() const noexcept { return has_value(); }
+  /// As of std::optional, only where there is one.
+  constexpr Index operator*() const noexcept { return index_; }
+  constexpr const Index* operator->() const noexcept { return &index_; }
+
+  friend constexpr bool operator==(optional_index a, optional_index b) noexcept {
+    return a.index_ == b.index_;
+  }
+  friend constexpr bool operator!=(optional_index a, optional_index b) noexcept {
+    return !(a == b);
+  }
+  friend constexpr bool operator<(optional_index a, optional_index b) noexcept {
+    return a.index_ < b.index_;
+  }
+
+ private:
+  static constexpr Index none = Index(UINT32_MAX);
+
+  Index index_ = none;
+};
+
+}  // namespace lotus::tool
+
+template <class Kind>
+struct std::hash<lotus::tool::strong_index<Kind>> {
+  std::size_t operator()(lotus::tool::strong_index<Kind> index) const noexcept {
+    return std::hash<std::uint32_t>()(index.value());
+  }
+};
+
+#endif  // LOTUS_TOOL_BASE_INDEX_HPP
