@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints what the recording that README.md recommends for production costs three programs: CPU time
+# Prints what the recording that docs/guides/production.md recommends costs three programs: CPU time
 # beside the same program unrecorded, in turn, and the bytes that it writes, beside those that what
 # is kept could be coded in.
 #

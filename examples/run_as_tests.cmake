@@ -15,6 +15,7 @@ function(lotus_example_fails name status message)
       -P "${CMAKE_CURRENT_SOURCE_DIR}/expect_failure.cmake" -- ${ARGN})
 endfunction()
 
+lotus_example_test(quick_start example_quick_start 3)
 lotus_example_test(01_scope example_01_scope)
 lotus_example_test(02_compose example_02_compose)
 

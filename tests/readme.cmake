@@ -1,17 +1,25 @@
-# Runs one README: its cpp blocks are compiled as they stand, without a warning, and run as
-# ./program; its sh blocks are executed after them, all in one folder that looks like a checkout
-# with a build in it. Links must lead somewhere, and files that are named must be there.
-# cmake -DSOURCE=... -DBUILD=... -DREADME=tools/README.md -DWORK=... -DCXX=... -P readme.cmake
+# Runs one document: its cpp blocks are compiled as they stand, without a warning, and run as
+# ./program; its sh blocks are executed in between, all in one folder that looks like a checkout
+# with a build in it. Every link must lead to a file and a heading, and every file named must exist.
+# A document that uses the recordings `before` and `after` without making them gets copies of those
+# in RECORDINGS, so that one recording serves all documents.
+# cmake -DSOURCE=... -DBUILD=... -DREADME=docs/concepts.md -DWORK=... -DCXX=... -DRECORDINGS=...
+#       -P readme.cmake
 cmake_minimum_required(VERSION 3.21)
 
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
-foreach(entry bench examples include single_include tests tools)
+foreach(entry bench docs examples include single_include tests tools)
   file(CREATE_LINK "${SOURCE}/${entry}" "${WORK}/${entry}" SYMBOLIC)
 endforeach()
 file(CREATE_LINK "${BUILD}" "${WORK}/build" SYMBOLIC)
 set(ENV{PATH} "${BUILD}/bin:$ENV{PATH}:${SOURCE}/build-engines/bin")
 set(ENV{CXX} "${CXX}")
+
+find_program(ccache ccache)  # Unchanged programs are not compiled again.
+if(NOT ccache)
+  set(ccache "")
+endif()
 
 # Blocks of these languages are run, and of these shown only; any other is a slip.
 set(languages_run cpp sh)
@@ -95,6 +103,14 @@ endfunction()
 
 file(READ "${SOURCE}/${README}" lines)
 
+if(RECORDINGS AND NOT lines MATCHES "--dir before")
+  foreach(recording before after)
+    if(lines MATCHES "lotus-tool[^\n]* ${recording}")
+      file(COPY "${RECORDINGS}/${recording}" DESTINATION "${WORK}")
+    endif()
+  endforeach()
+endif()
+
 set(rest "\n${lines}")
 set(prose "")
 set(blocks 0)
@@ -124,7 +140,8 @@ while(rest MATCHES "\n```([^\n]*)\n")
   set(commands "${block}")
   if(language STREQUAL "cpp")
     file(WRITE "${WORK}/program.cpp" "${block}\n")
-    set(commands "${CXX} -std=c++17 -Wall -Wextra -Werror -O1 -I include program.cpp -o program -pthread && ./program")
+    set(commands "${ccache} ${CXX} -std=c++17 -Wall -Wextra -Werror -O1 -I include -c program.cpp \\
+        && ${CXX} program.o -o program -pthread && ./program")
   endif()
   what_lacks("${commands}" lacking)
   if(lacking)
@@ -141,10 +158,6 @@ while(rest MATCHES "\n```([^\n]*)\n")
   math(EXPR seconds "${after} - ${before}")
   message(STATUS "block ${blocks} (${language}): fine, ${seconds} s")
 endwhile()
-if(blocks EQUAL 0)
-  message(FATAL_ERROR "${README}: no block that could be run")
-endif()
-
 # The prose, without what a list would stumble over.
 string(APPEND prose "${rest}")
 string(REPLACE ";" " " prose "${prose}")
@@ -178,14 +191,14 @@ foreach(link IN LISTS links)
   endif()
 endforeach()
 
-# `stats/stats.cpp` is looked for in the README's folder, in the rooms below it, and from the top.
-# NAMEs in capitals are anybody's.
+# `stats/stats.cpp` is looked for in the document's folder, in the modules of the library and of the
+# tool, and from the top. NAMEs in capitals are placeholders.
 string(REGEX MATCHALL "`[a-z0-9_./-]+\\.(hpp|cpp|cmake|sh|js|txt|png)`" files "${prose}")
 string(REPLACE "`" "" files "${files}")
 foreach(file IN LISTS files)
   set(found OFF)
-  foreach(place "${folder}" "${folder}/lotus" "${folder}/lotus-tool" "${SOURCE}"
-          "${SOURCE}/include/lotus")
+  foreach(place "${folder}" "${SOURCE}" "${SOURCE}/include/lotus" "${SOURCE}/tools/lotus-tool"
+          "${SOURCE}/tools")
     if(EXISTS "${place}/${file}")
       set(found ON)
     endif()
@@ -195,6 +208,6 @@ foreach(file IN LISTS files)
   endif()
 endforeach()
 
-if(left_out EQUAL blocks)
+if(blocks GREATER 0 AND left_out EQUAL blocks)
   message(STATUS "skipped: every block was left out")
 endif()

@@ -55,7 +55,7 @@ TEST_CASE("consumer_loop says consumed before the step, and late behind it") {
   }
 }
 
-TEST_CASE("the top README shows consumer_loop's loop as it stands") {
+TEST_CASE("the guide to the macros shows consumer_loop's loop as it stands") {
   const std::string program = text_of(LOTUS_SOURCE "/examples/consumer_loop.cpp");
   const std::string begin =
       "  for (std::size_t i = 0; i < batches; ++i) {\n    lotus::wait_for_batch";
@@ -63,7 +63,7 @@ TEST_CASE("the top README shows consumer_loop's loop as it stands") {
   REQUIRE(at != std::string::npos);
   const std::string loop = program.substr(at, program.find("\n  }\n", at) + 5 - at);
   CHECK(std::count(loop.begin(), loop.end(), '\n') <= 8);
-  CHECK(text_of(LOTUS_SOURCE "/README.md").find(loop) != std::string::npos);
+  CHECK(text_of(LOTUS_SOURCE "/docs/guides/choose-macros.md").find(loop) != std::string::npos);
 }
 
 TEST_CASE("train_and_val keeps two loaders apart") {

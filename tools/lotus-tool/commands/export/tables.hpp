@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// All tables, with their columns; tools/README.md says what they mean.
+/// All tables, with their columns; docs/guides/sql-and-ranks.md says what they mean.
 const std::vector<table_definition>& exported_tables();
 
 /// Appends the rows of one run. Throws input_error.

@@ -1,0 +1,62 @@
+# Writes into the documentation what lotus-tool prints: the text between the two comments
+#   <!-- generated: lotus-tool help stats -->
+#   <!-- end -->
+# becomes that command's output. With CHECK nothing is written, and a difference is an error.
+# cmake -DTOOL=build/bin/lotus-tool [-DCHECK=ON] -P tools/cmake/generated_docs.cmake
+cmake_minimum_required(VERSION 3.21)
+get_filename_component(docs "${CMAKE_CURRENT_LIST_DIR}/../../docs" ABSOLUTE)
+set(end "<!-- end -->")
+
+# The program's own wrapping, whatever terminal this runs in.
+set(ENV{COLUMNS} 80)
+
+# filled(TEXT VARIABLE): the text with each of its regions replaced.
+function(filled text variable)
+  set(result "")
+  while(text MATCHES "<!-- generated: lotus-tool ([a-z -]+) -->\n")
+    set(marker "${CMAKE_MATCH_0}")
+    string(REPLACE " " ";" words "${CMAKE_MATCH_1}")
+    string(FIND "${text}" "${marker}" begin)
+    string(LENGTH "${marker}" length)
+    math(EXPR begin "${begin} + ${length}")
+    string(SUBSTRING "${text}" 0 ${begin} before)
+    string(SUBSTRING "${text}" ${begin} -1 text)
+    string(FIND "${text}" "${end}" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "${marker} has no ${end}")
+    endif()
+    string(SUBSTRING "${text}" 0 ${at} old)
+    string(SUBSTRING "${text}" ${at} -1 text)
+    execute_process(COMMAND "${TOOL}" ${words}
+        RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE error)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "lotus-tool ${CMAKE_MATCH_1}: status ${status}: ${error}")
+    endif()
+    string(APPEND result "${before}```text\n${output}```\n")
+  endwhile()
+  set(${variable} "${result}${text}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB_RECURSE documents "${docs}/*.md")
+foreach(document IN LISTS documents)
+  file(READ "${document}" text)
+  filled("${text}" wanted)
+  if(CHECK AND NOT text STREQUAL wanted)
+    message(SEND_ERROR "${document} is out of date: cmake -DTOOL=BUILD/bin/lotus-tool -P "
+        "tools/cmake/generated_docs.cmake")
+  elseif(NOT CHECK AND NOT text STREQUAL wanted)
+    file(WRITE "${document}" "${wanted}")
+  endif()
+endforeach()
+
+# Every command has its place in the reference.
+execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
+string(REGEX REPLACE ".*\nCommands:\n(.*)\n\nOptions:.*" "\\1" commands "${help}")
+string(REGEX MATCHALL "(^|\n)  [a-z]+" commands "${commands}")
+file(READ "${docs}/reference/commands.md" reference)
+foreach(command IN LISTS commands)
+  string(STRIP "${command}" command)
+  if(NOT reference MATCHES "<!-- generated: lotus-tool help ${command} -->")
+    message(SEND_ERROR "docs/reference/commands.md lacks lotus-tool ${command}")
+  endif()
+endforeach()
