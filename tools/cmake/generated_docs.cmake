@@ -10,6 +10,13 @@ set(end "<!-- end -->")
 # The program's own wrapping, whatever terminal this runs in.
 set(ENV{COLUMNS} 80)
 
+# Where packages are missing, the program is built without some commands.
+execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
+if(NOT help MATCHES "\n  report ")
+  message(STATUS "skipped: this lotus-tool was built without report")
+  return()
+endif()
+
 # filled(TEXT VARIABLE): the text with each of its regions replaced.
 function(filled text variable)
   set(result "")
@@ -50,7 +57,6 @@ foreach(document IN LISTS documents)
 endforeach()
 
 # Every command has its place in the reference.
-execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
 string(REGEX REPLACE ".*\nCommands:\n(.*)\n\nOptions:.*" "\\1" commands "${help}")
 string(REGEX MATCHALL "(^|\n)  [a-z]+" commands "${commands}")
 file(READ "${docs}/reference/commands.md" reference)
