@@ -102,3 +102,37 @@ TEST_CASE("what cannot be exported is said in a line") {
   CHECK(none.status == 1);
   CHECK(contains(none.err, "no operations"));
 }
+
+TEST_CASE("threads are counted, and only those with operations, whatever logs they have") {
+  const temp_dir dir;
+  dir.file(".lotus_info_1_a", info_of_threads("log 9 3\n"));
+  thread_logs both;  // a consumer that also works
+  both.operation("Read", 0, 4);
+  both.wait(0, 5, 1);
+  both.write(dir, "", 1);
+  thread_logs worker;  // its second recording has a log of its own
+  worker.operation("Read", 0, 4);
+  worker.write(dir, "", 3);
+  worker.write(dir, "", 9);
+  thread_logs consumer;
+  consumer.wait(1, 5, 1);
+  consumer.write(dir, "", 2);
+  const result told = run({"stats", dir.path(), "--style", "profile"});
+  INFO(told.out << told.err);
+  CHECK(contains(told.out, "3 calls, 12.00 ms on 2 threads"));
+}
+
+TEST_CASE("operations that were only counted are exported too, also where nothing was recorded") {
+  const auto exported = [](bool recorded) {
+    const temp_dir dir;
+    if (recorded) write_calls(dir);
+    dir.file(".lotus_aggregated_lotustrace_log_1",
+             "\nbegin,5.0,4294967296\nSToken,1,3,60000000,50000000,10:1 25:2\nend,5.0,1\n");
+    const result made = run({"export", dir.path(), "--format", "pstats", "-o", "-"});
+    INFO(made.err);
+    CHECK(made.status == 0);
+    return made.out;
+  };
+  for (const bool recorded : {true, false})
+    CHECK(contains(exported(recorded), "SToken (aggregated)"));
+}

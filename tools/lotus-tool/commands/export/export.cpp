@@ -35,9 +35,10 @@ void export_pstats(const export_options& options, const std::vector<run_files>& 
                       runs[1].dir + "; name one of them");
   }
   const run_data run = read_run(runs.front(), with_operations, diagnostics);
-  if (run.operations == 0) throw input_error(options.dir + ": no operations in its logs");
+  if (run.operations == 0 && run.aggregated.empty())
+    throw input_error(options.dir + ": no operations in its logs");
   output_file file(options.output, out);
-  file.write(pstats_of(profile_calls(run), run.names));
+  file.write(pstats_of(profile_calls(run), run.names, run.aggregated));
   file.commit();
 }
 

@@ -1,12 +1,15 @@
 #include "commands/export/pstats.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "log/operation_names.hpp"
+#include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
 
 namespace lotus::tool {
@@ -60,44 +63,80 @@ class pstats_writer {
  public:
   pstats_writer(std::string& to, const name_table& names) : marshal_(to), names_(names) {}
 
-  void write(const std::vector<called_operation>& ops) {
+  void write(const std::vector<called_operation>& ops,
+             const std::vector<aggregated_op>& aggregated) {
     call_times root;
     root.calls = root.primitive = 1;
     marshal_.begin_dict();
     for (std::uint32_t op = 0; op < ops.size(); ++op) {
       if (ops[op].all.calls == 0) continue;
-      function(op);
-      marshal_.begin_tuple(5);
-      times(ops[op].all);
-      marshal_.begin_dict();
-      for (const auto& [caller, by_it] : ops[op].by_caller) {
-        function(caller);
-        marshal_.begin_tuple(4);
-        times(by_it);
-        if (!caller) root.total_ns += by_it.total_ns;
-      }
-      marshal_.end_dict();
+      recorded(ops[op], op);
+      const auto outermost = ops[op].by_caller.find(std::nullopt);
+      if (outermost != ops[op].by_caller.end()) root.total_ns += outermost->second.total_ns;
     }
-    function(std::nullopt);
-    marshal_.begin_tuple(5);
-    times(root);
+    std::int64_t aggregated_ns = 0;
+    for (const aggregated_op& op : aggregated) aggregated_ns += counted(op);
+    // Which of the counted time lies within recorded operations is not known, so the root has what
+    // its threads spent at least.
+    root.total_ns = std::max(root.total_ns, aggregated_ns);
+    function(root_name);
+    entry(root);
     marshal_.begin_dict();
     marshal_.end_dict();
     marshal_.end_dict();
   }
 
  private:
+  static constexpr std::string_view root_name = "<all threads>";
+
+  void recorded(const called_operation& op, std::uint32_t name) {
+    function(names_.name(name));
+    entry(op.all);
+    marshal_.begin_dict();
+    for (const auto& [caller, by_it] : op.by_caller) {
+      function(caller ? std::string_view(names_.name(*caller)) : root_name);
+      caller_entry(by_it);
+    }
+    marshal_.end_dict();
+  }
+
+  /// Returns its self time. Which of its calls were recursive is not known, nor who called it.
+  std::int64_t counted(const aggregated_op& op) {
+    call_times times;
+    times.calls = times.primitive = op.count;
+    times.self_ns = op.self_ns;
+    times.total_ns = op.total_ns;
+    function(op.name + " (aggregated)");
+    entry(times);
+    marshal_.begin_dict();
+    function(root_name);
+    caller_entry(times);
+    marshal_.end_dict();
+    return op.self_ns;
+  }
+
   /// As cProfile names what has no source: file "~", line 0.
-  /// @param op  number of its name; none: the root, which called what nothing else did.
-  void function(optional_index<std::uint32_t> op) {
+  void function(std::string_view name) {
     marshal_.begin_tuple(3);
     marshal_.string("~");
     marshal_.integer(0);
-    marshal_.string(op ? names_.name(*op) : "<all threads>");
+    marshal_.string(name);
   }
-  void times(const call_times& t) {
+  /// A function's tuple, without the dictionary of its callers that ends it.
+  void entry(const call_times& t) {
+    marshal_.begin_tuple(5);
     marshal_.integer(t.primitive);
     marshal_.integer(t.calls);
+    times(t);
+  }
+  /// A caller's tuple: here cProfile counts all calls first, then the primitive ones.
+  void caller_entry(const call_times& t) {
+    marshal_.begin_tuple(4);
+    marshal_.integer(t.calls);
+    marshal_.integer(t.primitive);
+    times(t);
+  }
+  void times(const call_times& t) {
     marshal_.real(static_cast<double>(t.self_ns) * 1e-9);
     marshal_.real(static_cast<double>(t.total_ns) * 1e-9);
   }
@@ -108,9 +147,10 @@ class pstats_writer {
 
 }  // namespace
 
-std::string pstats_of(const std::vector<called_operation>& ops, const name_table& names) {
+std::string pstats_of(const std::vector<called_operation>& ops, const name_table& names,
+                      const std::vector<aggregated_op>& aggregated) {
   std::string file;
-  pstats_writer(file, names).write(ops);
+  pstats_writer(file, names).write(ops, aggregated);
   return file;
 }
 

@@ -2,7 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -12,6 +14,7 @@
 #include "base/text.hpp"
 #include "commands/stats/stats.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
@@ -69,6 +72,20 @@ void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   });
 }
 
+/// A thread may have several logs: as a consumer and as a worker, and of each recording.
+std::size_t threads_with_operations(const run_data& run) {
+  const run_processes processes = run_processes::read(run.files->info_dir);
+  std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pid and tid
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    if (!run.has_operations(file)) continue;
+    const std::uint64_t number = run.files->files[file].number;
+    const process_info* const process = processes.process_of(number);
+    threads.emplace(process != nullptr ? process->pid : 0,
+                    process != nullptr ? process->thread_of(number) : number);
+  }
+  return threads.size();
+}
+
 void print_profile(const run_data& run, const stats_options& options, std::ostream& out) {
   std::vector<profile_row> all = rows_of(run);
   call_times sum;
@@ -80,7 +97,7 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
   out << printable_line(run.files->dir) << '\n' << sum.calls << " calls";
   if (sum.primitive != sum.calls) out << " (" << sum.primitive << " primitive)";
   out << ", " << human_time(static_cast<double>(sum.self_ns));
-  if (const std::size_t threads = run.files->files.size(); threads > 0) {
+  if (const std::size_t threads = threads_with_operations(run); threads > 0) {
     out << " on " << threads << (threads == 1 ? " thread" : " threads");
   }
   out << '\n';
