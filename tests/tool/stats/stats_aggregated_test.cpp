@@ -195,3 +195,20 @@ TEST_CASE("a run of nothing else has figures, and nothing to draw") {
     CHECK(run(arguments).status != 139);
   }
 }
+
+TEST_CASE("an operation without a name is counted and read like any other") {
+  const temp_dir dir;
+  record_in_child(dir, [] {
+    for (int i = 0; i < 3; ++i) {
+      LOTUS_SCOPE("Around");
+      LOTUS_SCOPE_AGGREGATED("");
+    }
+    lotus::stop();
+  });
+  const result told = run({"stats", "--json", dir.path()});
+  INFO(told.err);
+  REQUIRE(told.status == 0);
+  CHECK(told.err.empty());
+  CHECK(parse_json(told.out)["runs"][0]["aggregated"]["S"]["count"].integer() == 3);
+  CHECK(run({"stats", "--strict", dir.path()}).status == 0);
+}

@@ -36,8 +36,8 @@ bool read_number(std::string_view text, Number& value) {
 
 /// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N"; false where it is none.
 bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate& to) {
-  to.name = decode_name(take(line, ','));
-  if (to.name.size() < 2 || !read_number(take(line, ','), to.tid) ||
+  to.name = decode_name(take(line, ','));  // "S" alone is that of an operation named ""
+  if (to.name.empty() || !read_number(take(line, ','), to.tid) ||
       !read_number(take(line, ','), to.count) || !read_number(take(line, ','), to.total_ns) ||
       !read_number(take(line, ','), to.self_ns) || to.self_ns > to.total_ns) {
     return false;
