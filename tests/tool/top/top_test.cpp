@@ -240,3 +240,31 @@ TEST_CASE("what cannot be shown is told in a line") {
   CHECK(run({"top", dir.path(), "--window", "0"}).status == 2);
   CHECK(run({"top", dir.path(), "--sort", "name"}).status == 2);
 }
+
+TEST_CASE("several busy threads take more than one thread's time, one never does") {
+  const temp_dir dir;
+  const std::int64_t end = now_ns();
+  const auto line = [](const std::string& name, std::int64_t start, std::int64_t duration) {
+    return name + ',' + std::to_string(start) + ',' + std::to_string(duration) + '\n';
+  };
+  for (int thread = 0; thread < 8; ++thread) {
+    std::string log;
+    for (std::int64_t at = 1000; at > 0; --at)
+      log += line("SSpin", end - at * 2'000'000, 2'000'000);
+    dir.file("lotustrace_log_worker_pid_" + std::to_string(thread), log);
+  }
+  // It began long before the window.
+  dir.file("lotustrace_log_worker_pid_9", line("SLong", end - 60'000'000'000, 60'000'000'000 - 1));
+  const result r = run({"top", dir.path(), "--once", "--window", "1s"});
+  INFO(r.out << r.err);
+  const auto share_of = [&](const std::string& name) {
+    const std::size_t at = r.out.find(name);
+    REQUIRE(at != std::string::npos);
+    const std::string row = r.out.substr(at, r.out.find('\n', at) - at);
+    const std::size_t behind = row.find(" %");
+    REQUIRE(behind != std::string::npos);
+    return std::stod(row.substr(row.rfind(' ', behind - 1)));
+  };
+  CHECK(share_of("Spin ") == Approx(800).epsilon(0.05));
+  CHECK(share_of("Long ") == 100);
+}

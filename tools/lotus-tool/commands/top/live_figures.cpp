@@ -112,8 +112,9 @@ live_figures figures_of_stretch(const run_data& run, const consumer_times& consu
   found.wait_share = consumer.wait_share;
   found.operations_per_s = static_cast<double>(run.operations) / found.window_s;
   for (const op_samples& op : run.ops) {
-    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0, found.window_s, false};
+    live_operation sum{op.name.substr(1), 0, op.self_ns, 0, 0, found.window_s, false, 0};
     for (const worker_share& share : op.by_file) {
+      sum.threads += share.count > 0 ? 1 : 0;
       sum.calls += share.count;
       sum.total_ns += share.total_ns;
       sum.max_ns = std::max(sum.max_ns, share.max_ns);

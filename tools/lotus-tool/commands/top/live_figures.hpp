@@ -23,6 +23,7 @@ struct live_operation {
   std::int64_t max_ns = 0;
   double stretch_s = 0;     ///< in which these calls were
   bool aggregated = false;  ///< counted by its process, not recorded: between two looks
+  std::size_t threads = 0;  ///< that called it; 0: not known
 };
 
 enum class live_order : std::uint8_t { self, calls, total, max };

@@ -82,7 +82,7 @@ void add_calls(const seen_calls& calls, live_figures& to) {
     return op.aggregated && op.name == name;
   });
   if (at == to.operations.end()) {
-    at = to.operations.insert(at, live_operation{name, 0, 0, 0, 0, 0, true});
+    at = to.operations.insert(at, live_operation{name, 0, 0, 0, 0, 0, true, 0});
   }
   at->calls += calls.count;
   at->self_ns += calls.self_ns;

@@ -32,6 +32,15 @@ std::string share(const std::optional<double>& of) {
   return of ? share(*of) : "-";
 }
 
+/// Eight busy threads take 800 % of one. A call that began before the window counts in whole, so
+/// more than its threads could take is cut.
+std::string share_of_a_thread(const live_operation& op) {
+  const double of = static_cast<double>(op.self_ns) / 1e9 / op.stretch_s;
+  if (of < 1) return share(of);
+  const double most = op.threads > 0 ? static_cast<double>(op.threads) : of;
+  return std::to_string(std::lround(std::min(of, most) * 100)) + " %";
+}
+
 std::string ago(const live_run& run, std::int64_t ns) {
   return human(std::max<std::int64_t>(run.looked_ns - ns, 0)) + " ago";
 }
@@ -153,8 +162,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
             head("max", live_order::max)});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
-    rows.row({name_of(op, now.window_s), human(op.self_ns),
-              share(static_cast<double>(op.self_ns) / 1e9 / op.stretch_s),
+    rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_a_thread(op),
               three_digits(static_cast<double>(op.calls) / op.stretch_s), human(op.total_ns),
               human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
   }
