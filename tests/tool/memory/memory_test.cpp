@@ -70,6 +70,19 @@ TEST_CASE("every function of the malloc family is counted, in bytes that were as
   check_families(run.memory());
 }
 
+TEST_CASE("what is sampled between batches is not called the peak") {
+  const counted_run run(MEMORY_PROGRAM, "families");
+  REQUIRE(run.status() == 0);
+  const std::string out = lotus::tool_test::run({"stats", "--memory", run.dir()}).out;
+  INFO(out);
+  CHECK(contains(out, "when sampled, at ends of batches"));
+  CHECK(contains(out, "not the peak"));
+  // The program has held 50 MB, and never at the moment of a sample.
+  const json memory = run.memory();
+  CHECK(memory["operations"]["SLarge"]["peak_bytes"].number() >
+        memory["most_sampled_held_bytes"].number());
+}
+
 TEST_CASE("compact logs tell the same, and unpack to the same lines") {
   const counted_run run(MEMORY_PROGRAM, "families", "LOTUS_FORMAT=compact");
   REQUIRE(run.status() == 0);

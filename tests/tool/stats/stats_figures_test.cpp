@@ -176,3 +176,20 @@ TEST_CASE("--group-by-args: an operation for each text that it was given") {
   CHECK(profile.status == 0);
   CHECK(contains(profile.out, "  Resize([3, 512])"));
 }
+
+TEST_CASE("--group-by-args: no row for what was always given arguments") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_7", "SResize,1000,10\nSCrop,5000,1\n");
+  dir.file(".lotus_beside_lotustrace_log_pid_7", "args,S[3%2C 224],1000,0,0\n");
+  for (const char* const form : {"--json", "--csv"}) {
+    const result grouped = run({"stats", dir.path(), "--group-by-args", form});
+    INFO(grouped.out << grouped.err);
+    REQUIRE(grouped.status == 0);
+    CHECK(contains(grouped.out, "SResize([3, 224])"));
+    CHECK(contains(grouped.out, "SCrop"));
+    CHECK_FALSE(contains(grouped.out, "SResize\""));
+    CHECK_FALSE(contains(grouped.out, "SResize,"));
+  }
+  const result table = run({"stats", dir.path(), "--group-by-args"});
+  CHECK_FALSE(contains(table.out, "  Resize "));
+}

@@ -94,7 +94,10 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
       read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (op_samples& sampled : result.run.ops) {
-    result.ops.push_back({figures_of(sampled), std::move(sampled.by_file)});
+    figures of = figures_of(sampled);
+    // By their arguments: the plain name of one that was never called without any.
+    if (of.time.count == 0) continue;
+    result.ops.push_back({std::move(of), std::move(sampled.by_file)});
   }
   sort_ops(result.ops, options);
   result.aggregated = figures_of(result.run.aggregated);

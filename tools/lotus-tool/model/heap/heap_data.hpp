@@ -35,7 +35,7 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< when; also of the totals
   std::uint64_t held = 0;            ///< bytes
-  std::uint64_t most_held = 0;       ///< ever told
+  std::uint64_t most_held = 0;       ///< of all samples, which are taken as units end: no peak
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t units = 0;      ///< that had begun
