@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -176,7 +177,10 @@ void run_batches::find_epochs(makings& found, bool cut_off) {
     const number next = made == found.all.end() ? of_record(at)
                         : at == numbers.size()  ? of_making()
                                                 : std::min(of_record(at), of_making());
-    if (next.first != consumer) first_epoch = next_epoch;
+    if (first_epochs_.empty() || next.first != consumer) {
+      first_epoch = next_epoch;
+      first_epochs_.push_back(first_epoch);
+    }
     consumer = next.first;
     same.clear();
     for (; made != found.all.end() && of_making() == next; ++made) same.add(*made);
@@ -261,6 +265,11 @@ batch_id run_batches::batch_of(const batch_record& r) const noexcept {
         return std::tie(b.epoch, b.index) < std::tie(wanted.epoch, wanted.index);
       });
   return batch_id(at - batches_.begin());
+}
+
+std::uint32_t run_batches::epoch_of_consumer(const batch& b) const noexcept {
+  const auto behind = std::upper_bound(first_epochs_.begin(), first_epochs_.end(), b.epoch);
+  return behind == first_epochs_.begin() ? b.epoch : b.epoch - *std::prev(behind);
 }
 
 std::optional<std::int64_t> run_batches::wait_ns(const batch& b) const noexcept {

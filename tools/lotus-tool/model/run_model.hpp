@@ -127,6 +127,8 @@ class run_batches {
   const batch_record* record(optional_record n) const noexcept {
     return n ? &records_[*n] : nullptr;
   }
+  /// The batch's epoch as its consumer counts it: each of several at the same time from 0.
+  std::uint32_t epoch_of_consumer(const batch& b) const noexcept;
   const batch& at(batch_id id) const noexcept { return batches_[id.value()]; }
   /// The batch that a record belongs to.
   batch_id batch_of(const batch_record& r) const noexcept;
@@ -170,6 +172,7 @@ class run_batches {
   std::vector<std::int64_t> step_ends_;   // by record; -1: none
   std::vector<batch> batches_;
   std::vector<epoch_times> epochs_;
+  std::vector<std::uint32_t> first_epochs_;  // of each consumer, rising
   std::size_t consumers_ = 1;
   double late_share_ = 0;
   double mean_late_ns_ = 0;

@@ -4,3 +4,4 @@ CREATE VIEW spans AS FROM 'tables/**/spans.parquet';
 CREATE VIEW batches AS FROM 'tables/**/batches.parquet';
 CREATE VIEW stages AS FROM 'tables/**/stages.parquet';
 CREATE VIEW counters AS FROM 'tables/**/counters.parquet';
+CREATE VIEW aggregated AS FROM 'tables/**/aggregated.parquet';

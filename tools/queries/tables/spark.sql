@@ -9,3 +9,5 @@ CREATE TEMPORARY VIEW stages USING parquet OPTIONS (
   path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'stages.parquet');
 CREATE TEMPORARY VIEW counters USING parquet OPTIONS (
   path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'counters.parquet');
+CREATE TEMPORARY VIEW aggregated USING parquet OPTIONS (
+  path '${tables}', recursiveFileLookup 'true', pathGlobFilter 'aggregated.parquet');

@@ -59,6 +59,8 @@ def _write_unknown(folder):
     for kind, text in lines.items():
         with open(os.path.join(folder, f'lotustrace_log_{kind}_pid_5'), 'w', encoding='utf-8') as file:
             file.writelines(line + '\n' for line in text)
+    with open(os.path.join(folder, '.lotus_aggregated_lotustrace_log_5'), 'w', encoding='utf-8') as file:
+        file.write('\nbegin,5.0,4294967296\nSToken,5,3,60,50,10:1 25:2\nend,5.0,1\n')
 
 
 class _Rank:

@@ -123,8 +123,10 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  static cell epoch_of(const batch* b) {
-    return b != nullptr ? cell(static_cast<std::int64_t>(b->epoch)) : cell();
+  /// Ranks train together, so their steps are found by the epochs that each counts itself.
+  cell epoch_of(const batch* b) const {
+    if (b == nullptr) return {};
+    return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));
   }
 
   void write_batches() {
@@ -137,11 +139,11 @@ class table_writer {
       const batch_record* queued = run_.batches.record(b.queued);
       cell queued_ns;
       if (queued != nullptr) queued_ns = queued->start_ns;
-      sink_.row(batches, {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
-                          static_cast<std::int64_t>(b.epoch), queued_ns,
-                          cell_of(run_.batches.preprocess_ns(b)), cell_of(run_.batches.wait_ns(b)),
-                          cell_of(run_.batches.delay_ns(b)), cell_of(run_.batches.hand_over_ns(b)),
-                          cell_of(run_.batches.step_ns(b.consumed))});
+      sink_.row(batches,
+                {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
+                 epoch_of(&b), queued_ns, cell_of(run_.batches.preprocess_ns(b)),
+                 cell_of(run_.batches.wait_ns(b)), cell_of(run_.batches.delay_ns(b)),
+                 cell_of(run_.batches.hand_over_ns(b)), cell_of(run_.batches.step_ns(b.consumed))});
     }
   }
 

@@ -1,0 +1,166 @@
+// Ranks that train together, exported from one folder and from one each: the queries name the same.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "tool/thread_logs.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+constexpr int ranks = 4;
+constexpr int late_rank = 2;
+constexpr int epochs = 2;
+constexpr int batches = 20;
+
+/// What sqlite3 says to `sql`, of an export of `dir`.
+std::string ask(const std::string& dir, const std::string& sql) {
+  const temp_dir to;
+  const std::string database = to.path() + "/run.db";
+  const result made = run({"export", dir, "--format", "sqlite", "-o", database});
+  if (made.status == 2) lotus_test::skip("built without SQLite");
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+  if (std::system("sqlite3 --version >/dev/null 2>&1") != 0) {
+    lotus_test::skip("sqlite3 is absent");
+  }
+  const std::string query = to.file("query.sql", sql);
+  const std::string out = to.path() + "/out";
+  const std::string command = "sqlite3 '" + database + "' <'" + query + "' >'" + out + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  return read_file(out);
+}
+
+std::string held_back(const std::string& dir) {
+  return ask(dir, read_file(LOTUS_QUERIES "/held_back.sql"));
+}
+
+/// The folder of a rank's logs.
+std::string folder_of(int rank, bool shared) {
+  return shared ? "" : "rank" + std::to_string(rank) + '/';
+}
+
+/// All step together, every 40 ms; one waits for its batch 10 ms longer.
+void write_ranks(const temp_dir& dir, bool shared) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int pid = 100 + rank;
+    thread_logs consumer;
+    thread_logs worker;
+    for (int step = 0; step < epochs * batches; ++step) {
+      const std::int64_t begin = step * std::int64_t{40};
+      const std::int64_t waits = rank == late_rank ? 15 : 5;
+      worker.worker += columns("SBatchPreprocessed_" + std::to_string(step % batches), begin, 4);
+      worker.worker += '\n';
+      consumer.wait(step % batches, begin, waits);
+      consumer.consumed(step % batches, begin + waits);
+    }
+    const std::string folder = folder_of(rank, shared);
+    const std::string number = std::to_string(pid);
+    dir.file(folder + ".lotus_info_" + number + "_a",
+             "lotus 0.1.0\nhost Shere\npid " + number + "\nparent 0\nrank " + std::to_string(rank) +
+                 "\nthread " + number + " Smain\nthread " + std::to_string(pid + 100) +
+                 " Sworker\n");
+    consumer.write(dir, folder, pid);
+    worker.write(dir, folder, pid + 100);
+  }
+}
+
+/// Processes that wait for each other at each step.
+class real_ranks {
+ public:
+  real_ranks() {
+    void* const shared = mmap(nullptr, sizeof(pthread_barrier_t), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(shared != MAP_FAILED);
+    barrier_ = static_cast<pthread_barrier_t*>(shared);
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(barrier_, &attributes, ranks);
+  }
+  real_ranks(const real_ranks&) = delete;
+  real_ranks& operator=(const real_ranks&) = delete;
+  ~real_ranks() { munmap(barrier_, sizeof(pthread_barrier_t)); }
+
+  void record(const temp_dir& dir, bool shared) const {
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < ranks; ++rank) {
+      children.push_back(fork());
+      if (children.back() == 0) be(rank, dir.path() + '/' + folder_of(rank, shared));
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      waitpid(child, &status, 0);
+      CHECK(status == 0);
+    }
+  }
+
+ private:
+  [[noreturn]] void be(int rank, const std::string& folder) const {
+    alarm(60);
+    setenv("RANK", std::to_string(rank).c_str(), 1);
+    lotus::options o;
+    o.log_file = folder + "lotustrace_log";
+    if (!lotus::start(o)) _exit(1);
+    for (int step = 0; step < epochs * batches; ++step) {
+      const std::int64_t batch = step % batches;
+      {
+        LOTUS_BATCH_WAIT(batch);
+        LOTUS_BATCH_PREPROCESSED(batch);
+        usleep(rank == late_rank ? 20'000 : 2'000);
+      }
+      LOTUS_BATCH_CONSUMED(batch);
+      pthread_barrier_wait(barrier_);
+    }
+    lotus::stop();
+    _exit(0);
+  }
+
+  pthread_barrier_t* barrier_ = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a slow rank is named the same, in a folder of all and in one of its own") {
+  const temp_dir apart;
+  const temp_dir together;
+  write_ranks(apart, false);
+  write_ranks(together, true);
+  const std::string answer = held_back(apart.path());
+  INFO(answer);
+  CHECK(answer.find("here|" + std::to_string(late_rank) + "||38|38|") == 0);
+  CHECK(answer.find('\n') == answer.size() - 1);  // no other rank
+  CHECK(held_back(together.path()) == answer);
+  const std::string steps =
+      "select rank, epoch, batch, step_ns from batches order by rank, epoch, batch";
+  const std::string all = ask(together.path(), steps);
+  CHECK(all == ask(apart.path(), steps));
+  CHECK(contains(all, "\n3|1|19|"));
+  CHECK_FALSE(contains(all, "|2|0|"));  // a third epoch
+}
+
+TEST_CASE("real processes: the rank that holds the others back is named, in both layouts") {
+  const real_ranks all;
+  for (const bool shared : {false, true}) {
+    CAPTURE(shared);
+    const temp_dir dir;
+    if (!shared) {
+      for (int rank = 0; rank < ranks; ++rank) dir.file(folder_of(rank, false) + "empty", "");
+    }
+    all.record(dir, shared);
+    const std::string answer = held_back(dir.path());
+    INFO(answer);
+    CHECK(contains(answer, '|' + std::to_string(late_rank) + "||38|"));
+    CHECK(answer.find('\n') == answer.size() - 1);
+  }
+}
