@@ -1,4 +1,4 @@
-# Packs the build twice, installs the package into an empty root and removes it:
+# Packs the build twice, under different umasks, installs the package into an empty root and removes it:
 #   cmake -DBUILD=dir -DWORK=dir -DVERSION=x -DHAS_TOOL=bool -P debian_package.cmake
 function(run)
   execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE status)
@@ -7,8 +7,9 @@ function(run)
   endif()
 endfunction()
 
-function(pack folder result)
-  run("${CPACK}" --config "${BUILD}/CPackConfig.cmake" -B "${WORK}/${folder}")
+function(pack folder umask result)
+  run(sh -c "umask ${umask} && exec \"$@\"" sh
+      "${CPACK}" --config "${BUILD}/CPackConfig.cmake" -B "${WORK}/${folder}")
   file(GLOB packages "${WORK}/${folder}/*.deb")
   list(LENGTH packages count)
   if(NOT count EQUAL 1)
@@ -19,9 +20,9 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}/first" "${WORK}/second")
-pack(first first)
+pack(first 022 first)
 execute_process(COMMAND "${CMAKE_COMMAND}" -E sleep 1.1)
-pack(second second)
+pack(second 077 second)
 file(SHA256 "${first}" first_sum)
 file(SHA256 "${second}" second_sum)
 if(NOT first_sum STREQUAL second_sum)
@@ -37,11 +38,11 @@ run(${dpkg} --install "${first}")
 # Where a library lies depends on the architecture, and on the distribution.
 file(GLOB library RELATIVE "${root}/usr" "${root}/usr/lib/liblotus.a" "${root}/usr/lib/*/liblotus.a")
 get_filename_component(lib "${library}" DIRECTORY)
-set(wanted include/lotus/lotus.hpp "${lib}/liblotus.a" "${lib}/cmake/lotus/lotus-config.cmake"
+set(wanted include/lotus/lotus.hpp share/doc/lotus/copyright "${lib}/liblotus.a" "${lib}/cmake/lotus/lotus-config.cmake"
     "${lib}/pkgconfig/lotus.pc" "${lib}/pkgconfig/lotus-header-only.pc")
 if(HAS_TOOL)
   list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1 share/lotus/queries/stragglers.sql
-       share/bash-completion/completions/lotus-tool)
+       share/bash-completion/completions/lotus-tool share/zsh/vendor-completions/_lotus-tool)
 endif()
 foreach(file IN LISTS wanted)
   if(NOT EXISTS "${root}/usr/${file}")

@@ -32,6 +32,7 @@ install(EXPORT lotus FILE lotus-targets.cmake NAMESPACE lotus:: DESTINATION "${l
 install(FILES "${PROJECT_BINARY_DIR}/cmake/lotus-config.cmake"
               "${PROJECT_BINARY_DIR}/cmake/lotus-config-version.cmake"
         DESTINATION "${lotus_package_dir}")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/lotus")
 if(TARGET lotus_memory)
   # Not beside shared libraries: what is preloaded by its path is none of ldconfig's.
   install(TARGETS lotus_memory DESTINATION "${CMAKE_INSTALL_LIBDIR}/lotus/preload")
