@@ -1,4 +1,6 @@
 // What is worth keeping is put aside, whole, once, while the recording goes on.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,4 +200,31 @@ TEST_CASE("a forked child makes its own, and one without a recording makes none"
   const auto names = names_in(here.snapshots()[0]);
   CHECK(names.count("SBatchConsumed_15") == 1);
   CHECK(names_in(here.run).count("SBatchConsumed_5") == 1);
+}
+
+TEST_CASE("what a process left that was killed while it made one goes with the next") {
+  const snapshot_run here;
+  const auto unfinished = [&](const std::string& reason) {
+    const fs::path folder =
+        here.around.path() / ("run.snapshot-20260101T000000.000000Z-" + reason + ".unfinished");
+    fs::create_directories(folder / "loader");
+    std::ofstream(folder / "loader" / "log") << "text";
+    return folder;
+  };
+  const fs::path dead = unfinished("dead");
+  const fs::path living = unfinished("living");
+  const int held = open(living.c_str(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(flock(held, LOCK_EX) == 0);
+  const fs::path others =
+      here.around.path() / "other.snapshot-20260101T000000.000000Z-x.unfinished";
+  fs::create_directory(others);
+  REQUIRE(lotus::start(here.options()));
+  consume(0, 10);
+  REQUIRE(lotus::snapshot("next"));
+  lotus::stop();
+  CHECK_FALSE(fs::exists(dead));
+  CHECK(fs::exists(living / "loader" / "log"));
+  CHECK(fs::exists(others));
+  close(held);
+  CHECK(here.snapshots().size() == 3);
 }

@@ -3,6 +3,7 @@
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,25 +54,25 @@ class snapshot_folder {
   /// `own` is given.
   int make(std::string_view reason, const char* info, const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
+    remove_dead();
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     int error = EEXIST;
+    int folder = -1;
     for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
       place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
       struct stat status {};
       if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
-      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
+      std::snprintf(unfinished_, sizeof(unfinished_), "%s%s", name_, unfinished_end.data());
       error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
+      if (error == 0) error = open_unfinished(folder);
     }
     if (error != 0) return error;
-    const int folder =
-        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (folder < 0) return errno;
     error = fill(folder, info, own, now_ns);
-    close(folder);
     if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
       error = errno;
     }
     if (error != 0) remove_folder(unfinished_);
+    close(folder);  // and so its lock
     return error;
   }
 
@@ -97,6 +98,40 @@ class snapshot_folder {
   const char* name() const noexcept { return name_; }
 
  private:
+  static constexpr std::string_view unfinished_end = ".unfinished";
+
+  /// Opens the new folder, and locks it as long as that is open: so the snapshot of a process that
+  /// was killed is known, and the next one removes it. EEXIST: another process did so already.
+  int open_unfinished(int& folder) const noexcept {
+    folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (folder < 0) return errno == ENOENT ? EEXIST : errno;
+    struct stat opened {};
+    struct stat named {};
+    // Where there are no locks, nobody takes it for a dead one's.
+    const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (locked && fstat(folder, &opened) == 0 &&
+        fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        opened.st_ino == named.st_ino) {
+      return 0;
+    }
+    close(folder);
+    folder = -1;
+    return EEXIST;
+  }
+
+  /// Deletes what processes that were killed while they made a snapshot of this run have left.
+  void remove_dead() const noexcept {
+    for_each_entry(place_.parent(), [&](const char* name) {
+      const std::string_view text = name;
+      const bool unfinished = place_.is_one(name) && text.size() > unfinished_end.size() &&
+                              text.substr(text.size() - unfinished_end.size()) == unfinished_end;
+      const int folder = unfinished ? open_one(name) : -1;
+      if (folder < 0) return;
+      if (flock(folder, LOCK_EX | LOCK_NB) == 0) remove_folder(name);
+      close(folder);
+    });
+  }
+
   /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
   template <class Each>
   static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {

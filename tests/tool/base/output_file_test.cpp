@@ -1,16 +1,22 @@
 #include "base/files/output_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/errors.hpp"
+#include "base/files/scratch_folder.hpp"
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
 
@@ -148,4 +154,69 @@ TEST_CASE("gzip makes a file that gunzip reads") {
   gzclose(in);
   CHECK(back == text);
   CHECK(fs::file_size(path) < text.size());
+}
+
+namespace {
+
+/// Runs `body` in a child that is killed at its end, as if in the middle of its work.
+template <class Body>
+void killed(Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+}
+
+}  // namespace
+
+TEST_CASE("what a killed process left goes with the next output, and nothing else does") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.path() + "/o.k";
+  output_file living(path, out);
+  killed([&] { new output_file(path, out); });
+  killed([&] { new output_file(dir.path() + "/other", out); });
+  dir.file(".o.k.backup", "a user's");
+  dir.file(".o.k.lotus_backups", "a user's");
+  fs::create_symlink(".o.k.backup", dir.path() + "/.o.k.lotus_aaaaaa");
+  REQUIRE(dir.names().size() == 6);
+  {
+    output_file next(path, out);
+    CHECK(dir.names().size() == 6);  // one has come, one has gone
+    next.commit();
+  }
+  living.commit();
+  const std::vector<std::string> left = dir.names();
+  REQUIRE(left.size() == 5);
+  CHECK(left[0] == ".o.k.backup");
+  CHECK(left[1] == ".o.k.lotus_aaaaaa");
+  CHECK(left[2] == ".o.k.lotus_backups");
+  CHECK(left[3].rfind(".other.lotus_", 0) == 0);
+  CHECK(left[4] == "o.k");
+}
+
+TEST_CASE("a killed process's folder goes, a living one's stays") {
+  const temp_dir dir;
+  const lotus::tool::scratch_folder living(dir.path());
+  killed([&] {
+    const auto* const left = new lotus::tool::scratch_folder(dir.path());
+    std::ofstream(left->file("a")) << "text";
+  });
+  REQUIRE(dir.names().size() == 2);
+  const lotus::tool::scratch_folder next(dir.path());
+  CHECK(dir.names().size() == 2);
+  CHECK(fs::exists(living.path()));
+  CHECK(fs::exists(next.path()));
+}
+
+TEST_CASE("a name that is as long as it may be can be written") {
+  const temp_dir dir;
+  std::ostringstream out;
+  const std::string path = dir.path() + '/' + std::string(255, 'x');
+  output_file(path, out).commit();
+  CHECK(fs::exists(path));
 }

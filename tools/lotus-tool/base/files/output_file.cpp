@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -118,8 +119,9 @@ new_output open_new_output(const std::string& path) {
   if (unreplaced >= 0) return {unreplaced, {}};
   const fs::path folder = folder_of(path);
   new_output made;
-  made.beside = (folder / ("." + fs::path(path).filename().string() + ".XXXXXX")).string();
-  made.descriptor = ::mkostemp(made.beside.data(), O_CLOEXEC);
+  unfinished beside = make_unfinished_file(folder.string(), fs::path(path).filename().string());
+  made.beside = std::move(beside.path);
+  made.descriptor = beside.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
   // mkstemp makes private files; give it the rights that the old or any new file would have.
   const mode_t mask = ::umask(0);
@@ -255,11 +257,16 @@ void output_file::commit() {
     if (!*stream_) throw input_error("standard output: cannot be written");
     return;
   }
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (::close(descriptor) != 0) cannot_write(path_, errno);  // some file systems tell only here
-  if (beside_.empty()) return;
-  if (::rename(beside_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
+  // Some file systems tell only when a file is closed, and its lock has to last until it is
+  // renamed.
+  const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
+  const int descriptor = std::exchange(descriptor_, -1);
+  const int closed = ::close(descriptor) == 0 ? 0 : errno;
+  const bool renamed =
+      closed == 0 && (beside_.empty() || ::rename(beside_.c_str(), path_.c_str()) == 0);
+  const int error = closed != 0 ? closed : errno;
+  if (lock >= 0) ::close(lock);
+  if (!renamed) cannot_write(path_, error);
   beside_.clear();
 }
 

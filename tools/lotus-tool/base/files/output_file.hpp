@@ -24,10 +24,11 @@ struct new_output {
   std::string beside;   ///< to be renamed to the output's name; empty: is written directly
 };
 
-/// Makes a file beside `path`, to be renamed to it. A symbolic link is not followed but replaced
-/// then, so that nobody who can make links decides what is overwritten. Written directly are
-/// devices and pipes, and the descriptors that /dev/stdout, /dev/fd/N and the like stand for.
-/// Throws input_error.
+/// Makes a file beside `path`, to be renamed to it while the descriptor is open, and removes those
+/// that killed processes left beside it (make_unfinished_file()). A symbolic link is not followed
+/// but replaced then, so that nobody who can make links decides what is overwritten. Written
+/// directly are devices and pipes, and the descriptors that /dev/stdout, /dev/fd/N and the like
+/// stand for. Throws input_error.
 new_output open_new_output(const std::string& path);
 
 /// Writes beside the target and renames when everything is written, so that nobody ever sees

@@ -1,18 +1,24 @@
 #include "base/files/scratch_folder.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/errors.hpp"
+#include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
 
-scratch_folder::scratch_folder(const std::string& parent) : path_(parent + "/.lotus_tool_XXXXXX") {
-  if (::mkdtemp(path_.data()) == nullptr) {
+scratch_folder::scratch_folder(const std::string& parent) {
+  unfinished made = make_unfinished_folder(parent, "lotus_tool");
+  path_ = std::move(made.path);
+  lock_ = made.descriptor;
+  if (lock_ < 0) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
     throw input_error(parent + ": no folder can be made in it: " + std::strerror(errno));
   }
@@ -21,6 +27,7 @@ scratch_folder::scratch_folder(const std::string& parent) : path_(parent + "/.lo
 scratch_folder::~scratch_folder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  ::close(lock_);
 }
 
 }  // namespace lotus::tool

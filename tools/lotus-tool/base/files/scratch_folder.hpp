@@ -6,7 +6,8 @@
 
 namespace lotus::tool {
 
-/// A fresh folder of ours only, gone with its contents at the end.
+/// A fresh folder of ours only, gone with its contents at the end; where that was a kill, when the
+/// next one is made beside it.
 class scratch_folder {
  public:
   /// @param parent  where it is made. Throws input_error.
@@ -20,6 +21,7 @@ class scratch_folder {
 
  private:
   std::string path_;
+  int lock_ = -1;
 };
 
 }  // namespace lotus::tool

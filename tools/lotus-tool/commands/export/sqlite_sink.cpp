@@ -23,8 +23,11 @@ namespace lotus::tool {
 sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)
     : path_(std::move(path)) {
   const new_output made = open_new_output(path_);
-  ::close(made.descriptor);
-  if (made.beside.empty()) throw input_error(path_ + ": a database can only be a file");
+  lock_ = made.descriptor;
+  if (made.beside.empty()) {
+    ::close(lock_);
+    throw input_error(path_ + ": a database can only be a file");
+  }
   beside_ = made.beside;
   sqlite3* database = nullptr;
   const int opened = sqlite3_open(beside_.c_str(), &database);
@@ -55,6 +58,7 @@ sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
   if (!beside_.empty()) ::unlink(beside_.c_str());
+  ::close(lock_);  // last: what SQLite has locked of the file would be unlocked
 }
 
 void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {

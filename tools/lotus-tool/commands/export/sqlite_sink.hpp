@@ -32,6 +32,7 @@ class sqlite_sink : public row_sink {
 
   std::string path_;
   std::string beside_;  // where it is until it is whole
+  int lock_ = -1;       // of that, while this process lives
   std::unique_ptr<sqlite3, closer> database_;
   std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // by table
 };

@@ -1,0 +1,114 @@
+#include "base/files/unfinished.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view any = "XXXXXX";
+
+/// What names of that stem begin with. A long one is cut, so that the name fits.
+std::string start_of(const std::string& stem) {
+  constexpr std::size_t most_bytes = 200;
+  return '.' + stem.substr(0, most_bytes) + ".lotus_";
+}
+
+bool is_unfinished(std::string_view name, std::string_view start) {
+  if (name.size() != start.size() + any.size() || name.substr(0, start.size()) != start) {
+    return false;
+  }
+  name.remove_prefix(start.size());
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+/// Whether `path` still names what is open as `descriptor`.
+bool is_named(const std::string& path, int descriptor) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+void remove_if_dead(const std::string& path, bool folder) {
+  const int kind = folder ? O_DIRECTORY : O_NONBLOCK;
+  // NOLINTNEXTLINE(*-vararg)
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | kind);
+  if (descriptor < 0) return;
+  struct stat status {};
+  const bool ours = ::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() &&
+                    (folder ? S_ISDIR(status.st_mode) : S_ISREG(status.st_mode));
+  if (ours && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_named(path, descriptor)) {
+    std::error_code ignored;
+    folder ? fs::remove_all(path, ignored) : fs::remove(path, ignored);
+  }
+  ::close(descriptor);
+}
+
+void remove_dead(const std::string& in, const std::string& start, bool folders) {
+  std::error_code error;
+  for (fs::directory_iterator at(in, error), end; !error && at != end; at.increment(error)) {
+    if (is_unfinished(at->path().filename().native(), start)) {
+      remove_if_dead(at->path().native(), folders);
+    }
+  }
+}
+
+/// @param make  gives the path its last letters and returns a descriptor, or -1.
+template <class Make>
+unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
+                       Make&& make) {
+  const std::string start = start_of(stem);
+  remove_dead(folder, start, folders);
+  constexpr int most_tries = 100;
+  unfinished made;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    made.path = folder + '/' + start;
+    made.path += any;
+    made.descriptor = make(made.path);
+    if (made.descriptor < 0) return made;
+    // Another process may have taken it for a dead one's before it was locked.
+    const bool locked = ::flock(made.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (locked && is_named(made.path, made.descriptor)) return made;
+    ::close(made.descriptor);
+  }
+  made.descriptor = -1;
+  errno = EAGAIN;
+  return made;
+}
+
+}  // namespace
+
+unfinished make_unfinished_file(const std::string& folder, const std::string& stem) {
+  return make_locked(folder, stem, false,
+                     [](std::string& path) { return ::mkostemp(path.data(), O_CLOEXEC); });
+}
+
+unfinished make_unfinished_folder(const std::string& folder, const std::string& stem) {
+  return make_locked(folder, stem, true, [](std::string& path) {
+    for (int tries = 0; tries < 100; ++tries) {
+      if (::mkdtemp(path.data()) == nullptr) return -1;
+      // NOLINTNEXTLINE(*-vararg)
+      const int opened = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+      if (opened >= 0 || errno != ENOENT) return opened;
+      path.replace(path.size() - any.size(), any.size(), any);  // it was removed at once
+    }
+    return -1;
+  });
+}
+
+}  // namespace lotus::tool
