@@ -1,5 +1,7 @@
 #include "base/csv.hpp"
 
+#include <string>
+
 #include "catch.hpp"
 
 using namespace lotus::tool;
@@ -17,6 +19,21 @@ TEST_CASE("a database gets back what it is given") {
   CHECK(csv_exact_field("a,\"b\"") == R"("a,""b""")");
   CHECK(csv_exact_field("a\nb") == "\"a\nb\"");
   CHECK(csv_exact_field("\xFF") == "%FF");
+}
+
+TEST_CASE("no field is a formula, and every text comes back without one apostrophe") {
+  for (const std::string text :
+       {"=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "\t=1", "\r=1", "\n=1", "'quoted'", "''",
+        "\uFF1D1", "plain", "a=1", "", "SCrop"}) {
+    CAPTURE(text);
+    const std::string guarded = csv_guarded(text);
+    CHECK((guarded == text || guarded == "'" + text));
+    CHECK((text.empty() || std::string("=+-@\t\r\n").find(guarded[0]) == std::string::npos));
+    CHECK(guarded.substr(guarded.substr(0, 1) == "'" ? 1 : 0) == text);
+  }
+  CHECK(csv_field("=1+1") == "'=1+1");
+  CHECK(csv_field("@a,b") == R"("'@a,b")");
+  CHECK(csv_exact_field("=1+1") == "=1+1");
 }
 
 TEST_CASE("a record is a line, whatever a name holds") {

@@ -85,6 +85,29 @@ TEST_CASE("tables of a run, as CSV") {
         "0,here,,1,,\"\",Other,1,7,7,7,7,7,7\n");
 }
 
+TEST_CASE("no name is a formula in CSV, and a database has it as it is") {
+  const temp_dir dir;
+  thread_logs worker;
+  worker.operation("=cmd|' /C calc'!A0", 0, 1);
+  worker.operation("@SUM(1%2C2)", 2, 1);
+  worker.operation("'as it is", 4, 1);
+  worker.write(dir, "", 2);
+  const temp_dir to;
+  REQUIRE(export_as(dir, "csv", to.path() + "/tables").status == 0);
+  const std::string spans = read_file(to.path() + "/tables/spans.csv");
+  INFO(spans);
+  CHECK(contains(spans, ",'=cmd|' /C calc'!A0,"));
+  CHECK(contains(spans, ",\"'@SUM(1,2)\","));
+  CHECK(contains(spans, ",''as it is,"));
+  const std::string database = to.path() + "/run.db";
+  if (export_as(dir, "sqlite", database).status == 2) lotus_test::skip("built without SQLite");
+  if (std::system("sqlite3 --version >/dev/null 2>&1") != 0) {
+    lotus_test::skip("sqlite3 is absent");
+  }
+  CHECK(query(database, "select name from spans order by start_ns") ==
+        "=cmd|' /C calc'!A0\n@SUM(1,2)\n'as it is\n");
+}
+
 TEST_CASE("several runs in a database, which sqlite3 opens") {
   const temp_dir dir;
   write_run(dir, "b2/");

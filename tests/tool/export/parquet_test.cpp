@@ -132,3 +132,14 @@ TEST_CASE("what duckdb says is told, and what was there stays") {
   CHECK(std::filesystem::remove(old));
   CHECK(std::filesystem::is_empty(to.path() + "/tables"));
 }
+
+TEST_CASE("Parquet has names as they are, also those that would be formulas in a spreadsheet") {
+  const path_of_programs path(path_of_programs::with_engines());
+  if (!has_duckdb()) return;
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_2", "S=1+1,1000,1\nS'quoted,2000,1\n");
+  const temp_dir to;
+  REQUIRE(export_parquet(dir, to.path() + "/tables").status == 0);
+  CHECK(query(to, "select name from '" + to.path() + "/tables/spans.parquet' order by start_ns") ==
+        "=1+1\n'quoted\n");
+}

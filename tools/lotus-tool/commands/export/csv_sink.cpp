@@ -18,7 +18,9 @@
 
 namespace lotus::tool {
 
-csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition>& tables) {
+csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition>& tables,
+                   csv_texts texts)
+    : texts_(texts) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw input_error(folder + ": cannot be made: " + error.message());
@@ -39,8 +41,9 @@ void csv_sink::row(std::size_t table, const std::vector<cell>& cells) {
     if (i > 0) line_ += ',';
     if (const auto* number = std::get_if<std::int64_t>(&cells[i])) line_ += std::to_string(*number);
     if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
-      line_ += csv_exact_field(*text);
-    };
+      line_ +=
+          texts_ == csv_texts::exact ? csv_exact_field(*text) : csv_exact_field(csv_guarded(*text));
+    }
   }
   line_ += '\n';
   files_[table]->write(line_);

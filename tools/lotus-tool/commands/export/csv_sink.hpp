@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,15 +12,21 @@
 
 namespace lotus::tool {
 
+enum class csv_texts : std::uint8_t {
+  guarded,  ///< for spreadsheets too: csv_guarded()
+  exact,    ///< for a database that reads them at once
+};
+
 /// TABLE.csv with a line of names first; NULL is an empty field, an empty text "".
 class csv_sink : public row_sink {
  public:
   /// @param folder  is made where it is missing. Throws input_error.
-  csv_sink(const std::string& folder, const std::vector<table_definition>& tables);
+  csv_sink(const std::string& folder, const std::vector<table_definition>& tables, csv_texts texts);
   void row(std::size_t table, const std::vector<cell>& cells) override;
   void commit() override;
 
  private:
+  csv_texts texts_;
   std::vector<std::unique_ptr<output_file>> files_;
   std::string line_;
 };

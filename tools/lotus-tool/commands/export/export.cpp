@@ -51,7 +51,7 @@ std::unique_ptr<row_sink> sink_for(const export_options& options) {
   if (options.format == export_format::parquet) {
     return std::make_unique<parquet_sink>(options.output, exported_tables());
   }
-  return std::make_unique<csv_sink>(options.output, exported_tables());
+  return std::make_unique<csv_sink>(options.output, exported_tables(), csv_texts::guarded);
 }
 
 void export_tables(const export_options& options, const std::vector<run_files>& runs,

@@ -85,7 +85,7 @@ parquet_sink::parquet_sink(std::string folder, const std::vector<table_definitio
     : folder_(made_folder(std::move(folder))),
       tables_(tables),
       scratch_(folder_),
-      csv_(scratch_.path(), tables) {
+      csv_(scratch_.path(), tables, csv_texts::exact) {
   exit_state end;
   const std::string said = run_duckdb(scratch_, "SELECT 1", end);
   if (end.status != 0) throw input_error("duckdb: does not work: " + one_line(said));
