@@ -1,6 +1,7 @@
 // Verdicts on traces whose answer is known.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class trace {
   void used(int i, std::int64_t at) {
     main_ += line("SBatchConsumed_" + std::to_string(i), at, 1000);
   }
+
+  /// Where diagnosis() has written the logs.
+  const std::string& dir() const { return dir_.path(); }
 
   json diagnosis(const std::vector<std::string>& more = {}) const {
     dir_.file("lotustrace_log_main_pid_1", main_);
@@ -146,6 +150,7 @@ TEST_CASE("a run that its own records do not explain has no verdict") {
   const auto d = t.diagnosis();
   CHECK(d["verdict"].is_null());
   CHECK(contains(text(d["why"]), "a replay of the run makes"));
+  CHECK(run({"diagnose", t.dir(), "--fail-if", "order-bound"}).status == 4);
 }
 
 TEST_CASE("batches of the next epoch do not lie ready") {
@@ -217,6 +222,19 @@ TEST_CASE("logs that cannot bear a verdict are an error") {
   const result r = run({"diagnose", dir.path()});
   CHECK(r.status == 1);
   CHECK(contains(r.err, "no verdict without SBatchWait records"));
+}
+
+TEST_CASE("--fail-if: a run without a verdict does not pass among others") {
+  const temp_dir dir;
+  const std::string judged = traces() + "/quirks/subdirs";
+  std::filesystem::copy(judged, dir.path() + "/runs", std::filesystem::copy_options::recursive);
+  CHECK(run({"diagnose", dir.path(), "--fail-if", "start-up-bound"}).status == 0);
+  dir.file("runs/other/lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
+  CHECK(run({"diagnose", dir.path()}).status == 0);
+  CHECK(run({"diagnose", dir.path(), "--fail-if", "start-up-bound"}).status == 4);
+  const json all = parse_json(run({"diagnose", judged, "--json"}).out);
+  const std::string verdict = all["runs"][0]["verdict"].text();
+  CHECK(run({"diagnose", dir.path(), "--fail-if", verdict}).status == 3);  // that is sure
 }
 
 TEST_CASE("several runs are judged one by one") {

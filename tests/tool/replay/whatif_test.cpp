@@ -16,7 +16,7 @@ using namespace lotus::tool_test;
 
 namespace {
 
-json ask(const truthful_loader& loader, std::vector<std::string> words) {
+json ask(const truthful_loader& loader, std::vector<std::string> words, int status = 0) {
   const temp_dir dir;
   planted_logs logs;
   loader.simulate_into(logs);
@@ -24,7 +24,7 @@ json ask(const truthful_loader& loader, std::vector<std::string> words) {
   words.insert(words.begin(), {"whatif", dir.path(), "--json", "-q"});
   const result r = run(words);
   INFO(r.err);
-  REQUIRE(r.status == 0);
+  REQUIRE(r.status == status);
   return parse_json(r.out);
 }
 
@@ -170,6 +170,7 @@ TEST_CASE("a run that its own records do not explain has no answers") {
   CHECK(r.status == 0);
   CHECK(contains(r.out, "no answers: a replay of the run makes"));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
+  CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);  // a script asks, and there is no answer
 }
 
 TEST_CASE("larger batches take as much longer") {
@@ -199,8 +200,25 @@ TEST_CASE("a target is reached by the fewest workers, or it is said what is too 
   const json fed = ask(loader, {"--feed-consumer"});
   CHECK(fed["target"]["reached"].boolean());
   CHECK(fed["changes"][0]["change"]["workers"].integer() >= 6);
-  const json never = ask(loader, {"--target", "1000/s"});
+  const json never = ask(loader, {"--target", "1000/s"}, 4);
   CHECK_FALSE(never["target"]["reached"].boolean());
+  CHECK(ask_logs(dir, {"--target", "1000/s"}).status == 4);
+}
+
+TEST_CASE("the last percent of a target is not worth more workers") {
+  truthful_loader loader;
+  loader.workers = 2;
+  loader.make_ms = 19;
+  loader.make_sigma = 0.1;
+  loader.step_ms = 5;
+  loader.step_sigma = 0;
+  const json fed = ask(loader, {"--feed-consumer"});
+  CHECK(fed["target"]["reached"].boolean());
+  const double target = fed["target"]["batches_per_s"].number();
+  const json& change = fed["changes"][0];
+  CHECK(change["change"]["workers"].integer() == 4);
+  CHECK(change["batches_per_s"].number() > 0.97 * target);
+  CHECK(change["batches_per_s"].number() < target);  // so workers that reach it would be more
 }
 
 TEST_CASE("memory of what is out at once is told where a batch's is known") {

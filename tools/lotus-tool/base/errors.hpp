@@ -12,6 +12,9 @@ namespace lotus::tool {
 inline constexpr int exit_fine = 0;
 inline constexpr int exit_bad_input = 1;
 inline constexpr int exit_wrong_use = 2;
+/// Of a question on which a script depends: a target that is out of reach, a verdict that cannot be
+/// given. 3 is that of an answer that the script calls a failure.
+inline constexpr int exit_no_answer = 4;
 
 /// The input (or the place for the output) cannot be used; what() is one line: what and why.
 struct input_error : std::runtime_error {

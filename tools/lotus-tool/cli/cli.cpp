@@ -88,7 +88,9 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
       return help_text(*of, words);
     });
     app.footer(
-        "Exit status: 0 fine, 1 bad input, 2 wrong use. 'lotus-tool COMMAND --help' tells more.");
+        "Exit status: 0 fine, 1 bad input, 2 wrong use; 3 and 4 of --fail-if, --fail-above, "
+        "--target: a\n"
+        "failure, no answer. 'lotus-tool COMMAND --help' tells more.");
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
     add_help(app, chosen);

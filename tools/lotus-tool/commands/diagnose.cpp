@@ -209,7 +209,11 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   const bool failed = std::any_of(found.begin(), found.end(), [&](const diagnosis& d) {
     return is_forbidden(d, options.fail_if);
   });
-  return failed ? exit_failed_verdict : exit_fine;
+  if (failed) return exit_failed_verdict;
+  const bool all_judged =
+      found.size() == runs.size() &&
+      std::all_of(found.begin(), found.end(), [](const diagnosis& d) { return d.is.has_value(); });
+  return options.fail_if.empty() || all_judged ? exit_fine : exit_no_answer;
 }
 
 }  // namespace lotus::tool

@@ -21,7 +21,8 @@ struct diagnose_options {
   bool quiet = false;
 };
 
-/// A run's verdict is one of options.fail_if.
+/// A run's verdict is one of options.fail_if. Where none is, and a run has no verdict at all:
+/// exit_no_answer.
 inline constexpr int exit_failed_verdict = 3;
 
 /// Prints the verdict of every run in options.dir. Returns the exit status; throws input_error.

@@ -15,6 +15,7 @@ namespace lotus::tool {
 namespace {
 
 constexpr double most_faster = 64;
+constexpr double near_enough = 0.98;
 
 std::size_t most_workers(const what_if& run) {
   const double cpus = run.law().law.cpus;
@@ -66,7 +67,7 @@ way_to_target find_way(const what_if& run, const name_table& names, double targe
       pipeline_change settings = plain;
       if (single) settings.prefetch = prefetch;
       const double per_s = run.guess(settings).per_s;
-      if (per_s >= target_per_s) {
+      if (per_s >= near_enough * target_per_s) {
         way.settings = settings;
         return way;
       }

@@ -106,7 +106,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
   command
       ->add_option("--fail-if", options->fail_if,
                    "exit 3 when this is the verdict, also several with commas; preprocessing-bound "
-                   "takes in stage-bound")
+                   "takes in stage-bound; exit 4 when there is no verdict")
       ->delimiter(',')
       ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "order-bound",
                              "prefetch-bound", "start-up-bound", "balanced"}))

@@ -172,6 +172,15 @@ class asker {
   std::vector<run_files> also_;
 };
 
+/// A script that asks for a target must not take "out of reach" for "fine".
+int status_of(const std::vector<whatif_answers>& all, const whatif_options& options) {
+  if (!options.target_per_s && !options.feed_consumer) return exit_fine;
+  const bool reached = std::all_of(all.begin(), all.end(), [](const whatif_answers& answers) {
+    return answers.way && answers.way->settings;
+  });
+  return reached ? exit_fine : exit_no_answer;
+}
+
 }  // namespace
 
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err) {
@@ -191,7 +200,7 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
     for (const whatif_answers& answers : all) write_answers(json, answers);
     if (all.size() > 1) json.end_array().end_object();
     out << text << '\n';
-    return exit_fine;
+    return status_of(all, options);
   }
   const char* before = "";
   for (const whatif_answers& answers : all) {
@@ -199,7 +208,7 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
     print_answers(answers, out);
     before = "\n";
   }
-  return exit_fine;
+  return status_of(all, options);
 }
 
 }  // namespace lotus::tool
