@@ -87,6 +87,8 @@ struct schedule {
   /// where the program exits amid active steps: what they have recorded is written all the same.
   /// It takes a const std::string&, a std::string_view or a const char*.
   detail::folder_listener on_trace_ready{};
+  /// Other than 0: the first cycle has no `wait`.
+  std::uint32_t skip_first_wait = 0;
 };
 
 LOTUS_DETAIL_NAMESPACE_END

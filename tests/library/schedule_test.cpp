@@ -46,6 +46,19 @@ TEST_CASE("steps are skipped first; without wait stretches follow each other") {
                                                       "steps_5_6: Sstep 5", "steps_5_6: Sstep 6"});
 }
 
+TEST_CASE("skip_first_wait: the first cycle has no wait, later ones have") {
+  const auto steps = [](lotus::schedule of) {
+    of.skip_first_wait = 1;
+    const support::temp_directory run;
+    return recorded_steps(run, of);
+  };
+  // The steps for which torch.profiler.schedule says RECORD.
+  CHECK(steps({3, 1, 1}) == names{"steps_1_1: Sstep 1", "steps_6_6: Sstep 6"});
+  CHECK(steps({3, 1, 1, 1}) == names{"steps_1_1: Sstep 1"});
+  CHECK(steps({4, 0, 2, 2, 1}) == names{"steps_1_2: Sstep 1", "steps_1_2: Sstep 2",
+                                        "steps_7_8: Sstep 7", "steps_7_8: Sstep 8"});
+}
+
 TEST_CASE("a schedule without repeat goes on as long as there are steps, the last stretch too") {
   const support::temp_directory run;
   CHECK(recorded_steps(run, {3, 0, 2}) == names{"steps_3_4: Sstep 3", "steps_3_4: Sstep 4",

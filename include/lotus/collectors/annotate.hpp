@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "lotus/base/lock.hpp"
@@ -74,34 +76,146 @@ LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
+/// A name as the profilers' C functions take it, cut at 255 bytes.
+class task_text {
+ public:
+  explicit task_text(std::string_view name) noexcept {
+    const std::size_t length = name.size() < sizeof(text_) ? name.size() : sizeof(text_) - 1;
+    if (length > 0) std::memcpy(text_, name.data(), length);
+    text_[length] = '\0';
+  }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[256];
+};
+
+/// VTune's handle of a text, which the first call leaves in `handle`.
+inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
+  auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
+  if (known == nullptr) {
+    known = itt_library::get()->string_handle_create(text);
+    handle.store(known, std::memory_order_release);
+  }
+  return known;
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
+
+/// @param task  zeros: this thread's innermost one.
+LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
+                                                   std::uint64_t number) noexcept {
+  const itt_library& itt = *itt_library::get();
+  if (itt.metadata_add == nullptr) return;
+  itt.metadata_add(domain, task, itt_handle("number", number_handle), itt_library::metadata_u64, 1,
+                   &number);
+}
+
+inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> number) noexcept {
+  nvtx_event event;
+  event.message = text;
+  if (number) {
+    event.payload_type = nvtx_event::payload_u64;
+    event.payload = *number;
+  }
+  return event;
+}
+
 /// Begins a task of this thread. Only where annotation_wanted().
 /// @param name    copied; cut at 255 bytes.
 /// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
-LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name,
-                                               std::atomic<void*>& handle) noexcept {
+/// @param number  of the batch, or a stage's: shown beside the name.
+LOTUS_DETAIL_PER_MODULE inline void begin_task(
+    std::string_view name, std::atomic<void*>& handle,
+    std::optional<std::uint64_t> number = std::nullopt) noexcept {
   const annotators to = chosen_annotators.known({});
-  char text[256];
-  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
-  if (length > 0) std::memcpy(text, name.data(), length);
-  text[length] = '\0';
+  const task_text text{name};
   if (to.itt != nullptr) {
-    const itt_library& itt = *itt_library::get();
-    auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
-    if (known == nullptr) {
-      known = itt.string_handle_create(text);
-      handle.store(known, std::memory_order_release);
-    }
-    itt.task_begin(to.itt, itt_id{}, itt_id{}, known);
+    itt_library::get()->task_begin(to.itt, itt_id{}, itt_id{}, itt_handle(text.c_str(), handle));
+    if (number) add_itt_number(to.itt, itt_id{}, *number);
   }
   if (to.nvtx != nullptr) {
-    nvtx_event event;
-    event.message = text;
+    const nvtx_event event = nvtx_event_of(text.c_str(), number);
     to.nvtx->range_push(to.nvtx->domain, &event);
   }
   if (!to.torch) return;
   if (const annotation_calls* torch = torch_annotation.load(std::memory_order_acquire)) {
-    torch->begin(text);
+    torch->begin(text.c_str());
   }
+}
+
+/// Tasks that have begun and may end on another thread. Where too many are open at once, further
+/// ones are on no timeline. Thread safety: all; each number is one thread's at a time.
+class async_tasks {
+ public:
+  struct task {
+    std::atomic<std::uint64_t> key;  ///< its number + 1; 0: this place is free
+    std::uint64_t nvtx_range;
+  };
+
+  /// Null where there is no place for it.
+  task* begin(std::uint32_t number) noexcept {
+    for (std::uint32_t i = 0; i < most_probes; ++i) {
+      task& place = tasks_[(number + i) % places];
+      std::uint64_t none = 0;
+      if (place.key.compare_exchange_strong(none, std::uint64_t{number} + 1)) return &place;
+    }
+    return nullptr;
+  }
+  /// Null where it has not begun. Whoever ends it sets its key to 0.
+  task* find(std::uint32_t number) noexcept {
+    for (std::uint32_t i = 0; i < most_probes; ++i) {
+      task& place = tasks_[(number + i) % places];
+      if (place.key.load() == std::uint64_t{number} + 1) return &place;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t places = 1024;
+  static constexpr std::uint32_t most_probes = 16;
+
+  task tasks_[places]{};
+};
+LOTUS_DETAIL_PER_MODULE inline async_tasks open_async_tasks;
+
+inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
+}
+
+/// Begins a stretch of an asynchronous operation, which may overlap others of this thread and end
+/// on another. PyTorch's profiler knows no such. Only where annotation_wanted().
+/// @param number  that no other operation has now. The rest is as of begin_task().
+LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
+                                                     std::atomic<void*>& handle,
+                                                     std::uint32_t number) noexcept {
+  const annotators to = chosen_annotators.known({});
+  async_tasks::task* const task = open_async_tasks.begin(number);
+  if (task == nullptr) return;
+  const task_text text{name};
+  if (to.itt != nullptr && itt_library::get()->task_begin_overlapped != nullptr) {
+    itt_library::get()->task_begin_overlapped(to.itt, itt_id_of_async(to.itt, number), itt_id{},
+                                              itt_handle(text.c_str(), handle));
+    add_itt_number(to.itt, itt_id_of_async(to.itt, number), number);
+  }
+  if (to.nvtx != nullptr && to.nvtx->range_start != nullptr) {
+    const nvtx_event event = nvtx_event_of(text.c_str(), number);
+    task->nvtx_range = to.nvtx->range_start(to.nvtx->domain, &event);
+  }
+}
+
+/// Ends it, on whatever thread; nothing where it has not begun.
+LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
+  async_tasks::task* const task = open_async_tasks.find(number);
+  if (task == nullptr) return;
+  const annotators to = chosen_annotators.known({});
+  if (to.nvtx != nullptr && to.nvtx->range_end != nullptr) {
+    to.nvtx->range_end(to.nvtx->domain, task->nvtx_range);
+  }
+  if (to.itt != nullptr && itt_library::get()->task_end_overlapped != nullptr) {
+    itt_library::get()->task_end_overlapped(to.itt, itt_id_of_async(to.itt, number));
+  }
+  task->key.store(0);
 }
 
 /// Ends the task of this thread that began last.

@@ -76,6 +76,12 @@ class itt_library {
   itt_string_handle* (*string_handle_create)(const char*) = nullptr;
   void (*task_begin)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end)(const itt_domain*) = nullptr;
+  void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
+  void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
+  /// To the task of this id; of an id of zeros to this thread's innermost one.
+  void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
+                       std::size_t count, void* data) = nullptr;
+  static constexpr int metadata_u64 = 1;
 
   /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
   /// when there is none; null also while another thread is loading it and does not get on. Thread
@@ -142,7 +148,7 @@ class itt_library {
   }
 
   itt_global global_{};
-  itt_function functions_[8] = {
+  itt_function functions_[11] = {
       {"__itt_resume", place(resume), nullptr, nullptr, control_group},
       {"__itt_pause", place(pause), nullptr, nullptr, control_group},
       {"__itt_detach", place(detach), nullptr, nullptr, control_group},
@@ -151,6 +157,10 @@ class itt_library {
        structure_group},
       {"__itt_task_begin", place(task_begin), nullptr, nullptr, structure_group},
       {"__itt_task_end", place(task_end), nullptr, nullptr, structure_group},
+      {"__itt_task_begin_overlapped", place(task_begin_overlapped), nullptr, nullptr,
+       structure_group},
+      {"__itt_task_end_overlapped", place(task_end_overlapped), nullptr, nullptr, structure_group},
+      {"__itt_metadata_add", place(metadata_add), nullptr, nullptr, structure_group},
       {nullptr, nullptr, nullptr, nullptr, 0},
   };
 };

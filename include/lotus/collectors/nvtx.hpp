@@ -33,6 +33,8 @@ struct nvtx_event {
   std::uint64_t payload = 0;
   std::int32_t message_type = 1;  ///< char*
   const char* message = nullptr;
+
+  static constexpr std::int32_t payload_u64 = 1;
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
@@ -42,6 +44,9 @@ class nvtx_library {
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
+  /// Ranges that may end on another thread.
+  std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
+  void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< "lotus"
 
   /// The library that the tool has named, loaded and set up at the first call; null, after saying
@@ -72,6 +77,8 @@ class nvtx_library {
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
   static constexpr unsigned module_functions = 16;
+  static constexpr unsigned range_start_function = 2;
+  static constexpr unsigned range_end_function = 3;
   static constexpr unsigned range_push_function = 4;
   static constexpr unsigned range_pop_function = 5;
   static constexpr unsigned domain_create_function = 12;
@@ -118,7 +125,7 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Where the tool puts its functions: three of them here, all others where nobody calls them.
+  /// Where the tool puts its functions: five of them here, all others where nobody calls them.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -126,6 +133,8 @@ class nvtx_library {
     for (unsigned i = 1; i < module_functions; ++i) to[module][i] = &unused;
     if (module == domain_module) {
       nvtx_library& self = instance();
+      to[module][range_start_function] = place(self.range_start);
+      to[module][range_end_function] = place(self.range_end);
       to[module][range_push_function] = place(self.range_push);
       to[module][range_pop_function] = place(self.range_pop);
       to[module][domain_create_function] = place(self.domain_create);

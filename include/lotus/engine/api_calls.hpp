@@ -45,14 +45,23 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
+/// Other measured spans are on no timeline: they get their names too late, or need not nest.
+inline bool has_task(record_tag tag) noexcept {
+  return tag.kind() == event_kind::async_piece;
+}
+
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_rarely(record_tag tag) noexcept {
   if (!is_recording()) return false;
-  if (recording_mode() == recording::annotated) join_session(true).begin_heap(tag);
+  if (recording_mode() != recording::annotated) return true;
+  const services& session = join_session(true);
+  has_task(tag) ? session.begin_task(tag) : session.begin_heap(tag);
   return true;
 }
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_rarely(std::uint64_t begin_ticks,
                                                                    record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_heap(begin_ticks, tag, tag);
+  if (tag.empty()) return;
+  const services& session = join_session(true);
+  has_task(tag) ? session.end_task(begin_ticks, tag) : session.end_heap(begin_ticks, tag, tag);
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void operation_run::begin_nameless() noexcept {

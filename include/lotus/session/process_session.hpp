@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "lotus/base/fork.hpp"
@@ -131,11 +132,23 @@ class LOTUS_DETAIL_PER_MODULE session {
   void begin_task_of(record_tag tag) noexcept {
     const record_kind& kind = kind_of(tag);
     if (!has_name(kind)) {
-      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)]);
+      std::optional<std::uint64_t> batch;
+      if (kind.value == record_value::batch) batch = tag.value();
+      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)], batch);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));
     if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
-    begin_task(name.raw(), name.task_handle);
+    const auto number = static_cast<std::uint32_t>(tag.value());
+    if (kind.kind == event_kind::async_piece) {
+      return begin_async_task(name.raw(), name.task_handle, number);
+    }
+    const bool numbered = kind.kind == event_kind::stage && number != large_stage_number;
+    begin_task(name.raw(), name.task_handle,
+               numbered ? std::optional<std::uint64_t>{number} : std::nullopt);
+  }
+  static void end_task_of(record_tag tag) noexcept {
+    if (tag.kind() != event_kind::async_piece) return end_task();
+    end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
   /// What ranges and aggregated scopes allocate belongs to the operation around them.

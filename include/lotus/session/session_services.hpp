@@ -74,7 +74,7 @@ constexpr services session::table() noexcept {
   };
   s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
     instance().end_heap_of(begin_ticks, tag, tag);
-    if (annotation_wanted()) end_task();
+    if (annotation_wanted()) instance().end_task_of(tag);
   };
   s.begin_heap = [](record_tag tag) noexcept { instance().begin_heap_of(tag); };
   s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {

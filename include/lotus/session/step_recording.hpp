@@ -30,9 +30,11 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   if (step < steps.skip_first) return {};
   const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
   const std::uint64_t cycle = left_out + steps.active;
-  const std::uint64_t round = (step - steps.skip_first) / cycle;
+  // As in PyTorch: cycles begin as if the first wait were over already.
+  const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
+  const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
   if (steps.repeat != 0 && round >= steps.repeat) return {};
-  const std::uint64_t first = steps.skip_first + round * cycle + left_out;
+  const std::uint64_t first = steps.skip_first + round * cycle + left_out - waited;
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 

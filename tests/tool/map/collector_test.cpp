@@ -150,6 +150,39 @@ TEST_CASE("with LOTUS_ANNOTATE=nvtx every scope is a range of the domain lotus")
                      " is no collector: its InitializeInjectionNvtx2 is missing\n");
 }
 
+TEST_CASE("numbers of batches and stages, and asynchronous operations, reach VTune and Nsight") {
+  for (const char* log : {"", "/log"}) {
+    for (const bool itt : {true, false}) {
+      const temp_dir dir;
+      const result r = execute({LOTUS_MAP_PROBE, "numbers"},
+                               {{"LOTUS_ANNOTATE", itt ? "itt" : "nvtx"},
+                                {"LOTUS_COLLECTOR", "none"},
+                                {"INTEL_LIBITTNOTIFY64", LOTUS_STAND_IN_ITT},
+                                {"NVTX_INJECTION64_PATH", LOTUS_STAND_IN_NVTX},
+                                {"LOTUS_LOG_FILE", *log == '\0' ? log : dir.path() + log},
+                                {"STAND_IN_LOG", dir.path() + "/calls"},
+                                {"STAND_IN_NUMBERS", dir.path() + "/numbers"}});
+      CHECK(r.err.empty());
+      CHECK(r.status == 0);
+      const std::string numbers = lines_of(dir, "numbers");
+      INFO(numbers);
+      if (itt) {
+        CHECK(lines_of(dir, "calls") ==
+              "init\ndomain lotus\nbegin overlapped Load\nbegin BatchWait\nbegin Decode\nend\nend\n"
+              "end overlapped\nbegin overlapped Load\nend overlapped\n");
+        CHECK(contains(numbers, "\nnumber 41\nnumber 7\noverlapped number "));
+        CHECK(numbers.find("overlapped number ") == 0);
+      } else {
+        CHECK(
+            lines_of(dir, "calls") ==
+            "init 3\ndomain lotus\nstart Load\npush BatchWait\npush Decode\npop\npop\nfinish 101\n"
+            "start Load\nfinish 102\n");
+        CHECK(contains(numbers, "\n1 41\n1 7\n1 "));
+      }
+    }
+  }
+}
+
 TEST_CASE("one program is annotated for several profilers at once") {
   const temp_dir dir;
   const result r =

@@ -5,6 +5,7 @@
 //   lotus_map_probe nested         nested regions, pauses too many, detach twice
 //   lotus_map_probe fence          a pure function must run inside its region
 //   lotus_map_probe scopes         scopes, a batch and a chain of operations, for annotation
+//   lotus_map_probe numbers        a batch, a stage and an asynchronous operation, for annotation
 //   lotus_map_probe fork MS        operations in this process and a forked one, for so long
 //   lotus_map_probe fork_in_region a region whose work is shared with a forked process
 //   lotus_map_probe decoder MS     operations: one waits for threads without scopes, sleeps, burns
@@ -173,6 +174,19 @@ void run_scopes() {
   const lotus::range whole{"iteration_7"};
 }
 
+/// The second piece begins on one thread and ends on another.
+void run_numbers() {
+  lotus::async_scope load{"Load"};
+  {
+    LOTUS_BATCH_WAIT(41);
+    LOTUS_STAGE("Decode", 7);
+  }
+  load.suspend();
+  load.resume();
+  std::thread([&] { load.suspend(); }).join();
+  load.suspend();
+}
+
 void work_for(double ms) {
   const auto start = steady_clock::now();
   while (std::chrono::duration<double, std::milli>(steady_clock::now() - start).count() < ms) {
@@ -282,6 +296,7 @@ int main(int argc, char** argv) {
   if (mode == "region") run_region(argc > 2 ? argv[2] : "");
   if (mode == "fence") run_fence(argc);
   if (mode == "scopes") run_scopes();
+  if (mode == "numbers") run_numbers();
   if (mode == "fork") run_fork(number);
   if (mode == "decoder") run_decoder(number);
   if (mode == "fork_in_region") run_fork_in_region();

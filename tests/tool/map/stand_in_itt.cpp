@@ -1,6 +1,7 @@
 // Plays Intel's collector library: takes the program's table in __itt_api_init, fills it in, and
 // writes down what it is told, in the file that STAND_IN_LOG names, and the names that it is asked
 // handles for in the one that STAND_IN_HANDLES names.
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -46,6 +47,23 @@ void task_end(const itt_domain*) {
   note("end");
 }
 
+void task_begin_overlapped(const itt_domain*, itt_id id, itt_id, itt_string_handle* name) {
+  note("begin overlapped ", reinterpret_cast<const char*>(name));
+  if (id.d1 == 0 || id.d2 == 0) std::abort();
+}
+void task_end_overlapped(const itt_domain*, itt_id id) {
+  note("end overlapped");
+  if (id.d1 == 0 || id.d2 == 0) std::abort();
+}
+void metadata_add(const itt_domain*, itt_id id, itt_string_handle* key, int type, std::size_t count,
+                  void* data) {
+  if (type != 1 || count != 1) std::abort();
+  char text[64];
+  std::snprintf(text, sizeof text, "%s%s %llu", id.d1 == 0 ? "" : "overlapped ",
+                reinterpret_cast<const char*>(key), *static_cast<unsigned long long*>(data));
+  note(text, "", "STAND_IN_NUMBERS");
+}
+
 }  // namespace
 
 extern "C" void __itt_api_init(itt_global* global, int groups) {
@@ -64,6 +82,9 @@ extern "C" void __itt_api_init(itt_global* global, int groups) {
       {"__itt_string_handle_create", reinterpret_cast<void*>(string_handle_create)},
       {"__itt_task_begin", reinterpret_cast<void*>(task_begin)},
       {"__itt_task_end", reinterpret_cast<void*>(task_end)},
+      {"__itt_task_begin_overlapped", reinterpret_cast<void*>(task_begin_overlapped)},
+      {"__itt_task_end_overlapped", reinterpret_cast<void*>(task_end_overlapped)},
+      {"__itt_metadata_add", reinterpret_cast<void*>(metadata_add)},
   };
   for (itt_function* f = global->functions; known && f->name != nullptr; ++f) {
     for (const auto& ours : functions) {

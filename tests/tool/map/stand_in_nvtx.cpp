@@ -43,10 +43,30 @@ void* domain_create(const char* name) {
   note("domain ", name);
   return &a_domain;
 }
+void note_number(const attributes* event) {
+  if (event->payload_type == 0) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%d %llu", event->payload_type,
+                static_cast<unsigned long long>(event->payload));
+  note(text, "", "STAND_IN_NUMBERS");
+}
+std::uint64_t ranges = 100;
+
+std::uint64_t range_start(void* domain, const attributes* event) {
+  note(domain == &a_domain ? "start " : "start in an unknown domain ", event->message);
+  note_number(event);
+  return ++ranges;
+}
+void range_end(void* domain, std::uint64_t range) {
+  char text[64];
+  std::snprintf(text, sizeof text, "finish %llu", static_cast<unsigned long long>(range));
+  note(domain == &a_domain ? text : "finish in an unknown domain");
+}
 int range_push(void* domain, const attributes* event) {
   const bool known = domain == &a_domain && event->version == 3 &&
                      event->size == sizeof(attributes) && event->message_type == 1;
   note(known ? "push " : "push of something unknown ", event->message);
+  note_number(event);
   return 0;
 }
 int range_pop(void* domain) {
@@ -73,6 +93,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(g
     if (of->functions_of(module, &functions, &count) == 0) return 0;
     for (unsigned i = 1; i < count; ++i) *functions[i] = not_asked_for;
     if (module != 5) continue;
+    *functions[2] = reinterpret_cast<function>(range_start);
+    *functions[3] = reinterpret_cast<function>(range_end);
     *functions[4] = reinterpret_cast<function>(range_push);
     *functions[5] = reinterpret_cast<function>(range_pop);
     *functions[12] = reinterpret_cast<function>(domain_create);
