@@ -57,6 +57,38 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
+/// Finds the first of some numbers, from a place on, that is below a limit: in O(log n).
+class first_below {
+ public:
+  explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
+    while (leaves_ < size_) leaves_ *= 2;
+    least_.assign(2 * leaves_, INT64_MAX);
+    std::copy(numbers.begin(), numbers.end(),
+              least_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+    for (std::size_t i = leaves_; i-- > 1;) {
+      least_[i] = std::min(least_[2 * i], least_[2 * i + 1]);
+    }
+  }
+
+  /// How many there are where none is.
+  std::size_t find(std::size_t from, std::int64_t limit) const {
+    if (from >= size_) return size_;
+    std::size_t node = leaves_ + from;
+    while (least_[node] >= limit) {
+      while (node % 2 == 1) node /= 2;  // a right one: go on behind the one above
+      if (node == 0) return size_;
+      ++node;
+    }
+    while (node < leaves_) node = least_[2 * node] < limit ? 2 * node : 2 * node + 1;
+    return node - leaves_;
+  }
+
+ private:
+  std::size_t size_;
+  std::size_t leaves_ = 1;
+  std::vector<std::int64_t> least_;  // of a tree: node i is above 2 i and 2 i + 1, the root is 1
+};
+
 /// The sequences of one consumer.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
@@ -87,13 +119,16 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
       sequences.back().makers.insert(batches.making()[h.of->first_span + s].file);
     }
   }
+  std::vector<std::int64_t> last_numbers;
+  last_numbers.reserve(sequences.size());
+  for (const sequence& s : sequences) last_numbers.push_back(*s.numbers.rbegin());
+  const first_below ended(std::move(last_numbers));
   for (const auto& [made_ns, b] : to_nobody) {
-    for (sequence& s : sequences) {
-      if (made_ns < s.to_ns && *s.numbers.rbegin() < b->index) {
-        s.left_early = true;
-        break;
-      }
-    }
+    const auto open =
+        std::upper_bound(sequences.begin(), sequences.end(), made_ns,
+                         [](std::int64_t time_ns, const sequence& s) { return time_ns < s.to_ns; });
+    const auto at = ended.find(static_cast<std::size_t>(open - sequences.begin()), b->index);
+    if (at < sequences.size()) sequences[at].left_early = true;
   }
   return sequences;
 }
@@ -111,29 +146,34 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// True where a sequence that is shorter than others was not left early.
-bool is_shorter_loader(const std::vector<sequence>& all, std::size_t i, std::size_t longest,
-                       const recorded_work& work) {
-  const sequence& s = all[i];
-  if (s.left_early || 10 * s.numbers.size() > 9 * longest) return false;
-  const bool last = i + 1 == all.size();
-  const bool longer_before =
-      std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
-                  [&](const sequence& o) { return 10 * s.numbers.size() <= 9 * o.numbers.size(); });
-  if (!longer_before || s.makers.empty()) return false;  // it may have been left where it ended
-  bool has_makers_of_its_own = true;
-  for (const sequence& o : all) {
-    if (10 * o.numbers.size() <= 9 * longest) continue;
-    for (const optional_file file : s.makers) {
-      has_makers_of_its_own = has_makers_of_its_own && o.makers.count(file) == 0;
+/// What all sequences of a consumer are, for a look at each.
+struct all_sequences {
+  std::size_t longest = 0;
+  std::set<optional_file> makers_of_long;    ///< of those nearly as long
+  std::map<std::size_t, std::size_t> whole;  ///< how many were not left early, by their length
+
+  explicit all_sequences(const std::vector<sequence>& all) {
+    for (const sequence& s : all) longest = std::max(longest, s.numbers.size());
+    for (const sequence& s : all) {
+      if (10 * s.numbers.size() > 9 * longest) {
+        makers_of_long.insert(s.makers.begin(), s.makers.end());
+      }
+      if (!s.left_early) ++whole[s.numbers.size()];
     }
   }
-  if (!last) {
-    const auto alike = std::count_if(all.begin(), all.end(), [&](const sequence& o) {
-      return o.numbers.size() == s.numbers.size() && !o.left_early;
-    });
-    return has_makers_of_its_own || alike > 1;
-  }
+};
+
+/// True where a sequence that is shorter than others was not left early.
+/// @param before  the length of the longest one before it.
+bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
+                       const recorded_work& work) {
+  if (s.left_early || 10 * s.numbers.size() > 9 * all.longest) return false;
+  const bool longer_before = 10 * s.numbers.size() <= 9 * before;
+  if (!longer_before || s.makers.empty()) return false;  // it may have been left where it ended
+  const bool has_makers_of_its_own =
+      std::none_of(s.makers.begin(), s.makers.end(),
+                   [&](optional_file file) { return all.makers_of_long.count(file) != 0; });
+  if (!last) return has_makers_of_its_own || all.whole.at(s.numbers.size()) > 1;
   // The last one may be an epoch in which the program was stopped: then work is under way.
   for (const optional_file file : s.makers) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
@@ -152,20 +192,19 @@ std::string mixed_sequences(const run_data& run, const recorded_work& work) {
   for (const consumer_id consumer : consumers) {
     const std::vector<sequence> sequences = sequences_of(run, consumer);
     std::set<std::int64_t> numbers;
-    std::size_t longest = 0;
-    for (const sequence& s : sequences) {
-      numbers.insert(s.numbers.begin(), s.numbers.end());
-      longest = std::max(longest, s.numbers.size());
-    }
+    for (const sequence& s : sequences) numbers.insert(s.numbers.begin(), s.numbers.end());
+    const all_sequences together(sequences);
+    std::size_t before = 0;
     const std::vector<std::int64_t> all(numbers.begin(), numbers.end());
     for (std::size_t i = 0; i < sequences.size() && sequences.size() > 1; ++i) {
       if (has_holes(sequences[i], all, i == 0)) {
         return "batch numbers that count through are mixed with others that come again";
       }
-      if (is_shorter_loader(sequences, i, longest, work)) {
-        return "among epochs of " + std::to_string(longest) + " batches there is a whole one of " +
-               std::to_string(sequences[i].numbers.size());
+      if (is_shorter_loader(sequences[i], i + 1 == sequences.size(), before, together, work)) {
+        return "among epochs of " + std::to_string(together.longest) +
+               " batches there is a whole one of " + std::to_string(sequences[i].numbers.size());
       }
+      before = std::max(before, sequences[i].numbers.size());
     }
   }
   return {};

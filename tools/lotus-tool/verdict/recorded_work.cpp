@@ -31,10 +31,7 @@ struct span {
 class thread_spans {
  public:
   void add(std::int64_t start_ns, std::int64_t end_ns) { spans_.push_back({start_ns, end_ns}); }
-  void sort() {
-    std::sort(spans_.begin(), spans_.end(),
-              [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
-  }
+  void sort() { std::sort(spans_.begin(), spans_.end(), comes_before); }
   const std::vector<span>& all() const noexcept { return spans_; }
 
   /// How many have begun by then.
@@ -49,10 +46,7 @@ class thread_spans {
     return n > 0 && end_ns <= spans_[n - 1].end_ns;
   }
   bool has(std::int64_t start_ns, std::int64_t end_ns) const {
-    for (std::size_t n = begun(start_ns); n > 0 && spans_[n - 1].start_ns == start_ns; --n) {
-      if (spans_[n - 1].end_ns == end_ns) return true;
-    }
-    return false;
+    return std::binary_search(spans_.begin(), spans_.end(), span{start_ns, end_ns}, comes_before);
   }
   bool touch(std::int64_t start_ns, std::int64_t end_ns) const {
     const std::size_t n = begun(end_ns);
@@ -60,6 +54,10 @@ class thread_spans {
   }
 
  private:
+  static bool comes_before(const span& a, const span& b) noexcept {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+  }
+
   std::vector<span> spans_;
 };
 

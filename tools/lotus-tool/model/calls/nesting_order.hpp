@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 #define LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,7 +20,8 @@ struct operation {
 
 /// A log's lines are written at ends, so a parent follows its children; viewers want it before
 /// them. This holds the last some ten thousand operations and inserts each where it belongs,
-/// so a parent of more than that many children may come late, but memory stays constant.
+/// so a parent of more than that many children may come late, but memory stays constant. Time:
+/// O(log window) an operation, whatever the order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
@@ -29,31 +31,55 @@ class nesting_order {
   /// Takes the next operation of the log; hands the settled ones to `emit(const operation&)`.
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
-    if (held_.size() == window) settle(window / 2, emit);
+    if (held_.size() + far_.size() == window) settle(window / 2, emit);
+    const place one{next, ++taken_};
+    // Nearly all belong near the end. What belongs far before it is sorted later, all at once.
+    constexpr std::size_t near = 64;
     std::size_t at = held_.size();
-    // Of two that begin together the longer is the parent; of two equal ones the later line.
-    while (at > 0 && (held_[at - 1].start_ns > next.start_ns ||
-                      (held_[at - 1].start_ns == next.start_ns &&
-                       held_[at - 1].duration_ns <= next.duration_ns))) {
-      --at;
+    const std::size_t least = at > near ? at - near : 0;
+    while (at > least && comes_before(one, held_[at - 1])) --at;
+    if (at == least && at > 0 && comes_before(one, held_[at - 1])) {
+      far_.push_back(one);
+    } else {
+      held_.insert(held_.begin() + static_cast<std::ptrdiff_t>(at), one);
     }
-    held_.insert(held_.begin() + static_cast<std::ptrdiff_t>(at), next);
   }
 
   /// Hands out everything that is still held.
   template <class Emit>
   void finish(Emit&& emit) {
-    settle(held_.size(), emit);
+    settle(held_.size() + far_.size(), emit);
   }
 
  private:
+  struct place {
+    operation op;
+    std::uint64_t line = 0;  ///< of the log
+  };
+
+  /// Of two that begin together the longer is the parent; of two equal ones the later line.
+  static bool comes_before(const place& a, const place& b) noexcept {
+    if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
+    if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;
+    return a.line > b.line;
+  }
+
   template <class Emit>
   void settle(std::size_t n, Emit&& emit) {
-    for (std::size_t i = 0; i < n; ++i) emit(held_[i]);
+    if (!far_.empty()) {
+      std::sort(far_.begin(), far_.end(), comes_before);
+      const auto middle = static_cast<std::ptrdiff_t>(held_.size());
+      held_.insert(held_.end(), far_.begin(), far_.end());
+      far_.clear();
+      std::inplace_merge(held_.begin(), held_.begin() + middle, held_.end(), comes_before);
+    }
+    for (std::size_t i = 0; i < n; ++i) emit(held_[i].op);
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(n));
   }
 
-  std::vector<operation> held_;
+  std::vector<place> held_;  // sorted
+  std::vector<place> far_;
+  std::uint64_t taken_ = 0;
 };
 
 }  // namespace lotus::tool

@@ -3,11 +3,13 @@
 #define LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace lotus::tool {
 
-/// Self times of nested operations, from a log in which a parent stands behind its children.
+/// Self times of nested operations, from a log in which a parent stands behind its children. Time:
+/// amortized O(log n) an operation, whatever the order of the log.
 class nesting_times {
  public:
   /// Takes the next operation of the log; returns how much of it was spent in it itself: without
@@ -25,7 +27,12 @@ class nesting_times {
     std::int64_t worked_ns;
     std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   };
-  std::vector<span> ended_;  // those that no parent was seen of yet, in order of start
+  std::int64_t self_in_tree_ns(const span& next);
+
+  // Those that no parent was seen of yet, in order of start.
+  std::vector<span> ended_;
+  // Instead, once one belonged far before the end, as in no log of a program's scopes.
+  std::multimap<std::int64_t, span> tree_;
 };
 
 }  // namespace lotus::tool
