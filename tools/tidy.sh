@@ -24,9 +24,9 @@ export work=$build/tidy
 mkdir -p "$work/clean"
 find "$work/clean" -type f -mtime +30 -delete
 
-# One entry per file. What is built against the single header too is checked as it stands: that
-# header need not be there yet. Of the headers made to be compiled alone, lotus.hpp has all others.
-# CMake writes one field per line.
+# One entry per file, also of those that are compiled together. What is built against the single
+# header too is checked as it stands: that header need not be there yet. Of the headers made to be
+# compiled alone, lotus.hpp has all others. CMake writes one field per line.
 regex=$regex source=$source/ build=$build/ awk '
   BEGIN { regex = ENVIRON["regex"]; source = ENVIRON["source"]; build = ENVIRON["build"] }
   function wanted(file) {
@@ -35,17 +35,31 @@ regex=$regex source=$source/ build=$build/ awk '
     file = substr(file, length(source) + 1)
     return regex ~ /torch/ || file !~ /^(examples|bench|tests\/library)\/torch/
   }
+  function entry(file, command) {
+    if (file !~ regex || !wanted(file) || file in seen) return
+    seen[file] = 1
+    printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
+    separator = ",\n"
+  }
+  # CMake writes a file that includes those of a target.
+  function parts(together,    line, start, command_start, command_end) {
+    start = index(command, together)
+    command_start = substr(command, 1, start - 1)
+    command_end = substr(command, start + length(together))
+    while ((getline line < together) > 0) {
+      if (line !~ /^#include "/) continue
+      gsub(/^#include "|"$/, "", line)
+      entry(line, command_start line command_end)
+    }
+  }
   /^  "directory": / { directory = $0 }
   /^  "command": /   { command = $0 }
   /^  "file": / {
     file = $0
     sub(/^  "file": "/, "", file)
     sub(/",?$/, "", file)
-    if (file ~ regex && wanted(file) && !(file in seen) && command !~ /\/test_single_[^ ]* -c /) {
-      seen[file] = 1
-      printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
-      separator = ",\n"
-    }
+    if (file ~ /\/Unity\/unity_[0-9]+_cxx\.cxx$/) parts(file)
+    else if (command !~ /\/test_single_[^ ]* -c /) entry(file, command)
   }
   BEGIN { print "[" }
   END { print "\n]" }' "$build/compile_commands.json" >"$work/compile_commands.json"
