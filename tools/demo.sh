@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records a real image pipeline and shows where its time went: needs no argument, installs what is
+# Records a real image pipeline and tells what it waits for: needs no argument, installs what is
 # missing. Everything it writes is below build/.
 set -euo pipefail
 unset CDPATH
@@ -12,23 +12,24 @@ bash tools/packages.sh g++ cmake ninja-build \
   libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js
 echo 'all there'
 
-say 'building lotus-tool and examples/imagenet_pipeline in build/demo-build'
+# What is compiled takes some 180 seconds of one CPU, and the largest file 30.
+seconds=$((180 / $(nproc)))
+((seconds > 30)) || seconds=30
+say "building lotus-tool and examples/imagenet_pipeline in build/demo-build: about $seconds s the first time"
 cmake -S . -B build/demo-build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
-  -DLOTUS_BUILD_TESTS=OFF -DLOTUS_BUILD_BENCH=OFF
-cmake --build build/demo-build --target lotus-tool example_imagenet_pipeline
+  -DLOTUS_BUILD_TESTS=OFF -DLOTUS_BUILD_BENCH=OFF -DLOTUS_INSTALL=OFF
+NINJA_STATUS='[%p, %e s] ' cmake --build build/demo-build --target lotus-tool example_imagenet_pipeline
 
+tool=build/demo-build/bin/lotus-tool
 say 'recording the pipeline into build/demo/run'
 rm -rf build/demo
 build/demo-build/examples/imagenet_pipeline --count 960 --log-file build/demo/run/lotustrace_log
 
-say 'lotus-tool stats build/demo/run'
-build/demo-build/bin/lotus-tool stats build/demo/run
-
-say 'lotus-tool viz build/demo/run -o build/demo/trace.json'
-build/demo-build/bin/lotus-tool viz build/demo/run -o build/demo/trace.json
+say "$tool diagnose build/demo/run"
+"$tool" diagnose build/demo/run
+"$tool" report --quiet build/demo/run -o build/demo/report.html
 cat <<END
 
-Drag $PWD/build/demo/trace.json
-into https://ui.perfetto.dev (it stays in your browser), or load it at chrome://tracing where your
-browser still has that.
+Everything on one page: $PWD/build/demo/report.html
+Next: $tool stats build/demo/run
 END
