@@ -51,3 +51,16 @@ function(lotus_left_out what package)
   endif()
   message(${kind} "lotus: ${what} left out, because ${package} was not found")
 endfunction()
+
+# lotus_as_one_file(TARGET): compiles all its files as one, which takes less than a third of the time.
+# So what each keeps to itself has a name of its own, and no namespace of the tool is called like one
+# of the library. The preset dev compiles file by file, so that a change costs one: both ways work.
+option(LOTUS_UNITY "Compile the files of a room of lotus-tool, and of the large example, as one" ON)
+function(lotus_as_one_file target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOTUS_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  # A local name may be one that another file keeps to itself; clang warns of that, g++ does not.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set_target_properties(${target} PROPERTIES
+        UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma clang diagnostic ignored \"-Wshadow\"")
+  endif()
+endfunction()
