@@ -17,7 +17,7 @@ seconds=$((180 / $(nproc)))
 ((seconds > 30)) || seconds=30
 say "building lotus-tool and examples/imagenet_pipeline in build/demo-build: about $seconds s the first time"
 cmake -S . -B build/demo-build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
-  -DLOTUS_BUILD_TESTS=OFF -DLOTUS_BUILD_BENCH=OFF -DLOTUS_INSTALL=OFF
+  -DLOTUS_BUILD_TESTS=OFF -DLOTUS_BUILD_BENCH=OFF -DLOTUS_INSTALL=OFF >/dev/null
 NINJA_STATUS='[%p, %e s] ' cmake --build build/demo-build --target lotus-tool example_imagenet_pipeline
 
 tool=build/demo-build/bin/lotus-tool

@@ -54,7 +54,8 @@ endfunction()
 
 # lotus_as_one_file(TARGET): compiles all its files as one, which takes less than a third of the time.
 # So what each keeps to itself has a name of its own, and no namespace of the tool is called like one
-# of the library. The preset dev compiles file by file, so that a change costs one: both ways work.
+# of the library. The preset dev compiles file by file, so that a change costs one; clang-tidy reads
+# each file alone as well, so both ways keep working.
 option(LOTUS_UNITY "Compile the files of a room of lotus-tool, and of the large example, as one" ON)
 function(lotus_as_one_file target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOTUS_UNITY} UNITY_BUILD_BATCH_SIZE 0)
