@@ -28,6 +28,7 @@ endforeach()
 
 file(READ "${SOURCE}/docs/troubleshooting.md" document)
 plain(document)
+string(REPLACE "\\|" "|" document "${document}")  # as tables write it
 string(REGEX MATCHALL "\n(#+|\\|) `[^`\n]+`" quotes "${document}")
 foreach(quote IN LISTS quotes)
   string(REGEX REPLACE "^[^`]*`([^`]*)`" "\\1" message "${quote}")
