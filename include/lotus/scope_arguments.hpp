@@ -13,7 +13,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/scope.hpp"
 #if LOTUS_SUPPORTED
-  #include "lotus/record/aggregate_calls.hpp"
+  #include "lotus/aggregates/aggregate_calls.hpp"
 #endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "generations.hpp"
-#include "lotus/format/heap_hook.hpp"
+#include "lotus/heap/heap_hook.hpp"
 #include "thread_counts.hpp"
 
 namespace lotus::memory {

@@ -8,7 +8,7 @@
 
 #include "block_tag.hpp"
 #include "generations.hpp"
-#include "lotus/format/heap_hook.hpp"
+#include "lotus/heap/heap_hook.hpp"
 
 namespace lotus::memory {
 

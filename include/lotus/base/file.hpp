@@ -1,4 +1,4 @@
-// Writing to descriptors.
+// Reading from descriptors, and writing to them.
 #ifndef LOTUS_BASE_FILE_HPP
 #define LOTUS_BASE_FILE_HPP
 
@@ -89,6 +89,20 @@ inline int lengthen(int fd, std::size_t bytes) noexcept {
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
+}
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
 }
 
 }  // namespace detail

@@ -10,14 +10,14 @@
 #include <string_view>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
-template <class Each>
-void for_each_mapping(Each&& each) noexcept {
+inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;
   char text[8192];

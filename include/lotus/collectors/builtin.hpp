@@ -7,8 +7,8 @@
 
 #include "lotus/collectors/backend.hpp"
 #include "lotus/collectors/perf.hpp"
-#include "lotus/collectors/sampler.hpp"
 #include "lotus/config.hpp"
+#include "lotus/sampling/sampler.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/ring_layout.hpp"
 
@@ -66,8 +67,7 @@ struct log_location {
 
 /// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
 /// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
-template <class Each>
-void for_each_entry(int directory, Each&& each) noexcept {
+inline void for_each_entry(int directory, function_ref<void(const char* name)> each) noexcept {
   const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   // As getdents64(2) fills it: inode, offset, length of the entry, type, name.

@@ -15,15 +15,10 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/safe_open.hpp"
+#include "lotus/record/names.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Names of loaders by their ids, as a line begins with them: "S<name>,".
-struct loader_names {
-  const void* table;
-  std::string_view (*line_start)(const void* table, std::uint32_t id);
-};
 
 /// Where logs are, and how they are made.
 struct log_folder {
@@ -32,7 +27,7 @@ struct log_folder {
   file_owners owners;
   mode_t mode;       ///< of new logs, less the umask
   const char* info;  ///< name of the information file of the process whose logs these are
-  loader_names loaders;
+  name_lookup names;
   bool compact;  ///< a thread has one log, of blocks
   /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
   const struct stat* like = nullptr;
@@ -96,7 +91,7 @@ class loader_folders {
   }
 
   int open_folder(std::uint32_t loader) noexcept {
-    put_loader_folder_name(name_, run_.loaders.line_start(run_.loaders.table, loader));
+    put_loader_folder_name(name_, run_.names(loader));
     // Who may read its files may look for them.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;

@@ -47,6 +47,7 @@ class log_appender {
       : folder_{folder},
         loaders_{folder},
         ring_{ring},
+        records_of_{&ring},
         logs_{logs},
         ring_file_{ring_file},
         ring_at_{ring_at} {}
@@ -107,17 +108,21 @@ class log_appender {
     commit_to_file(c);
   }
 
+  /// From here on commit() is about the records of `from`: of the ring itself, as at first, or of
+  /// private memory that was set aside of it. Where the logs end, the ring says all the same, as
+  /// its commits survive a kill.
+  void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
+
   /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
   /// main lane are. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
-    commit_point c = ring_.committed();
+    commit_point c = records_of_->committed();
     c.tail[lane] = tail;
     c.loader = loader;
-    return commit_lines(c);
+    if (records_of_ == &ring_) return commit_lines(c);
+    records_of_->commit(c);
+    return commit_lines(ring_.committed());
   }
-
-  /// Says that what was appended, of records of another ring, is whole.
-  int commit_lines() noexcept { return commit_lines(ring_.committed()); }
 
   /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
   /// follows, it is somebody else's. Call it before anything else is appended.
@@ -255,6 +260,7 @@ class log_appender {
   const log_folder& folder_;
   loader_folders loaders_;
   ring_block& ring_;
+  ring_block* records_of_;
   open_log (&logs_)[log_roles];
   int ring_file_;
   std::uint64_t ring_at_;

@@ -18,6 +18,7 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -65,8 +66,7 @@ class claim_file {
   }
 
   /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
-  template <class Each>
-  void for_each_line(claim_budget& budget, Each&& each) noexcept {
+  void for_each_line(claim_budget& budget, function_ref<bool(std::string_view)> each) noexcept {
     char text[least_page_bytes];
     std::size_t held = 0;
     std::size_t total = 0;

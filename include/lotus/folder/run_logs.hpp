@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -28,9 +29,9 @@ struct run_log {
 };
 
 /// Calls `each(run_log)` for the logs of one folder.
-template <class Each>
-void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
-                     Each&& each) noexcept {
+inline void for_each_log_in(int folder, const char* loader, const char* prefix,
+                            const file_owners& owners,
+                            function_ref<void(const run_log&)> each) noexcept {
   for_each_entry(folder, [&](const char* name) {
     run_log log{folder, loader, name, {}, {}};
     if (!log.said.parse(name, prefix)) return;
@@ -50,8 +51,8 @@ inline bool is_other_run(int folder) noexcept {
 
 /// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
 /// loaders.
-template <class Each>
-void for_each_run_folder(int directory, const file_owners& owners, Each&& each) noexcept {
+inline void for_each_run_folder(int directory, const file_owners& owners,
+                                function_ref<void(int folder, const char* loader)> each) noexcept {
   each(directory, "");
   for_each_entry(directory, [&](const char* name) {
     struct stat status {};
@@ -69,9 +70,8 @@ void for_each_run_folder(int directory, const file_owners& owners, Each&& each) 
 
 /// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
 /// those of loaders too.
-template <class Each>
-void for_each_log(int directory, const char* prefix, const file_owners& owners,
-                  Each&& each) noexcept {
+inline void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                         function_ref<void(const run_log&)> each) noexcept {
   for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
     for_each_log_in(folder, loader, prefix, owners, each);
   });

@@ -66,6 +66,14 @@ struct name_entry {
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 
+/// How lines begin, by the id of their name: "S<name>,".
+struct name_lookup {
+  const void* table;
+  std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
+
+  std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
+};
+
 /// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
 /// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
 /// Thread safety: all; also from signal handlers.
@@ -99,6 +107,13 @@ class name_table {
   }
 
   std::uint32_t size() const noexcept { return count_.load(); }
+
+  name_lookup line_starts() const noexcept {
+    return {this, [](const void* table, std::uint64_t id) noexcept {
+              const auto known = static_cast<std::uint32_t>(id);
+              return static_cast<const name_table*>(table)->entry(known).line_start();
+            }};
+  }
 
   mutex& fork_lock() noexcept { return mutex_; }
 

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "lotus/aggregates/aggregate_calls.hpp"
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregate_calls.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/published_wait.hpp"
 #include "lotus/record/record.hpp"

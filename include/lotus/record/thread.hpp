@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"

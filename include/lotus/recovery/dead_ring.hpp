@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/safe_open.hpp"
@@ -129,8 +130,7 @@ class dead_ring_file {
 
   /// Calls `each(ring_copy&)` for every ring that makes sense.
   /// @return how many do not, or not wholly; those that were left out count as one.
-  template <class Each>
-  std::uint64_t for_each_ring(Each&& each) noexcept {
+  std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
@@ -143,8 +143,8 @@ class dead_ring_file {
   }
 
   /// Calls `each(at, bytes)` for every block of aggregates.
-  template <class Each>
-  void for_each_aggregates_block(Each&& each) const noexcept {
+  void for_each_aggregates_block(
+      function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
     for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
       each(place.at, place.bytes);
@@ -166,6 +166,11 @@ class dead_ring_file {
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
     const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
     return {text_.data() + n.at, n.bytes};
+  }
+  name_lookup names() const noexcept {
+    return {this, [](const void* file, std::uint64_t id) noexcept {
+              return static_cast<const dead_ring_file*>(file)->line_start(id);
+            }};
   }
 
  private:

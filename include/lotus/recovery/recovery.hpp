@@ -16,6 +16,7 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
@@ -26,8 +27,8 @@
 #include "lotus/format/drain.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/recovery/dead_aggregates.hpp"
 #include "lotus/recovery/dead_ring.hpp"
+#include "lotus/recovery/ring_aggregates.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -62,10 +63,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           file_owners::only(status.st_uid),
           status.st_mode & 0666U,
           info,
-          {&file,
-           [](const void* names, std::uint32_t id) {
-             return static_cast<const dead_ring_file*>(names)->line_start(id);
-           }},
+          file.names(),
           file.compact(),
           &status};
 }
@@ -79,7 +77,7 @@ inline int recover_ring(int directory, dead_ring_file& file, const char* info, r
   const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
   logs.undo_torn();
-  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+  const name_lookup names = file.names();
   const tick_converter clock = file.clock();
   const auto drain_all = [&](auto& fill) {
     int error = 0;
@@ -115,7 +113,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const log_folder folder = folder_of(directory, file, nullptr);
   loader_folders folders{folder};
-  const dead_aggregates found{file};
+  const dead_aggregates found = read_aggregates(file, aggregate_state::whole);
   result.doubted += found.doubted();
   return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
     const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
@@ -174,11 +172,13 @@ inline int delete_if_unfinished(int directory, const char* name,
   return 0;
 }
 
+using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
+
 /// Recovers the dead ring files in `directory` (borrowed).
-/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
-/// though its process is dead; `error` where it is refused.
-template <class Tell>
-recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
+/// @param report  called for each file that is left though its process is dead; `error` where it
+/// is refused.
+inline recovery recover_directory(int directory, const recovery_limits& limits,
+                                  report_left report) noexcept {
   using state = dead_ring_file::state;
   recovery result;
   file_owners owners = file_owners::of_caller(directory);
@@ -188,7 +188,7 @@ recovery recover_directory(int directory, const recovery_limits& limits, Tell&& 
     if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
         0) {
       const int error = delete_if_unfinished(directory, name, owners);
-      if (error != 0) tell(name, state::refused, error);
+      if (error != 0) report(name, state::refused, error);
       return;
     }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
@@ -209,7 +209,7 @@ recovery recover_directory(int directory, const recovery_limits& limits, Tell&& 
     if (found == state::other_version) ++result.other_version;
     if (found == state::refused) ++result.refused;
     if (found == state::damaged || found == state::other_version || found == state::refused) {
-      tell(name, found, file.error());
+      report(name, found, file.error());
     }
     if (found != state::opened) return;
     if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;

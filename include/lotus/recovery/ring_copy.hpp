@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
@@ -22,20 +23,6 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Reads `bytes` at `offset`; false where the file does not have them.
-inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
-  auto* out = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out += n;
-    offset += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
 
 /// A copy of one ring, its records a window of at most window_records.
 class ring_copy {

@@ -15,9 +15,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/aggregates/aggregate_text.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -25,6 +27,8 @@
 #include "lotus/folder/run_logs.hpp"
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/folder/snapshot_place.hpp"
+#include "lotus/recovery/dead_ring.hpp"
+#include "lotus/recovery/recovery.hpp"
 #include "lotus/recovery/ring_aggregates.hpp"
 #include "lotus/recovery/whole_end.hpp"
 
@@ -37,6 +41,29 @@ struct own_aggregates {
   /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
+
+/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
+/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
+/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
+/// passed over.
+/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
+/// @param prefix  only of runs with this prefix.
+/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
+inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
+                                const file_owners& owners, int to) noexcept {
+  constexpr std::int64_t most_ns = 50'000'000;
+  dead_ring_file file;
+  if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
+  if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
+  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
+  if (error != 0) return error == ETIME ? 0 : error;
+  const dead_aggregates found = read_aggregates(file, aggregate_state::moving);
+  const log_folder run = folder_of(to, file, nullptr);
+  loader_folders folders{run};
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    return append_aggregates(run, folders, loader, file.header().pid, section);
+  });
+}
 
 /// Makes a snapshot; what is left undone is deleted again.
 class snapshot_folder {
@@ -133,8 +160,8 @@ class snapshot_folder {
   }
 
   /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
-  template <class Each>
-  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
+  using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
+  static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
     for_each_entry(folder, [&](const char* name) {
       if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
       struct stat status {};

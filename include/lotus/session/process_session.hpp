@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string_view>
 
@@ -18,6 +19,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/format/line.hpp"
+#include "lotus/heap/heap_account.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/join.hpp"
@@ -25,12 +27,8 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/record_kinds.hpp"
 #include "lotus/record/shared_objects.hpp"
-#include "lotus/session/heap_account.hpp"
 #include "lotus/session/step_recording.hpp"
 #include "lotus/store/recorder.hpp"
-#include "lotus/store/recorder/recorder_ends.hpp"
-#include "lotus/store/recorder/recorder_forks.hpp"
-#include "lotus/store/recorder/recorder_pushes.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -41,9 +39,21 @@ class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  static const services* make() noexcept;
+  /// Makes the process's session, if there is none yet that other objects do not find.
+  /// @param table  what it does for shared objects, this one included; lives as long as the
+  /// process.
+  static void make(const services& table) noexcept {
+    if (instance_ != nullptr) return;
+    // Memory of its own, never freed: scopes may end after every static object is gone.
+    instance_ = new (map_memory(sizeof(session))) session{table};
+    this_module_at_forks.before = before_fork;
+    this_module_at_forks.after_in_parent = after_fork_in_parent;
+    this_module_at_forks.after_in_child = after_fork_in_child;
+  }
 
   recorder& records() noexcept { return recorder_; }
+  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   void join(module_state& m, bool environment_counts) noexcept {
     choose_annotation();  // may load a library: before any lock
@@ -285,13 +295,14 @@ class LOTUS_DETAIL_PER_MODULE session {
     control_.unlock();
   }
 
+  explicit session(const services& table) noexcept : table_{table} {}
+
   /// What a process is told to count where it has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
-  static session* instance_;
-  static constexpr services table() noexcept;
-  static const services table_;
+  static inline session* instance_ = nullptr;
 
+  const services& table_;
   mutex control_;
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
@@ -303,8 +314,6 @@ class LOTUS_DETAIL_PER_MODULE session {
   heap_account heap_;
   step_recording steps_;
 };
-
-inline session* session::instance_ = nullptr;
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END

@@ -10,7 +10,6 @@
 
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/folder/loader_folder.hpp"
 #include "lotus/folder/log_appender.hpp"
 #include "lotus/format/compact_filler.hpp"
 #include "lotus/format/drain.hpp"
@@ -22,19 +21,13 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline loader_names loader_names_in(const name_table& names) noexcept {
-  return {&names, [](const void* table, std::uint32_t id) {
-            return static_cast<const name_table*>(table)->entry(id).line_start();
-          }};
-}
-
 /// What a drain needs besides the thread and its logs.
 struct drain_context {
   const tick_converter& clock;
   const name_table& names;
   bool compact;
   drain_buffer& buffer;
-  std::atomic<std::size_t>& backlog_bytes;
+  backlog& set_aside;
   std::atomic<std::uint64_t>& written;  ///< records, counted up
 };
 
@@ -50,11 +43,12 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   int error = 0;
   while (error == 0 && p.backlog_first != nullptr) {
     ring_block& chunk = p.backlog_first->ring;
-    backlog_sink sink{chunk, logs};
     const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
-    error = drain_ring(chunk, lane_heads{chunk}, fill, sink);
+    logs.take_records_of(chunk);
+    error = drain_ring(chunk, lane_heads{chunk}, fill, logs);
+    logs.take_records_of(ring);
     count(aside - lane_heads{chunk}.beyond(chunk.committed()));
-    if (error == 0) drop_oldest(p, context.backlog_bytes);
+    if (error == 0) context.set_aside.drop_oldest(p);
   }
   if (error == 0) error = drain_ring(ring, heads, fill, logs);
   count(complete - heads.beyond(ring.committed()));
@@ -65,9 +59,7 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
 /// @param heads  read before the clock was made.
 inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
                           log_appender& logs) noexcept {
-  const auto names = [&](std::uint64_t id) {
-    return context.names.entry(static_cast<std::uint32_t>(id)).line_start();
-  };
+  const name_lookup names = context.names.line_starts();
   if (!context.compact) {
     line_filler fill{context.clock, names, context.buffer};
     return drain_with(fill, p, heads, context, logs);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
@@ -23,7 +24,6 @@
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/format/drain.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/store/run_directory.hpp"

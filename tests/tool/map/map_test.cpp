@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <lotus/format/perf_ring.hpp>
+#include <lotus/sampling/perf_ring.hpp>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <lotus/format/sample_layout.hpp>
+#include <lotus/sampling/sample_layout.hpp>
 #include <sstream>
 #include <string>
 

@@ -14,7 +14,7 @@
 #include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
-#include "lotus/format/aggregates/aggregate_chain.hpp"
+#include "lotus/aggregates/aggregate_chain.hpp"
 
 namespace lotus::tool {
 namespace {

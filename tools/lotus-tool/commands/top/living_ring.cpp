@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <lotus/aggregates/aggregate_text.hpp>
 #include <lotus/folder/loader_folder.hpp>
 #include <lotus/folder/log_appender.hpp>
 #include <lotus/folder/safe_open.hpp>
-#include <lotus/format/aggregates/aggregate_text.hpp>
 #include <memory>
 #include <string>
 #include <string_view>

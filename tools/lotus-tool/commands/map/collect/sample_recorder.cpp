@@ -15,8 +15,8 @@
 #include <cstdio>
 #include <cstring>
 #include <lotus/folder/hidden_files.hpp>
-#include <lotus/format/perf_ring.hpp>
-#include <lotus/format/sample_layout.hpp>
+#include <lotus/sampling/perf_ring.hpp>
+#include <lotus/sampling/sample_layout.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

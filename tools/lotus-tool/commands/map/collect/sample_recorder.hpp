@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <lotus/format/perf_ring.hpp>
+#include <lotus/sampling/perf_ring.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <lotus/folder/hidden_files.hpp>
-#include <lotus/format/sample_layout.hpp>
+#include <lotus/sampling/sample_layout.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <lotus/format/aggregates/aggregate_copies.hpp>
+#include <lotus/aggregates/aggregate_copies.hpp>
 #include <lotus/recovery/ring_copy.hpp>
 #include <memory>
 #include <string>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "commands/top/counted/counted_window.hpp"
-#include "lotus/format/aggregates/aggregate_chain.hpp"
+#include "lotus/aggregates/aggregate_chain.hpp"
 
 namespace lotus::tool {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <lotus/aggregates/aggregate_chain.hpp>
 #include <lotus/folder/hidden_files.hpp>
-#include <lotus/format/aggregates/aggregate_chain.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

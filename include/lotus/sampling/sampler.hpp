@@ -1,7 +1,7 @@
 // The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
 // the logs.
-#ifndef LOTUS_COLLECTORS_SAMPLER_HPP
-#define LOTUS_COLLECTORS_SAMPLER_HPP
+#ifndef LOTUS_SAMPLING_SAMPLER_HPP
+#define LOTUS_SAMPLING_SAMPLER_HPP
 
 #include <link.h>
 #include <linux/futex.h>
@@ -20,10 +20,10 @@
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
-#include "lotus/collectors/process_threads.hpp"
-#include "lotus/collectors/sample_file.hpp"
-#include "lotus/collectors/sampling_events.hpp"
 #include "lotus/config.hpp"
+#include "lotus/sampling/process_threads.hpp"
+#include "lotus/sampling/sample_file.hpp"
+#include "lotus/sampling/sampling_events.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -188,4 +188,4 @@ class sampler {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLER_HPP
+#endif  // LOTUS_SAMPLING_SAMPLER_HPP

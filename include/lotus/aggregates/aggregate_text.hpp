@@ -1,6 +1,6 @@
 // Aggregates as text: a section of the hidden file beside the logs of a process.
-#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP
-#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,17 +13,18 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/aggregates/aggregate_chain.hpp"
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/folder/loader_folder.hpp"
 #include "lotus/folder/safe_open.hpp"
-#include "lotus/format/aggregates/aggregate_chain.hpp"
 #include "lotus/format/line.hpp"
-#include "lotus/record/aggregates.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -122,15 +123,15 @@ class aggregate_text {
   growing_memory text_;
 };
 
+/// Returns 0 or what file_error_text() knows.
+using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
+
 /// Makes a section for each loader that some aggregates belong to.
-/// @param names           std::string_view(std::uint32_t id): how a line begins, comma included.
-/// @param for_each_chain  called with void(aggregate_chain&), for every thread; once for each
-/// loader.
-/// @param append          int(std::uint32_t loader, std::string_view section).
+/// @param for_each_chain  calls what it is given for every thread; called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
-template <class Names, class ForEachChain, class Append>
-int for_each_section(const section_name& name, std::uint64_t rate, Names&& names,
-                     ForEachChain&& for_each_chain, Append&& append) noexcept {
+inline int for_each_section(const section_name& name, std::uint64_t rate, const name_lookup& names,
+                            function_ref<void(each_chain)> for_each_chain,
+                            append_section append) noexcept {
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
@@ -181,4 +182,4 @@ inline int append_aggregates(const log_folder& run, loader_folders& folders, std
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_TEXT_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP

@@ -1,6 +1,6 @@
 // What operations do to the heap, where liblotus_memory.so counts it.
-#ifndef LOTUS_SESSION_HEAP_ACCOUNT_HPP
-#define LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
+#define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
-#include "lotus/format/heap_hook.hpp"
+#include "lotus/heap/heap_hook.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/record_kinds.hpp"
@@ -183,4 +183,4 @@ class heap_account {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP

@@ -1,6 +1,6 @@
 // The room that a thread's aggregates get as it needs them.
-#ifndef LOTUS_RECORD_AGGREGATE_MEMORY_HPP
-#define LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
 #include <sys/mman.h>
 
@@ -10,14 +10,18 @@
 #include <cstring>
 #include <new>
 
+#include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
+
+/// Another block of the thread; null where there is no memory.
+using new_aggregates_block = function_ref<aggregates_block*()>;
 
 /// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
 /// Thread safety: none; under the producer's guard, and only the thread itself adds.
@@ -79,16 +83,14 @@ struct aggregate_memory {
   }
 
   /// Calls `each(aggregates_block&)`, the last one first.
-  template <class Each>
-  void for_each_block(Each&& each) const noexcept {
+  void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
   /// Takes a call that there may be no room for yet, nor for the one before. False where there is
   /// none to be had.
   /// @param new_block  aggregates_block*(): one more, or null.
-  template <class NewBlock>
-  bool take(thread_aggregates& a, aggregate_call call, NewBlock&& new_block) noexcept {
+  bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
       return false;
     last_call& last = first->last[a.calls % 2];
@@ -120,9 +122,8 @@ struct aggregate_memory {
 
  private:
   /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
-  template <class NewBlock>
   local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
-                             NewBlock&& new_block) noexcept {
+                             new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
     local_aggregate* const of = find_or_add(key, new_block);
     if (of == nullptr) return nullptr;
@@ -151,8 +152,7 @@ struct aggregate_memory {
     return taken;
   }
 
-  template <class NewBlock>
-  void* take_chunk(std::size_t bytes, NewBlock&& new_block) noexcept {
+  void* take_chunk(std::size_t bytes, new_aggregates_block new_block) noexcept {
     if (left < bytes) {
       if (blocks == most_blocks) return nullptr;
       auto* const more = static_cast<place*>(take(sizeof(place)));
@@ -175,8 +175,7 @@ struct aggregate_memory {
     left -= bytes;
   }
 
-  template <class NewBlock>
-  local_aggregate* find_or_add(std::uint64_t key, NewBlock&& new_block) noexcept {
+  local_aggregate* find_or_add(std::uint64_t key, new_aggregates_block new_block) noexcept {
     if (table == nullptr && !grow_table(64)) return nullptr;
     if (local_aggregate* const found = *place_of(key)) return found;
     if (aggregates >= most_aggregates) {
@@ -220,4 +219,4 @@ struct aggregate_memory {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_AGGREGATE_MEMORY_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP

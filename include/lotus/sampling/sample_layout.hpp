@@ -3,8 +3,8 @@
 // A file is a header, then records, each as long as its perf_event_header says: those of the
 // kernel as they came (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and ours.
 // Times are nanoseconds of CLOCK_MONOTONIC.
-#ifndef LOTUS_FORMAT_SAMPLE_LAYOUT_HPP
-#define LOTUS_FORMAT_SAMPLE_LAYOUT_HPP
+#ifndef LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
+#define LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
 #include <linux/perf_event.h>
 
@@ -88,4 +88,4 @@ static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_SAMPLE_LAYOUT_HPP
+#endif  // LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP

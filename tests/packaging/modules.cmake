@@ -1,5 +1,6 @@
-# Whether the house is as its README files say: arrows go one way, and no room is too full.
-# cmake -DSOURCE=<checkout> -P rooms.cmake
+# Whether the modules are as their README files say: dependencies go one way, and no folder is too
+# full.
+# cmake -DSOURCE=<checkout> -P modules.cmake
 cmake_minimum_required(VERSION 3.21)
 set(faults "")
 
@@ -7,41 +8,60 @@ macro(fault text)
   list(APPEND faults "${text}")
 endmacro()
 
-# What a header of each room of the library may include, by room; "words" are the two headers of the
-# API that hold no code, "api" all others on top: with record, the front end. It sees nothing of the
-# engine, which lotus.hpp alone includes, behind it.
+# What a header of each module of the library may include, by module; "words" are the two headers of
+# the API that hold no code, "api" all others on top: with record, the front end. It sees nothing of
+# the engine, which lotus.hpp alone includes, behind it. aggregates, heap and sampling are one
+# optional feature each; of aggregates, "calls" is what a scope needs, and "thread" of record is what
+# the session has of a thread, its aggregates included.
 set(words config.hpp version.hpp)
 set(sees_words words)
 set(sees_base words base)
 set(sees_options words base)
 set(sees_record words base options record)
+set(sees_calls words base options record calls)
+set(sees_thread words base options record calls thread)
+set(sees_heap words base options record calls thread heap)
 set(sees_folder words base options record folder)
+set(sees_sampling words base options record folder sampling)
 set(sees_format words base options record folder format)
-set(sees_recovery words base options record folder format recovery)
-set(sees_store words base options record folder format recovery store)
-set(sees_collectors words base options record folder format recovery collectors)
-set(sees_session words base options record folder format recovery store collectors session)
-set(sees_api words base options record api)
-set(sees_engine words base options record folder format recovery store collectors session api engine)
+set(sees_aggregates words base options record calls thread folder format aggregates)
+set(sees_recovery words base options record folder format aggregates recovery)
+set(sees_store words base options record calls thread folder format aggregates recovery store)
+set(sees_collectors words base options record calls thread folder sampling collectors)
+set(sees_session words base options record calls thread heap folder format aggregates recovery store
+    collectors session)
+set(sees_api words base options record calls api)
+set(sees_engine words base options record calls thread heap folder format sampling aggregates recovery
+    store collectors session api engine)
 set(sees_whole words options api engine)
-set(sees_torch words base options record api torch whole)
+set(sees_torch words base options record calls api torch whole)
 
-# room_of(HEADER VARIABLE): of a header as it is included, "lotus/base/clock.hpp".
-function(room_of header variable)
-  set(room api)
+# What the tool may include: what files look like, and what it does to a run's folder itself.
+set(tool_sees "^lotus/(folder|format|recovery|aggregates)/"
+    "^lotus/heap/heap_hook.hpp" "^lotus/sampling/(perf_ring|process_threads|sample_layout).hpp"
+    "^lotus/base/environment.hpp")
+
+# module_of(HEADER VARIABLE): of a header as it is included, "lotus/base/clock.hpp".
+function(module_of header variable)
+  set(module api)
   if(header MATCHES "^lotus/([^/]+)/")
-    set(room "${CMAKE_MATCH_1}")
+    set(module "${CMAKE_MATCH_1}")
+    if(header MATCHES "^lotus/aggregates/(aggregates|aggregate_calls)\\.hpp$")
+      set(module calls)
+    elseif(header MATCHES "^lotus/record/(thread|rare_calls)\\.hpp$")
+      set(module thread)
+    endif()
   elseif(header MATCHES "^lotus/(torch|options)\\.hpp$")
-    set(room "${CMAKE_MATCH_1}")
+    set(module "${CMAKE_MATCH_1}")
   elseif(header STREQUAL "lotus/lotus.hpp")
-    set(room whole)
+    set(module whole)
   else()
     get_filename_component(name "${header}" NAME)
     if(name IN_LIST words)
-      set(room words)
+      set(module words)
     endif()
   endif()
-  set(${variable} "${room}" PARENT_SCOPE)
+  set(${variable} "${module}" PARENT_SCOPE)
 endfunction()
 
 # includes_of(FILE VARIABLE): what stands between quotes or angles, in order.
@@ -54,19 +74,19 @@ endfunction()
 # The library: no include goes up.
 file(GLOB_RECURSE headers RELATIVE "${SOURCE}/include" "${SOURCE}/include/*.hpp")
 foreach(header IN LISTS headers)
-  room_of("${header}" room)
+  module_of("${header}" module)
   includes_of("${SOURCE}/include/${header}" included)
-  if(NOT DEFINED sees_${room})
-    fault("${header}: rooms.cmake does not know the room ${room}")
+  if(NOT DEFINED sees_${module})
+    fault("${header}: modules.cmake does not know the module ${module}")
     continue()
   endif()
   foreach(other IN LISTS included)
     if(NOT other MATCHES "^lotus/")
       continue()
     endif()
-    room_of("${other}" other_room)
-    if(NOT other_room IN_LIST sees_${room})
-      fault("${header} includes ${other}, but ${room} must not see ${other_room}")
+    module_of("${other}" other_module)
+    if(NOT other_module IN_LIST sees_${module})
+      fault("${header} includes ${other}, but ${module} must not see ${other_module}")
     endif()
   endforeach()
 endforeach()
@@ -92,19 +112,36 @@ if(count GREATER 12)
   fault("lotus/scope.hpp reaches ${count} headers, at most 12 are wanted: ${reached}")
 endif()
 
-# The tool takes one folder of the library; its own rooms are held apart by their include paths,
-# which only a way through the parent could get around.
+# The tool takes some of the library; its own modules are held apart by their include paths, which
+# only a way through the parent could get around.
 file(GLOB_RECURSE sources RELATIVE "${SOURCE}"
      "${SOURCE}/include/*.hpp" "${SOURCE}/tools/*.?pp" "${SOURCE}/tests/*.?pp"
      "${SOURCE}/bench/*.?pp" "${SOURCE}/examples/*.?pp")
+list(JOIN tool_sees "|" tool_sees)
 foreach(source IN LISTS sources)
   includes_of("${SOURCE}/${source}" included)
   foreach(other IN LISTS included)
-    if(source MATCHES "^tools/" AND other MATCHES "^lotus/" AND NOT other MATCHES "^lotus/(folder|format|recovery)/")
-      fault("${source} includes ${other}, but the tool sees only lotus/folder, format and recovery")
+    if(source MATCHES "^tools/" AND other MATCHES "^lotus/" AND NOT other MATCHES "${tool_sees}")
+      fault("${source} includes ${other}, which the tool must not see")
     endif()
     if(source MATCHES "^(include|tools)/" AND other MATCHES "^\\.\\./")
-      fault("${source} includes ${other}, past the room's door")
+      fault("${source} includes ${other}, past its module's include path")
+    endif()
+  endforeach()
+endforeach()
+
+# One class, one file: no member function of the library is defined in another file than its class;
+# but for those of the front end's classes that belong to the engine.
+list(FILTER headers EXCLUDE REGEX "^lotus/engine/")
+set(member "^[a-z][a-z_:0-9<>*& ]*[ *&]([a-z_]+)::~?[a-z_]+\\(")
+foreach(header IN LISTS headers)
+  file(STRINGS "${SOURCE}/include/${header}" members REGEX "${member}")
+  foreach(line IN LISTS members)
+    string(REGEX REPLACE "${member}.*" "\\1" class "${line}")
+    file(STRINGS "${SOURCE}/include/${header}" own
+         REGEX "^ *(class|struct) (.* )?${class}( final)?( :.*)? {")
+    if(NOT own)
+      fault("${header} defines a member function of ${class}, whose class is elsewhere")
     endif()
   endforeach()
 endforeach()
@@ -160,5 +197,5 @@ endif()
 
 if(faults)
   list(JOIN faults "\n  " text)
-  message(FATAL_ERROR "the rooms do not hold what they promise:\n  ${text}")
+  message(FATAL_ERROR "the modules do not hold what they promise:\n  ${text}")
 endif()

@@ -1,12 +1,12 @@
 // A call that is counted and not recorded: its begin and its end.
-#ifndef LOTUS_RECORD_AGGREGATE_CALLS_HPP
-#define LOTUS_RECORD_AGGREGATE_CALLS_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
 #include <atomic>
 #include <cstdint>
 
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread_ring.hpp"
 
@@ -67,4 +67,4 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_AGGREGATE_CALLS_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP

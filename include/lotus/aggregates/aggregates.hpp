@@ -1,7 +1,7 @@
 // Operations that are counted and not recorded: where their sums stand in the ring file, and how
 // the end of one gets into them.
-#ifndef LOTUS_RECORD_AGGREGATES_HPP
-#define LOTUS_RECORD_AGGREGATES_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_AGGREGATES_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -252,4 +252,4 @@ inline const thread_aggregates& aggregates_of(const thread_ring& ring) noexcept 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_AGGREGATES_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATES_HPP

@@ -1,6 +1,6 @@
 // The producers of all threads: found, added, and taken from threads that are dead.
-#ifndef LOTUS_RECORD_PRODUCERS_HPP
-#define LOTUS_RECORD_PRODUCERS_HPP
+#ifndef LOTUS_STORE_PRODUCERS_HPP
+#define LOTUS_STORE_PRODUCERS_HPP
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <new>
 
+#include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -114,4 +114,4 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_PRODUCERS_HPP
+#endif  // LOTUS_STORE_PRODUCERS_HPP

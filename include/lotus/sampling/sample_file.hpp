@@ -1,6 +1,6 @@
 // Writes a file of samples beside the logs.
-#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
-#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
+#define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,11 +17,10 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/mappings.hpp"
-#include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
-#include "lotus/format/sample_layout.hpp"
 #include "lotus/record/message.hpp"
+#include "lotus/sampling/sample_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -184,4 +183,4 @@ class sample_file {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP

@@ -1,6 +1,6 @@
 // The sampling events of all threads of this process, and the rings that their samples come in.
-#ifndef LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
-#define LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
+#define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "lotus/collectors/process_threads.hpp"
 #include "lotus/config.hpp"
-#include "lotus/format/perf_ring.hpp"
 #include "lotus/record/message.hpp"
+#include "lotus/sampling/perf_ring.hpp"
+#include "lotus/sampling/process_threads.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -201,4 +201,4 @@ class sampling_events {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#endif  // LOTUS_SAMPLING_SAMPLING_EVENTS_HPP

@@ -1,6 +1,6 @@
 // The threads of this process, and which of them are the library's own.
-#ifndef LOTUS_COLLECTORS_PROCESS_THREADS_HPP
-#define LOTUS_COLLECTORS_PROCESS_THREADS_HPP
+#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,4 +55,4 @@ void for_each_other_thread(Each&& each) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_PROCESS_THREADS_HPP
+#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP

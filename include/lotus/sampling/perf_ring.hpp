@@ -1,6 +1,6 @@
 // A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
-#ifndef LOTUS_FORMAT_PERF_RING_HPP
-#define LOTUS_FORMAT_PERF_RING_HPP
+#ifndef LOTUS_SAMPLING_PERF_RING_HPP
+#define LOTUS_SAMPLING_PERF_RING_HPP
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -16,7 +16,7 @@
 
 #include "lotus/base/descriptor.hpp"
 #include "lotus/config.hpp"
-#include "lotus/format/sample_layout.hpp"
+#include "lotus/sampling/sample_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -114,4 +114,4 @@ class perf_ring {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_PERF_RING_HPP
+#endif  // LOTUS_SAMPLING_PERF_RING_HPP

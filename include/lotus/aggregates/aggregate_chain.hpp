@@ -1,15 +1,16 @@
 // The aggregates of one thread, added up from the blocks that they stand in.
-#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP
-#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/record/aggregates.hpp"
 #include "lotus/record/ring_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -59,8 +60,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
   /// @param to  room for one.
   /// @return how many make no sense, and were left out.
-  template <class Each>
-  std::uint64_t for_each(whole_aggregate& to, Each&& each) noexcept {
+  std::uint64_t for_each(whole_aggregate& to,
+                         function_ref<void(const whole_aggregate&)> each) noexcept {
     std::uint64_t doubted = 0;
     std::uint32_t seen = 0;
     take_last();
@@ -83,8 +84,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
 
  private:
   /// Calls `each(chunk_header, at)` for every chunk that is whole.
-  template <class Each>
-  void for_each_chunk(Each&& each) const noexcept {
+  void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
           *reinterpret_cast<const aggregates_block* const*>(blocks_.data())[i];
@@ -199,7 +199,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
 };
 
+using each_block = function_ref<void(aggregates_block&)>;
+using each_chain = function_ref<void(aggregate_chain&)>;
+
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_CHAIN_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP

@@ -1,16 +1,17 @@
 // Blocks of aggregates, copied into memory of our own.
-#ifndef LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP
-#define LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP
+#ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "lotus/aggregates/aggregate_chain.hpp"
+#include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
-#include "lotus/format/aggregates/aggregate_chain.hpp"
-#include "lotus/record/aggregates.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -34,9 +35,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 
   /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
   /// be adding a call then, and begins no other before this returns.
-  /// @param for_each_block  called with void(const aggregates_block&), again and again.
-  template <class ForEachBlock>
-  void add_whole(ForEachBlock&& for_each_block) noexcept {
+  /// @param for_each_block  calls what it is given for every block; called again and again.
+  void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
     if (failed_) return;
@@ -61,7 +61,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   /// No more are added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
-    std::sort(places(), places() + count());
+    // Shell's sort: std::sort would be instantiated in every file that uses the library.
+    for (std::size_t step = count() / 2; step > 0; step /= 2) {
+      for (std::size_t i = step; i < count(); ++i) {
+        for (std::size_t k = i; k >= step && places()[k] < places()[k - step]; k -= step) {
+          std::swap(places()[k], places()[k - step]);
+        }
+      }
+    }
   }
 
   /// Memory was missing; what is here is of no use.
@@ -69,8 +76,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
   void fail() noexcept { failed_ = true; }
 
   /// Calls `each(aggregate_chain&)` for every thread.
-  template <class Each>
-  void for_each_chain(aggregate_state state, Each&& each) const noexcept {
+  void for_each_chain(aggregate_state state, each_chain each) const noexcept {
     for (std::size_t i = 0; i < count();) {
       aggregate_chain chain{state};
       for (const std::uint32_t thread = places()[i].chain;
@@ -131,4 +137,4 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_AGGREGATES_AGGREGATE_COPIES_HPP
+#endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP

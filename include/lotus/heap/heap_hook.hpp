@@ -1,7 +1,7 @@
 // What a program's allocations are counted by: a library that is loaded before the program's own,
 // liblotus_memory.so, and how a session asks it.
-#ifndef LOTUS_FORMAT_HEAP_HOOK_HPP
-#define LOTUS_FORMAT_HEAP_HOOK_HPP
+#ifndef LOTUS_HEAP_HEAP_HOOK_HPP
+#define LOTUS_HEAP_HEAP_HOOK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -65,4 +65,4 @@ inline constexpr char heap_hook_symbol[] = "lotus_heap_hook";
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_FORMAT_HEAP_HOOK_HPP
+#endif  // LOTUS_HEAP_HEAP_HOOK_HPP

@@ -1,0 +1,79 @@
+// The aggregates that a ring file holds, copied block by block.
+#ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "lotus/aggregates/aggregate_chain.hpp"
+#include "lotus/aggregates/aggregate_copies.hpp"
+#include "lotus/aggregates/aggregate_text.hpp"
+#include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/base/function_ref.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The ring file that aggregates are read from.
+struct aggregates_source {
+  int descriptor;          ///< borrowed
+  std::uint64_t begun_ns;  ///< as the file says
+  std::uint64_t rate;      ///< as mean_rate() of its clock
+  name_lookup names;       ///< how lines begin
+};
+
+using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
+
+/// Copies of all blocks of a ring file.
+class LOTUS_DETAIL_PER_MODULE dead_aggregates {
+ public:
+  /// @param state           moving, where the file's process may live.
+  /// @param for_each_block  calls what it is given for every block's place in the file.
+  dead_aggregates(const aggregates_source& of, aggregate_state state,
+                  function_ref<void(each_place)> for_each_block) noexcept
+      : of_{of}, state_{state} {
+    for_each_block([this](std::uint64_t at, std::uint64_t bytes) { add(at, bytes); });
+    copies_.finish();
+  }
+
+  /// Blocks that are not believed.
+  std::uint64_t doubted() const noexcept { return doubted_; }
+
+  /// As detail::for_each_section().
+  int for_each_section(append_section append) const noexcept {
+    if (copies_.failed()) return ENOMEM;
+    return detail::for_each_section(
+        {of_.begun_ns, 0}, of_.rate, of_.names,
+        [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
+  }
+
+ private:
+  /// The library's own are smaller.
+  static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
+
+  void add(std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (bytes > max_block_bytes) {
+      ++doubted_;
+      return;
+    }
+    aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
+    if (block == nullptr) return;
+    if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
+      copies_.fail();
+    }
+    block->header.bytes = bytes;  // it may have been changed since it was looked at
+  }
+
+  const aggregates_source of_;
+  aggregate_state state_;
+  aggregate_copies copies_;
+  std::uint64_t doubted_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP

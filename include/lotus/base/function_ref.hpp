@@ -1,0 +1,38 @@
+// A callable that is borrowed for one call, without being a template parameter of what calls it.
+#ifndef LOTUS_BASE_FUNCTION_REF_HPP
+#define LOTUS_BASE_FUNCTION_REF_HPP
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <class Signature>
+class function_ref;
+
+/// As std::function_ref of C++26, for parameters: a template would compile the function once for
+/// every lambda that it is given. Borrows the callable, which must outlive the call.
+/// Errors: none thrown; the callable must not throw either.
+template <class Result, class... Arguments>
+class function_ref<Result(Arguments...)> {
+ public:
+  template <class Callable>
+  function_ref(
+      const Callable& callable) noexcept  // NOLINT(google-explicit-constructor): a parameter
+      : callable_{&callable}, call_{[](const void* on, Arguments... with) noexcept -> Result {
+          return (*static_cast<const Callable*>(on))(static_cast<Arguments&&>(with)...);
+        }} {}
+
+  Result operator()(Arguments... with) const noexcept {
+    return call_(callable_, static_cast<Arguments&&>(with)...);
+  }
+
+ private:
+  const void* callable_;
+  Result (*call_)(const void*, Arguments...) noexcept;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FUNCTION_REF_HPP

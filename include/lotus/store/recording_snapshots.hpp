@@ -1,0 +1,64 @@
+// Snapshots of the running recording: on request, and by what triggers them.
+#ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
+#define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/config.hpp"
+#include "lotus/options.hpp"
+#include "lotus/recovery/snapshot_folder.hpp"
+#include "lotus/store/aggregate_store.hpp"
+#include "lotus/store/producers.hpp"
+#include "lotus/store/run_files.hpp"
+#include "lotus/store/snapshot.hpp"
+#include "lotus/store/storage.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
+/// recording.
+class LOTUS_DETAIL_PER_MODULE recording_snapshots {
+ public:
+  recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
+                      const producer_list& producers) noexcept
+      : files_{files}, rings_{rings}, aggregates_{aggregates}, producers_{producers} {}
+
+  snapshot_triggers& triggers() noexcept { return triggers_; }
+
+  /// Takes one; false, after saying why, where that fails.
+  /// @param flush  drains all threads.
+  bool take(std::string_view reason, function_ref<void()> flush) noexcept {
+    log_retention& retention = rings_.retention();
+    retention.hold(true);
+    retention.roll_all();
+    flush();
+    const own_aggregates counted{this, [](void* self, int folder) noexcept {
+                                   auto& of = *static_cast<recording_snapshots*>(self);
+                                   return of.aggregates_.copy(of.producers_, folder);
+                                 }};
+    const bool made = make_snapshot(files_.logs_folder(), files_.location(), reason,
+                                    triggers_.most_bytes(), counted);
+    retention.hold(false);
+    return made;
+  }
+
+  /// Takes one where something asks for it.
+  void take_if_triggered(function_ref<void()> flush) noexcept {
+    char reason[snapshot_place::most_reason_bytes + 1];
+    if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
+  }
+
+ private:
+  run_files& files_;
+  storage& rings_;
+  aggregate_store& aggregates_;
+  const producer_list& producers_;
+  snapshot_triggers triggers_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDING_SNAPSHOTS_HPP

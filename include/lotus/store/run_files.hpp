@@ -1,0 +1,242 @@
+// What a run's directory holds besides logs: this process's ring file and its information.
+#ifndef LOTUS_STORE_RUN_FILES_HPP
+#define LOTUS_STORE_RUN_FILES_HPP
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/folder/directory.hpp"
+#include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/safe_open.hpp"
+#include "lotus/format/drain.hpp"
+#include "lotus/options.hpp"
+#include "lotus/record/names.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/store/cpu_clock.hpp"
+#include "lotus/store/kept_names.hpp"
+#include "lotus/store/leftovers.hpp"
+#include "lotus/store/limits/log_limits.hpp"
+#include "lotus/store/limits/log_retention.hpp"
+#include "lotus/store/ring_file.hpp"
+#include "lotus/store/run_directory.hpp"
+#include "lotus/store/run_info.hpp"
+#include "lotus/store/session_clock.hpp"
+#include "lotus/store/storage_reports.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The directory of a run and the files in it that are the process's, not a thread's.
+/// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
+/// session's control lock; all else any thread.
+class LOTUS_DETAIL_PER_MODULE run_files {
+ public:
+  run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
+      : clock_{clock}, names_{names}, cpu_{cpu} {}
+
+  const log_location& location() const noexcept { return location_; }
+  int directory() noexcept { return directory_.descriptor(); }
+  log_folder logs_folder() noexcept {
+    return {directory_.descriptor(), location_.prefix, owners_, file_mode_, info_.file(),
+            names_.line_starts(),    compact_};
+  }
+  storage_reports& reports() noexcept { return reports_; }
+
+  /// Finds or makes the directory. Returns 0 or errno, after saying why once.
+  int open(const options& chosen) noexcept {
+    int error = location_.parse(chosen.log_file);
+    if (error == 0) error = directory_.open(location_);
+    if (error != 0) {
+      reports_.directory_unwritable(chosen.log_file.c_str(), error);
+      return error;
+    }
+    file_mode_ = chosen.file_mode & 0666U;
+    compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
+    owners_ = file_owners::of_caller(directory_.descriptor());
+    reports_.run_begins();
+    report_existing_logs(directory_.descriptor(), location_);
+    return 0;
+  }
+
+  /// After open(). @param limited  whether logs are deleted when there are too many.
+  void make_ring_file(bool limited) noexcept {
+    const locked hold{lock_};
+    limited_ = limited;
+    make_ring_file_locked();
+  }
+
+  /// In a forked child, which makes its own at the first use.
+  void make_due_ring_file() noexcept {
+    const locked hold{lock_};
+    if (ring_file_due_) make_ring_file_locked();
+  }
+
+  /// Closes the ring file and completes the run's information.
+  /// @param keep     leave the ring file on disk: it holds what is not in the logs.
+  /// @param dropped  records lost since open().
+  void close_files(bool keep, std::uint64_t dropped) noexcept {
+    const locked hold{lock_};
+    clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
+    info_.add_records(written_.load(std::memory_order_relaxed), dropped);
+    file_.finish(keep);
+    kept_names_.no_file();
+  }
+
+  void close() noexcept {
+    leftovers_.finish(directory_);
+    directory_.close();
+  }
+
+  /// Whether a name can be found after a kill. It must be before any record has it.
+  bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
+  void keep_names() noexcept {
+    const locked hold{lock_};
+    kept_names_.store(file_, names_);
+  }
+
+  // --- for threads
+
+  /// What a dead process's thread with this id left goes into its logs, before this one logs.
+  void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
+
+  void add_thread(std::uint32_t tid) noexcept {
+    const locked hold{lock_};
+    info_.add_thread(tid);
+  }
+
+  /// A ring for a thread; null without memory.
+  /// @param survives  set to whether it survives the process.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    ring_block* const ring = file_.add_ring(tid, records, error);
+    if (ring == nullptr) return nullptr;
+    survives = error == 0;
+    if (!survives && file_.exists()) reports_.no_ring_file(location_, error);
+    info_.add_thread(tid);
+    return ring;
+  }
+
+  /// A block for the aggregates of a thread; as add_ring().
+  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    aggregates_block* const block = file_.add_aggregates(tid, chain, error);
+    if (error != 0 && file_.exists()) reports_.no_ring_file(location_, error);
+    return block;
+  }
+
+  /// As ring_file::add_copy().
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    const locked hold{lock_};
+    return file_.add_copy(from, heads);
+  }
+
+  /// How many records are in the logs; counted up by those who write them.
+  std::atomic<std::uint64_t>& written() noexcept { return written_; }
+
+  // --- what the files say of the run
+
+  /// When this recording began, as in the ring file.
+  std::uint64_t begun_ns() noexcept {
+    const locked hold{lock_};
+    return begun_ns_;
+  }
+
+  void tie_clock() noexcept {
+    const locked hold{lock_};
+    info_.tell_watching(cpu_.mode());
+    const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
+    if (stepped_ns != 0) report_clock_step(stepped_ns);
+  }
+
+  /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
+  void tell_of_span(const span_distance& end) noexcept {
+    if (told_spans_.have(end)) return;
+    make_due_ring_file();
+    const locked hold{lock_};
+    const std::uint64_t told_ns = info_.add_span(end);
+    if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
+  }
+
+  void add_forgotten(const forgotten_logs& forgotten) noexcept {
+    const locked hold{lock_};
+    info_.add_forgotten(forgotten);
+  }
+
+  // --- what dead processes left
+
+  /// Puts a part of it into the logs. Whether more is left.
+  bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
+  void leave_leftovers() noexcept { leftovers_.leave(); }
+
+  // --- fork
+
+  /// The ring file is the parent's.
+  void after_fork_in_child() noexcept {
+    file_.forget();
+    leftovers_.forget();
+    info_ = run_info{};
+    told_spans_.forget();
+    written_.store(0, std::memory_order_relaxed);
+    ring_file_due_ = true;
+    kept_names_.no_file();
+  }
+
+  // The directory's is a leaf; the other two are taken in this order.
+  mutex& fork_lock() noexcept { return lock_; }
+  mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
+  mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
+
+ private:
+  /// After what dead processes left has been looked at: this file may have a process or thread id
+  /// of theirs. Caller holds lock_.
+  void make_ring_file_locked() noexcept {
+    leftovers_.begin(directory_, location_);
+    ring_file_due_ = false;
+    told_spans_.forget();
+    written_.store(0, std::memory_order_relaxed);
+    const int error = clock_.with_map([&](const clock_map& map) {
+      const auto name_ns =
+          info_.create(directory_, file_mode_, map.current(), cpu_.mode(), limited_);
+      const std::uint32_t flags =
+          (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
+      begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
+      return file_.create(directory_, name_ns, location_.prefix, file_mode_, flags, map, begun_ns_);
+    });
+    if (error != 0) return reports_.no_ring_file(location_, error);
+    kept_names_.store(file_, names_);
+  }
+
+  session_clock& clock_;
+  name_table& names_;
+  const cpu_clock& cpu_;
+  log_location location_{};
+  run_directory directory_;
+  mode_t file_mode_ = 0666;
+  bool compact_ = false;
+  bool limited_ = false;
+  file_owners owners_;
+  storage_reports reports_;
+  leftovers leftovers_;
+
+  mutex lock_;  ///< of all below, but for what is atomic
+  ring_file file_;
+  run_info info_;
+  told_spans told_spans_;
+  std::atomic<std::uint64_t> written_{0};
+  std::uint64_t begun_ns_ = 0;
+  bool ring_file_due_ = false;
+  kept_names kept_names_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_FILES_HPP

@@ -1,0 +1,215 @@
+// What a thread does where its record does not just go into its ring.
+#ifndef LOTUS_STORE_SLOW_PATH_HPP
+#define LOTUS_STORE_SLOW_PATH_HPP
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/fork.hpp"
+#include "lotus/base/lock.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/record.hpp"
+#include "lotus/record/ring_layout.hpp"
+#include "lotus/record/thread.hpp"
+#include "lotus/store/aggregate_store.hpp"
+#include "lotus/store/cpu_clock.hpp"
+#include "lotus/store/drain_thread.hpp"
+#include "lotus/store/recording_state.hpp"
+#include "lotus/store/storage.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
+/// first part blocks signals itself and takes the producer's guard; those of the second part are
+/// called with it. Thread safety: all.
+class LOTUS_DETAIL_PER_MODULE slow_path {
+ public:
+  slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
+            cpu_clock& cpu, drain_thread& drains) noexcept
+      : state_{state}, rings_{rings}, aggregates_{aggregates}, cpu_{cpu}, drains_{drains} {}
+
+  // --- for the owning thread
+
+  void push(producer& p, const record& r) noexcept {
+    if (this_thread_forks) return drop(p);
+    // A limit other than 0 means a ring that is merely full, or half.
+    if (p.limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
+      if (!push_or_drop(p, r)) drop(p);
+      return;
+    }
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (!state_.is_on()) return;
+    if (!p.attached && !attach(p)) return drop(p);
+    if (p.ring->full() && !make_room(p)) return drop(p);
+    p.ring->append(r);
+    if (state_.writes_through()) drain(p);
+  }
+
+  /// From a signal handler that interrupted this thread while it was storing a record. A handler
+  /// within a handler within these few instructions is dropped and counted.
+  void push_nested(producer& p, const record& r) const noexcept {
+    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+      if (state_.is_on()) drop(p);
+      return;
+    }
+    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
+    p.storing.store(2, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ring_block& ring = *p.ring;
+    const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
+    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+      ring.slot(1, at) = r;
+      ring.published[1].store(at + 1, std::memory_order_release);
+    } else {
+      drop(p);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    p.storing.store(1, std::memory_order_relaxed);
+  }
+
+  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  bool aggregate(producer& p, const aggregate_call& call) noexcept {
+    if (this_thread_forks) return lose(p);
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (!state_.is_on()) return false;
+    if (state_.writes_through()) {
+      aggregates_.write_late(p, call);
+      return true;
+    }
+    return aggregates_.add(p, call) || lose(p);
+  }
+
+  /// Where recording is on and the thread has none yet.
+  void get_ring(producer& p) noexcept {
+    if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (state_.is_on() && !p.attached) attach(p);
+  }
+
+  /// Returns whose the records of the thread were so far.
+  std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
+    if (p.storing.load(std::memory_order_relaxed) != 0 || p.loader == loader) return p.loader;
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    const std::uint32_t before = p.loader;
+    // Where there is no ring yet, that will begin with this one.
+    if (p.attached && state_.is_on()) {
+      // Without this record all that follow would be the wrong one's: no choice to drop counts.
+      if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
+        drop(p);
+        return before;
+      }
+      p.ring->append({0, 0, {event_kind::loader, loader}});
+      open_lanes(p);
+    }
+    p.loader = loader;
+    return before;
+  }
+
+  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
+  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
+    const off_cpu_time found = cpu_.read(p.cpu, watch);
+    if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
+    if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
+    drop(p);
+    return {};
+  }
+
+  // --- caller holds the guard
+
+  int drain(producer& p) noexcept {
+    const int error = rings_.drain(p);
+    open_lanes(p);
+    return error;
+  }
+
+  /// Lets the owner store up to where the committed records leave room.
+  void open_lanes(producer& p) const noexcept {
+    const commit_point& c = p.ring->committed();
+    const bool on = state_.is_on();
+    const bool open = on && !state_.writes_through();
+    p.interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0, std::memory_order_release);
+    const std::uint64_t room = p.ring->capacity;
+    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
+    p.limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
+                  std::memory_order_release);
+  }
+
+  /// Sends the owner's next record the slow way.
+  static void close_lanes(producer& p) noexcept {
+    p.limit.store(0, std::memory_order_relaxed);
+    p.interrupt_limit.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
+  static bool lose(producer& p) noexcept {
+    drop(p);
+    return false;
+  }
+
+  bool attach(producer& p) noexcept {
+    if (!rings_.attach(p)) return false;
+    open_lanes(p);
+    if (!drains_.runs()) drains_.wake();
+    return true;
+  }
+
+  bool set_aside(producer& p) noexcept {
+    if (!rings_.set_aside(p)) return false;
+    open_lanes(p);
+    return true;
+  }
+
+  /// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must
+  /// not be waited for, to memory.
+  bool make_room(producer& p) noexcept {
+    if (!state_.drops_when_full()) {
+      p.drained_itself.store(true, std::memory_order_relaxed);
+      return drain(p) == 0 || set_aside(p);
+    }
+    while (!set_aside(p)) {
+      if (p.backlog_first == nullptr) return false;
+      p.dropped.fetch_add(rings_.drop_oldest(p), std::memory_order_relaxed);
+    }
+    return true;
+  }
+
+  /// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
+  /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
+  /// writing it.
+  bool push_or_drop(producer& p, const record& r) noexcept {
+    std::uint64_t limit = p.limit.load(std::memory_order_acquire);
+    const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
+    if (limit == 0) return false;
+    if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
+      p.limit.compare_exchange_strong(limit, last_limit);
+      drains_.wake();
+      detail::push(r.begin_ticks, r.end_ticks, r.tag);
+      return true;
+    }
+    const signals_blocked quiet;
+    if (!p.guard.try_lock()) return false;
+    const bool stored = state_.is_on() && p.attached && (!p.ring->full() || make_room(p));
+    if (stored) p.ring->append(r);
+    p.guard.unlock();
+    return stored;
+  }
+
+  const recording_state& state_;
+  storage& rings_;
+  aggregate_store& aggregates_;
+  cpu_clock& cpu_;
+  drain_thread& drains_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SLOW_PATH_HPP
