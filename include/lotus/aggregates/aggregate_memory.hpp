@@ -51,7 +51,7 @@ struct aggregate_memory {
   std::size_t places = 0;  ///< of the table, a power of two
 
   /// Null where there is no memory.
-  static aggregate_memory* make(std::uint32_t chain) noexcept {
+  LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
     *first = {nullptr, page_bytes, sizeof(page) + sizeof(aggregate_memory)};
@@ -122,8 +122,8 @@ struct aggregate_memory {
 
  private:
   /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
-  local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
-                             new_aggregates_block new_block) noexcept {
+  LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
+                                               new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
     local_aggregate* const of = find_or_add(key, new_block);
     if (of == nullptr) return nullptr;

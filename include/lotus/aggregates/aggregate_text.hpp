@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +66,8 @@ class aggregate_text {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
     // In a damaged file a total may have gone round.
-    const std::uint64_t self_ticks = std::min(of.self_ticks, of.total_ticks);
+    const std::uint64_t self_ticks =
+        of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
     const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
     for (const std::uint64_t field : fields) put_and(field, ',');
     std::uint64_t left = of.count;
@@ -103,7 +103,7 @@ class aggregate_text {
       std::memcpy(to, text.data(), text.size());
     }
   }
-  void put_and(std::uint64_t number, char behind) noexcept {
+  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
     char digits[32];
     char* const end = put_number(digits, number);
     *end = behind;
@@ -129,9 +129,10 @@ using append_section = function_ref<int(std::uint32_t loader, std::string_view s
 /// Makes a section for each loader that some aggregates belong to.
 /// @param for_each_chain  calls what it is given for every thread; called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
-inline int for_each_section(const section_name& name, std::uint64_t rate, const name_lookup& names,
-                            function_ref<void(each_chain)> for_each_chain,
-                            append_section append) noexcept {
+LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
+                                              const name_lookup& names,
+                                              function_ref<void(each_chain)> for_each_chain,
+                                              append_section append) noexcept {
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
@@ -163,8 +164,9 @@ inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_
 /// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
 /// knows; then what was appended of it is no section.
 /// @param pid  of the process.
-inline int append_aggregates(const log_folder& run, loader_folders& folders, std::uint32_t loader,
-                             std::uint32_t pid, std::string_view section) noexcept {
+LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
+                                               std::uint32_t loader, std::uint32_t pid,
+                                               std::string_view section) noexcept {
   const int folder = folders.of(loader);
   if (folder < 0) return -folder;
   char name[max_prefix_bytes + 48];

@@ -64,7 +64,7 @@ std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
 }
 
 /// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
-inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
+LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {

@@ -17,7 +17,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
-inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
+LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
   if (fd < 0) return;
   char text[8192];

@@ -30,7 +30,7 @@ template <class T>
 using meeting_point = std::atomic<T*>;
 
 /// In a mapping with a name, or null.
-inline void* find_named_mapping(std::string_view name) noexcept {
+LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
   void* found = nullptr;
   for_each_mapping([&](std::string_view line) {
     const std::string_view path = mapped_path(line);

@@ -2,8 +2,6 @@
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
-#include <stdlib.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +9,12 @@
 #include <optional>
 #include <string_view>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/collectors/itt.hpp"
 #include "lotus/collectors/nvtx.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 
@@ -42,23 +42,11 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  const char* text = secure_getenv("LOTUS_ANNOTATE");
-  std::string_view left = text == nullptr ? "" : text;
-  while (!left.empty()) {
-    const std::size_t comma = left.find(',');
-    const std::string_view name = left.substr(0, comma);
-    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
-    if (name == "itt") {
-      found.itt = find_itt_domain();
-    } else if (name == "nvtx") {
-      found.nvtx = nvtx_library::get();
-    } else if (name == "torch") {
-      found.torch = true;
-    } else {
-      say("LOTUS_ANNOTATE=%.*s is not known; it can be itt, nvtx and torch, with commas",
-          static_cast<int>(name.size()), name.data());
-    }
-  }
+  // In the order of the table.
+  const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
+  if ((given & 1U) != 0) found.itt = find_itt_domain();
+  if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
+  found.torch = (given & 4U) != 0;
   return found;
 }
 

@@ -2,21 +2,23 @@
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
-#include <stdlib.h>
-
 #include <cstdint>
-#include <cstdlib>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/environment_report.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// How long a collector may take to answer: LOTUS_COLLECTOR_TIMEOUT_MS, else 2000.
+/// How long a collector may take to answer.
 inline std::int64_t collector_timeout_ms() noexcept {
-  const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-  return given > 0 && given < 3'600'000 ? given : 2000;
+  return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
+}
+
+/// The interval that lotus-tool asked its collector for.
+inline std::uint64_t asked_interval_ns() noexcept {
+  return 1'000'000'000 / number_setting(variable::map_rate);
 }
 
 /// One kind of collector. All calls come one at a time, never nested, never after detach().

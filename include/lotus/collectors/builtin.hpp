@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/perf.hpp"
 #include "lotus/config.hpp"
 #include "lotus/sampling/sampler.hpp"
 

@@ -2,9 +2,6 @@
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-#include <cstddef>
-#include <cstdio>
-
 #include "lotus/collectors/backend.hpp"
 #include "lotus/collectors/builtin.hpp"
 #include "lotus/collectors/callgrind.hpp"
@@ -32,16 +29,6 @@ LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
     {"uprof", uprof_is_here, uprof_backend},
     {"builtin", []() noexcept { return false; }, builtin_backend},
 };
-
-/// Writes "callgrind, perf, ..., ", cut where there is no room.
-inline void put_collector_names(char* out, std::size_t room) noexcept {
-  std::size_t used = 0;
-  for (const collector_kind& kind : collector_kinds) {
-    const int n = std::snprintf(out + used, room - used, "%s, ", kind.name);
-    if (n < 0 || static_cast<std::size_t>(n) >= room - used) return;
-    used += static_cast<std::size_t>(n);
-  }
-}
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END

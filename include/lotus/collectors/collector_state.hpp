@@ -2,14 +2,14 @@
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
-#include <string_view>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
@@ -18,6 +18,7 @@
 #include "lotus/collectors/collector_kinds.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/collector_calls.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/message.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -25,16 +26,13 @@ namespace detail {
 
 /// The collector that the environment asks for; null for none.
 inline const collector_kind* chosen_collector() noexcept {
-  const char* text = secure_getenv("LOTUS_COLLECTOR");
-  const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
-  if (name == "none") return nullptr;
+  // In the table stand auto, the kinds in their order, and none.
+  constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
+  const std::size_t place = environment_word(variable::collector, none, say_of_variable);
+  if (place == none) return nullptr;
+  if (place > 0) return &collector_kinds[place - 1];
   for (const collector_kind& kind : collector_kinds) {
-    if (name == "auto" ? kind.found_by_auto() : name == kind.name) return &kind;
-  }
-  if (name != "auto") {
-    char names[128] = {};
-    put_collector_names(names, sizeof(names));
-    say("LOTUS_COLLECTOR=%s is not known; it is one of auto, %snone", text, names);
+    if (kind.found_by_auto()) return &kind;
   }
   return nullptr;
 }

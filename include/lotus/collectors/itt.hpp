@@ -92,7 +92,7 @@ class itt_library {
   }
 
  private:
-  static itt_library* load() noexcept {
+  LOTUS_DETAIL_COLD static itt_library* load() noexcept {
     const char* path = secure_getenv(itt_library_variable);
     if (path == nullptr || *path == '\0') {
       say("the itt collector needs %s; run the program with vtune", itt_library_variable);

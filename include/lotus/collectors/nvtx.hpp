@@ -85,7 +85,7 @@ class nvtx_library {
   static constexpr std::uint32_t callbacks_table = 1;
   static constexpr std::uint32_t version_table = 3;
 
-  static const nvtx_library* load() noexcept {
+  LOTUS_DETAIL_COLD static const nvtx_library* load() noexcept {
     const char* path = secure_getenv(nvtx_library_variable);
     if (path == nullptr || *path == '\0') {
       say("LOTUS_ANNOTATE=nvtx needs %s; run the program with nsys", nvtx_library_variable);

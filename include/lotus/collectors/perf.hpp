@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
@@ -23,9 +23,6 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Holds the text that perf was given as --control: "fifo:CTL,ACK" or "fd:CTL,ACK".
-inline constexpr char perf_control_variable[] = "LOTUS_PERF_CONTROL";
 
 /// The two ends of perf's control channel (perf-record(1), --control).
 class perf_control {
@@ -36,16 +33,19 @@ class perf_control {
   }
 
   bool open_from_environment() noexcept {
-    const char* text = secure_getenv(perf_control_variable);
+    const char* const text = environment_text(variable::perf_control);
     const std::string_view given = text != nullptr ? text : "";
     const std::size_t colon = given.find(':');
     const std::size_t comma = given.find(',');
-    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
-      say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
-          perf_control_variable);
+    const bool fifo = given.substr(0, colon) == "fifo";
+    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon ||
+        (!fifo && given.substr(0, colon) != "fd")) {
+      report_once(
+          variable::perf_control, given, [](const variable_row& of, std::string_view) noexcept {
+            say("the perf collector needs %s=%s, as given to perf --control", of.name, of.values);
+          });
       return false;
     }
-    const bool fifo = given.substr(0, colon) == "fifo";
     close_both();
     control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
     answers_ = open_end(fifo, given.substr(comma + 1));
@@ -99,16 +99,9 @@ class perf_control {
   owned_descriptor answers_;
 };
 
-/// The interval that lotus-tool asked its collector for, from LOTUS_MAP_RATE (Hz); 1 ms without.
-inline std::uint64_t asked_interval_ns() noexcept {
-  const char* text = secure_getenv("LOTUS_MAP_RATE");
-  const double rate_hz = text != nullptr ? std::strtod(text, nullptr) : 0;
-  return rate_hz >= 1 && rate_hz <= 1e6 ? static_cast<std::uint64_t>(1e9 / rate_hz) : 1'000'000;
-}
-
 /// Whether perf runs this program, and says how to reach it.
 inline bool perf_is_here() noexcept {
-  return secure_getenv(perf_control_variable) != nullptr;
+  return environment_text(variable::perf_control) != nullptr;
 }
 
 inline const collector_backend* perf_backend() noexcept {

@@ -3,7 +3,6 @@
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,11 +15,13 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/collectors/collector_state.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/map.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/thread.hpp"
@@ -29,17 +30,16 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A whole number from the environment; where it is none, or below `least`, that is said.
-inline unsigned map_setting(const char* variable, unsigned least, unsigned otherwise) noexcept {
-  const char* text = secure_getenv(variable);
-  if (text == nullptr || *text == '\0') return otherwise;
-  char* end = nullptr;
-  const unsigned long value = strtoul(text, &end, 10);
-  if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
-    return static_cast<unsigned>(value);
-  }
-  say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
-  return otherwise;
+inline unsigned map_setting(variable which) noexcept {
+  return static_cast<unsigned>(number_setting(which));
+}
+
+/// @param path  of the list of regions; `errno` says why.
+inline void cannot_write_list(const char* path) noexcept {
+  report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
+    say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
+        std::strerror(errno));
+  });
 }
 
 /// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
@@ -86,15 +86,15 @@ inline void sleep_ms(unsigned ms) noexcept {
 LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
   std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
   list();
-  const char* picked = secure_getenv("LOTUS_MAP_OP");
-  if (picked != nullptr && *picked != '\0' && name != picked) return;
+  const char* const picked = detail::environment_text(detail::variable::map_op);
+  if (picked != nullptr && name != picked) return;
   // The session's own thread first, so that it does not count as started by the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
   if (collector_ == nullptr) return;
-  warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 0, 4);
-  passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1, 1);
+  warm_up_ = detail::map_setting(detail::variable::map_warmup);
+  passes_ = detail::map_setting(detail::variable::map_passes);
   counts_instructions_ = collector_->counts_instructions();
   interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
                                                detail::ticks_per_ns());
@@ -125,7 +125,7 @@ inline void map_region::begin_pass() noexcept {
   if (collector_ != nullptr) {
     if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
     if (!collector_->acknowledges())
-      detail::sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 0, 1000));
+      detail::sleep_ms(detail::map_setting(detail::variable::map_sleep_ms));
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
@@ -181,16 +181,16 @@ inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
 
 /// Tells lotus-tool, where it asks, which operations there are.
 inline void map_region::list() const noexcept {
-  const char* path = secure_getenv("LOTUS_MAP_LIST");
-  if (path == nullptr || *path == '\0') return;
+  const char* const path = detail::environment_text(detail::variable::map_list);
+  if (path == nullptr) return;
   const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
-  if (fd < 0) return detail::say("cannot write %s: %s", path, std::strerror(errno));
+  if (fd < 0) return detail::cannot_write_list(path);
   char line[sizeof(name_) + 1];
   const std::size_t length = std::strlen(name_);
   std::memcpy(line, name_, length);
   line[length] = '\n';
-  const int error = detail::write_all(fd, line, length + 1);
-  if (error != 0) detail::say("cannot write %s: %s", path, std::strerror(error));
+  errno = detail::write_all(fd, line, length + 1);
+  if (errno != 0) detail::cannot_write_list(path);
   close(fd);
 }
 

@@ -28,7 +28,7 @@ struct log_location {
   char prefix[max_prefix_bytes + 1];
 
   /// Returns 0 or errno.
-  int parse(std::string_view log_file) noexcept {
+  LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
                                     : slash == 0                    ? "/"
@@ -67,7 +67,8 @@ struct log_location {
 
 /// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
 /// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
-inline void for_each_entry(int directory, function_ref<void(const char* name)> each) noexcept {
+LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
+                                             function_ref<void(const char* name)> each) noexcept {
   const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   // As getdents64(2) fills it: inode, offset, length of the entry, type, name.

@@ -90,7 +90,7 @@ class loader_folders {
     fd_ = -1;
   }
 
-  int open_folder(std::uint32_t loader) noexcept {
+  LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
     // Who may read its files may look for them.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };

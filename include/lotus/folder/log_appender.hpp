@@ -97,7 +97,7 @@ class log_appender {
   }
 
   /// Takes back what was appended since the last commit.
-  void undo(log_role role) noexcept {
+  LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
     appended_[i] = 0;
@@ -126,7 +126,7 @@ class log_appender {
 
   /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
   /// follows, it is somebody else's. Call it before anything else is appended.
-  void undo_torn() noexcept {
+  LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
       if (!at.appending) continue;
@@ -187,7 +187,7 @@ class log_appender {
   }
 
   /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
-  bool was_moved(log_role role, const struct stat& status) noexcept {
+  LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
     std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -224,7 +224,8 @@ class log_appender {
   }
 
   /// @param at  its number may change, where that is another's.
-  int open_log_file(log_role role, log_position& at, struct stat& status) noexcept {
+  LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
+                                      struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
     if (folder < 0) {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());

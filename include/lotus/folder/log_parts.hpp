@@ -48,7 +48,7 @@ struct log_name {
   std::uint64_t number = 0;     ///< at its end
 
   /// False where `name` is none of a log with this prefix.
-  bool parse(const char* name, const char* prefix) noexcept {
+  LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
     *this = log_name{};
     const char* p = name;
     compact = take(p, compact_log_start);

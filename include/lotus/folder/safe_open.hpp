@@ -123,8 +123,9 @@ inline bool belongs_to_another(int directory, const char* name,
 
 /// Opens a file to append to it, made where there is none.
 /// @param made  set to whether it was.
-inline int open_to_append(int directory, const char* name, const file_owners& owners, mode_t mode,
-                          struct stat& status, bool& made) noexcept {
+LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
+                                            const file_owners& owners, mode_t mode,
+                                            struct stat& status, bool& made) noexcept {
   int fd = -EEXIST;
   for (int attempt = 0; fd == -EEXIST && attempt < 3; ++attempt) {
     made = false;

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +61,7 @@ class snapshot_place {
     strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
     const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
     char why[most_reason_bytes + 1] = {};
-    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
+    for (std::size_t i = 0; i < reason.size() && i < sizeof(why) - 1; ++i) {
       const char c = reason[i];
       const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                          (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';

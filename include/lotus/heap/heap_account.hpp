@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -121,11 +120,14 @@ class heap_account {
 
   const heap_hook* hook() const noexcept { return hook_.known(nullptr); }
 
+  static std::uint32_t to_32_bits(std::uint64_t number) noexcept {
+    return number < UINT32_MAX ? static_cast<std::uint32_t>(number) : UINT32_MAX;
+  }
+
   static void tell(event_kind kind, std::uint64_t ticks, std::uint32_t name, std::uint64_t bytes,
                    std::uint64_t number) noexcept {
     if (bytes == 0 && number == 0) return;
-    push(ticks, bytes,
-         {kind, name, static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))});
+    push(ticks, bytes, {kind, name, to_32_bits(number)});
   }
 
   static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
@@ -135,11 +137,10 @@ class heap_account {
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
     // Also where both are 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
-         {event_kind::heap, name,
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(sums.units, UINT32_MAX))});
+         {event_kind::heap, name, to_32_bits(sums.units)});
   }
 
-  static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+  LOTUS_DETAIL_COLD static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     std::uint64_t ticks = now_ticks();

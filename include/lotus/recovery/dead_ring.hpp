@@ -40,7 +40,8 @@ class dead_ring_file {
 
   /// Opens `name` in `directory` (borrowed).
   /// @param writable  to append to the logs and delete it; otherwise only to read.
-  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
+  LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
+                               const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
                    : open_regular(directory, name, O_RDONLY, status_);
     if (fd_ < 0) return not_opened(directory, name);
@@ -89,7 +90,7 @@ class dead_ring_file {
   /// than a process has is left out.
   /// @param until_ns  CLOCK_MONOTONIC.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
-  int read_blocks(std::int64_t until_ns) noexcept {
+  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
@@ -199,7 +200,7 @@ class dead_ring_file {
     return state::refused;
   }
 
-  state check_header() noexcept {
+  LOTUS_DETAIL_COLD state check_header() noexcept {
     header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
     if (header_ == nullptr) {
       error_ = ENOMEM;
@@ -234,7 +235,7 @@ class dead_ring_file {
   }
 
   /// False where the block makes no sense: names are numbered as they come.
-  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+  LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
         !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||

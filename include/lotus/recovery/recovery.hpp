@@ -71,8 +71,9 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 /// Appends to its logs what one ring holds.
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
-inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
-                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
+LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
+                                          ring_copy& copy, std::int64_t until_ns, recovery& result,
+                                          drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
   const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
@@ -126,9 +127,9 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
 
 /// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
 /// May be killed at any instant and run again: the commits in the file say how far it came.
-inline void recover_file(int directory, const char* name, dead_ring_file& file,
-                         const recovery_limits& limits, recovery& result,
-                         drain_buffer& buffer) noexcept {
+LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
+                                           const recovery_limits& limits, recovery& result,
+                                           drain_buffer& buffer) noexcept {
   int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
   if (error == ENOMEM && result.error == 0) result.error = error;
   char info[sizeof(run_info_start) + 256];
@@ -177,8 +178,8 @@ using report_left = function_ref<void(const char* name, dead_ring_file::state, i
 /// Recovers the dead ring files in `directory` (borrowed).
 /// @param report  called for each file that is left though its process is dead; `error` where it
 /// is refused.
-inline recovery recover_directory(int directory, const recovery_limits& limits,
-                                  report_left report) noexcept {
+LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
+                                                    report_left report) noexcept {
   using state = dead_ring_file::state;
   recovery result;
   file_owners owners = file_owners::of_caller(directory);
@@ -225,7 +226,7 @@ inline recovery recover_directory(int directory, const recovery_limits& limits,
 }
 
 /// @param prefix  only those of runs with this prefix; null: all.
-inline recovery recover_directory(int directory, const char* prefix) noexcept {
+LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;
   return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});

@@ -15,7 +15,8 @@ namespace detail {
 
 /// Copies them. @param file  borrowed; its blocks have been read.
 /// @param state  moving, where its process may live.
-inline dead_aggregates read_aggregates(const dead_ring_file& file, aggregate_state state) noexcept {
+LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
+                                                         aggregate_state state) noexcept {
   return dead_aggregates{
       {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
       state,

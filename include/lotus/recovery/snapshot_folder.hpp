@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +48,8 @@ struct own_aggregates {
 /// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
 /// @param prefix  only of runs with this prefix.
 /// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
-inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
-                                const file_owners& owners, int to) noexcept {
+LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
+                                                  const file_owners& owners, int to) noexcept {
   constexpr std::int64_t most_ns = 50'000'000;
   dead_ring_file file;
   if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
@@ -79,7 +78,8 @@ class snapshot_folder {
   /// Returns 0 or what file_error_text() knows; then there is nothing.
   /// @param info  name of the information file that tells of the snapshot; of that process where
   /// `own` is given.
-  int make(std::string_view reason, const char* info, const own_aggregates& own = {}) noexcept {
+  LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
+                             const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
     remove_dead();
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
@@ -197,7 +197,7 @@ class snapshot_folder {
     return bytes;
   }
 
-  bool remove_folder(const char* name) const noexcept {
+  LOTUS_DETAIL_COLD bool remove_folder(const char* name) const noexcept {
     const int folder = open_one(name);
     if (folder < 0) return false;
     for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
@@ -207,7 +207,8 @@ class snapshot_folder {
     return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
   }
 
-  int fill(int folder, const char* info, const own_aggregates& own, std::int64_t now_ns) noexcept {
+  LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
+                             std::int64_t now_ns) noexcept {
     // First, so that a folder within the run is none of its loaders'.
     int error = tell(folder, info, now_ns);
     // What becomes a part meanwhile is left out rather than there twice.
@@ -266,7 +267,7 @@ class snapshot_folder {
   }
 
   /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
-  int open_folder(int folder, const char* loader, int& to) const noexcept {
+  LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
     to = folder;
     if (*loader == '\0') return 0;
     if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
@@ -295,7 +296,7 @@ class snapshot_folder {
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
   /// All of a file, or nothing where it cannot be read; behind what has its name there already.
-  int append_copy(int from, int folder, const char* name) const noexcept {
+  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
     if (fd < 0) return 0;
@@ -319,7 +320,8 @@ class snapshot_folder {
     char buffer[copy_bytes];
     int error = 0;
     for (std::uint64_t done = 0; error == 0 && done < bytes;) {
-      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
+      const std::uint64_t left = bytes - done;
+      const ssize_t n = pread(fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer),
                               static_cast<off_t>(done));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {

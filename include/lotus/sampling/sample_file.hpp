@@ -3,7 +3,6 @@
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,10 +14,12 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/mappings.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/sampling/sample_layout.hpp"
 
@@ -31,7 +32,7 @@ class sample_file {
  public:
   /// Makes the file where lotus-tool asks for it (LOTUS_MAP_FOLDER), else in the directory of the
   /// session's logs, or in the current one without a session. At later calls, nothing.
-  void begin(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
     if (*directory_ == '\0') find_directory();
@@ -145,10 +146,12 @@ class sample_file {
 
   /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
-    const char* folder = secure_getenv("LOTUS_MAP_FOLDER");
-    if (folder == nullptr || *folder == '\0') return 0;
+    const char* const folder = environment_text(variable::map_folder);
+    if (folder == nullptr) return 0;
     const auto length = static_cast<std::size_t>(std::snprintf(path, room, "%s/", folder));
-    return length < room ? length : 0;
+    if (length < room) return length;
+    report_once(variable::map_folder, folder, say_of_variable);
+    return 0;
   }
 
   /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a

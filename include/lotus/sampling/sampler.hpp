@@ -41,7 +41,7 @@ class sampler {
   }
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
-  bool begin(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};

@@ -38,7 +38,7 @@ class sampling_events {
   static constexpr std::size_t most = 1024;
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
-  bool open(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
       say_sampling_forbidden(error);
@@ -81,7 +81,7 @@ class sampling_events {
   }
   bool some_gone() const noexcept { return some_gone_; }
 
-  void close() noexcept {
+  LOTUS_DETAIL_COLD void close() noexcept {
     close_descriptors();
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;

@@ -2,16 +2,14 @@
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
-#include <stdlib.h>
-
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <new>
 #include <optional>
 #include <string_view>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
@@ -21,6 +19,7 @@
 #include "lotus/format/line.hpp"
 #include "lotus/heap/heap_account.hpp"
 #include "lotus/options.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/join.hpp"
 #include "lotus/record/message.hpp"
@@ -42,7 +41,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// Makes the process's session, if there is none yet that other objects do not find.
   /// @param table  what it does for shared objects, this one included; lives as long as the
   /// process.
-  static void make(const services& table) noexcept {
+  LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
     // Memory of its own, never freed: scopes may end after every static object is gone.
     instance_ = new (map_memory(sizeof(session))) session{table};
@@ -55,7 +54,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// The first of async_ids_at_once numbers that nobody else of this process gets.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
-  void join(module_state& m, bool environment_counts) noexcept {
+  LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
     choose_annotation();  // may load a library: before any lock
     heap_.find();
     const signals_blocked quiet;
@@ -70,7 +69,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
 
-  void leave(module_state& m) noexcept {
+  LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
     // That of the object with this code is destroyed when the process exits, for it is pinned.
@@ -102,7 +101,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return !steps_.active() || begin(steps_.of_active());
   }
 
-  bool step(step_notice& notice) noexcept {
+  LOTUS_DETAIL_COLD bool step(step_notice& notice) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     if (!steps_.running()) return false;
@@ -206,8 +205,8 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
-    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
-    if (log_file == nullptr || *log_file == '\0') return;
+    const char* const log_file = environment_text(variable::log_file);
+    if (log_file == nullptr) return;
     options chosen;
     chosen.log_file = log_file;
     started_by_environment_ = begin(chosen);
@@ -225,7 +224,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = false;
   }
 
-  bool already_recording(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD bool already_recording(const options& chosen) noexcept {
     log_location asked;
     const log_location& now = recorder_.location();
     if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
@@ -239,25 +238,14 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   /// What the environment says where the program says nothing.
   static void ask_environment(options& chosen) noexcept {
-    const char* const format = secure_getenv("LOTUS_FORMAT");
-    if (format != nullptr && *format != '\0' && std::strcmp(format, "text") != 0) {
-      if (std::strcmp(format, "compact") == 0) {
-        chosen.format = log_format::compact;
-      } else {
-        say("LOTUS_FORMAT=%s is not known; it can be text and compact", format);
-      }
+    constexpr std::size_t compact = 1;  // its place in the table
+    if (environment_word(variable::format, 0, say_of_variable) == compact) {
+      chosen.format = log_format::compact;
     }
-    const char* const keep = secure_getenv("LOTUS_KEEP_BYTES");
-    if (keep == nullptr || *keep == '\0' || chosen.keep_bytes != 0) return;
-    char* end = nullptr;
-    errno = 0;
-    chosen.keep_bytes = strtoull(keep, &end, 10);
-    if (*end == '\0' && *keep != '-' && errno == 0) return;
-    chosen.keep_bytes = 0;
-    say("LOTUS_KEEP_BYTES=%s is no number of bytes", keep);
+    if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
   }
 
-  bool begin(options chosen) noexcept {
+  LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
     ask_environment(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
@@ -265,7 +253,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return true;
   }
 
-  void end() noexcept {
+  LOTUS_DETAIL_COLD void end() noexcept {
     if (!recorder_.is_on()) return;
     end_heap();
     recorder_.close();
@@ -274,7 +262,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   // --- fork: parent and child each go on with a whole session
 
-  static void before_fork() noexcept {
+  LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
     s.control_.lock();
     s.recorder_.before_fork();
@@ -283,7 +271,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
-  static void after_fork_in_child() noexcept {
+  LOTUS_DETAIL_COLD static void after_fork_in_child() noexcept {
     instance().recorder_.become_child();
     instance().heap_.become_child();
     instance().unlock_after_fork();

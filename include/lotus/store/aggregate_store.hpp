@@ -59,7 +59,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Writes a call at once: nobody writes later.
-  void write_late(const producer& p, const aggregate_call& call) noexcept {
+  LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
     const aggregate_call whole = is_negative(call) ? aggregate_call{call.key, 0, 0} : call;
@@ -77,7 +77,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   }
 
   /// Another thread goes on with what a dead one has added up.
-  static void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
     a.inner_ticks = a.untold_ticks = 0;
@@ -130,7 +130,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// Writes what all have added up, and lets their next calls go the slow way. False where it is in
   /// the ring file only.
-  bool write(const producer_list& all) noexcept {
+  LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
     bool any = false;
     all.for_each([&any](producer& p) {
       const locked guard{p.guard};
@@ -158,7 +158,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
   /// on; a call that ends just then waits for so long. Returns 0 or what file_error_text() knows.
-  int copy(const producer_list& all, int folder) noexcept {
+  LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
       const locked guard{p.guard};

@@ -33,7 +33,7 @@ inline double cpus_of_quota(const char* text) noexcept {
 
 /// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
 /// nothing that can be known.
-inline double cpus_of_cgroups() noexcept {
+LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);
   const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;

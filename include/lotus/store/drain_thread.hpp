@@ -72,7 +72,7 @@ class drain_thread {
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:
-  static void* run(void* self) noexcept {
+  LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
     pthread_setname_np(pthread_self(), "lotus-drain");
     auto& thread = *static_cast<drain_thread*>(self);
     for (;;) {

@@ -71,7 +71,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.round.unlock();
   }
 
-  void become_child() noexcept {
+  LOTUS_DETAIL_COLD void become_child() noexcept {
     of_.producers.for_each([this](producer& p) {
       aggregate_store::after_fork_in_child(p);
       of_.rings.after_fork_in_child(p);

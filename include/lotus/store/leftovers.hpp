@@ -24,7 +24,7 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the same at every call, borrowed.
-  void begin(run_directory& directory, const log_location& location) noexcept {
+  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
     const locked hold{lock_};
     location_ = &location;
     records_ = 0;
@@ -35,7 +35,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// A bit more. Whether there is still more.
-  bool step(run_directory& directory) noexcept {
+  LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
     const locked hold{lock_};
@@ -47,7 +47,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// All of one thread, before another of this id logs.
-  void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
+  LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -66,7 +66,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// The process ends.
-  void leave() noexcept {
+  LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
@@ -83,7 +83,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 
   // --- caller holds lock_
 
-  void run(run_directory& directory, std::int64_t most_ns, bool advance) noexcept {
+  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
+                             bool advance) noexcept {
     recovery_limits limits;
     limits.prefix = location_->prefix;
     limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +13,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/environment_report.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/cpu_limits.hpp"
@@ -33,7 +34,7 @@ class process_lines {
   int bytes() const noexcept { return bytes_; }
 
   /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
-  void add_process() noexcept {
+  LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
@@ -50,7 +51,7 @@ class process_lines {
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
     // Without a locale's comma.
-    const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+    const auto thousandths = static_cast<unsigned long long>(limit * 1000 + 0.5);
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
@@ -116,14 +117,13 @@ class process_lines {
   }
 
   void add_rank() noexcept {
-    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-      const char* value = getenv(variable);
-      if (value == nullptr || *value == '\0') continue;
-      char* end = nullptr;
-      const unsigned long rank = strtoul(value, &end, 10);
-      if (*end != '\0') continue;
-      return add("rank %lu\n", rank);
+    std::uint64_t rank = 0;
+    bool known = environment_number(variable::rank, rank, say_of_variable);
+    for (const char* of_launcher : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* const text = known ? nullptr : secure_getenv(of_launcher);
+      known = known || (text != nullptr && parse_number(text, rank));
     }
+    if (known) add("rank %llu\n", static_cast<unsigned long long>(rank));
   }
 
   char text_[Bytes];

@@ -51,7 +51,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   // --- a recording
 
   /// False, after saying why, when the directory cannot be written.
-  bool open(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
     clock_.begin();
@@ -65,7 +65,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return true;
   }
 
-  void close() noexcept {
+  LOTUS_DETAIL_COLD void close() noexcept {
     const locked round{round_};
     state_.end();
     bool keep = !aggregates_.write(producers_);
@@ -85,7 +85,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
-  void close_at_exit() noexcept {
+  LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
     state_.write_through();
@@ -131,7 +131,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- for threads; more in slow()
 
-  producer* this_thread() noexcept {
+  LOTUS_DETAIL_COLD producer* this_thread() noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     return producers_.for_this_thread(
@@ -182,7 +182,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   void before_fork() noexcept { forks_.before(); }
   void after_fork() noexcept { forks_.after(); }
   /// Before after_fork().
-  void become_child() noexcept {
+  LOTUS_DETAIL_COLD void become_child() noexcept {
     forks_.become_child();
     losses_.forget();
     drain_thread_.forget();
@@ -199,7 +199,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
   /// What the drain thread does. Returns the pause in ms.
-  std::uint32_t drain_round() noexcept {
+  LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
     snapshot_triggers& triggers = snapshots_.triggers();

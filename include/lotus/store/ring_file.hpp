@@ -40,8 +40,9 @@ class ring_file {
   /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
   /// @param name_ns   ends its name; the information file has the same.
   /// @param begun_ns  tells this recording of the process from others.
-  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
-             std::uint32_t flags, const clock_map& clock, std::uint64_t begun_ns) noexcept {
+  LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
+                               mode_t mode, std::uint32_t flags, const clock_map& clock,
+                               std::uint64_t begun_ns) noexcept {
     directory_ = &in;
     const int directory = in.descriptor();
     if (directory < 0) return -directory;
@@ -134,7 +135,7 @@ class ring_file {
   }
 
   /// Stores the names that are new since the last call. False when the file cannot grow.
-  bool store_names(const name_table& names) noexcept {
+  LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
     if (!exists()) return false;
     while (names_stored_ < names.size()) {
       const std::string_view text = names.entry(names_stored_ + 1).line_start();
@@ -183,7 +184,7 @@ class ring_file {
 
   /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
   /// for must fail here and not as SIGBUS in somebody's scope.
-  void* map_more(std::size_t bytes, int& error) noexcept {
+  LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
     if (error != 0) return nullptr;

@@ -21,7 +21,7 @@ namespace detail {
 class run_directory {
  public:
   /// Finds or makes it. Returns 0 or errno.
-  int open(log_location& location) noexcept {
+  LOTUS_DETAIL_COLD int open(log_location& location) noexcept {
     const int fd = location.open_directory();
     if (fd < 0) return -fd;
     const locked hold{lock_};
@@ -32,12 +32,12 @@ class run_directory {
 
   /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
   /// where that fails; ESTALE where its path leads to another directory now.
-  int descriptor() noexcept {
+  LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
   }
 
-  void close() noexcept {
+  LOTUS_DETAIL_COLD void close() noexcept {
     const locked hold{lock_};
     held_.close();
     *path_ = '\0';

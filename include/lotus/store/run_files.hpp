@@ -49,7 +49,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   storage_reports& reports() noexcept { return reports_; }
 
   /// Finds or makes the directory. Returns 0 or errno, after saying why once.
-  int open(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
     if (error != 0) {
@@ -80,7 +80,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   /// Closes the ring file and completes the run's information.
   /// @param keep     leave the ring file on disk: it holds what is not in the logs.
   /// @param dropped  records lost since open().
-  void close_files(bool keep, std::uint64_t dropped) noexcept {
+  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
@@ -197,7 +197,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
  private:
   /// After what dead processes left has been looked at: this file may have a process or thread id
   /// of theirs. Caller holds lock_.
-  void make_ring_file_locked() noexcept {
+  LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
     told_spans_.forget();

@@ -154,7 +154,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return false;
   }
 
-  bool attach(producer& p) noexcept {
+  LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     if (!rings_.attach(p)) return false;
     open_lanes(p);
     if (!drains_.runs()) drains_.wake();

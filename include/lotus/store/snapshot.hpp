@@ -31,8 +31,9 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
-inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
-                          std::uint64_t most_bytes, const own_aggregates& own) noexcept {
+LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
+                                            std::string_view reason, std::uint64_t most_bytes,
+                                            const own_aggregates& own) noexcept {
   snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
   const int error = folder.make(reason, logs.info, own);
   if (error == 0) {
@@ -64,7 +65,7 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
 /// safety: none; begin() and end() while nobody else calls, the others the drain thread.
 class snapshot_triggers {
  public:
-  void begin(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
     most_bytes_ = chosen.snapshots_bytes;
     wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
     last_wait_ns_ = 0;
@@ -83,7 +84,7 @@ class snapshot_triggers {
     }
   }
 
-  void end() noexcept {
+  LOTUS_DETAIL_COLD void end() noexcept {
     struct sigaction now {};
     if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
     const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;

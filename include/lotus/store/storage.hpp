@@ -42,7 +42,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
       : files_{files}, clock_{clock}, names_{names} {}
 
   /// Returns 0 or errno, after saying why once.
-  int open(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
     backlog_.begin(chosen.backlog_bytes);
@@ -58,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   // --- a thread's ring
 
   /// Gives the producer a ring of this run. False where there is no memory.
-  bool attach(producer& p) noexcept {
+  LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
     files_.recover_thread(tid);
@@ -80,7 +80,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// Makes a drained producer's ring that of another thread.
-  void hand_over(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
     kept_logs_.close(p);
     if (!p.attached) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
@@ -136,7 +136,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   /// Where `p` could not be drained for the last time. What is in memory only goes into the ring
   /// file, as far as that can grow, and is given up else.
-  unwritten_records leave(producer& p) noexcept {
+  LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
     for (; p.backlog_first != nullptr; backlog_.drop_oldest(p)) leave(p.backlog_first->ring, sum);
     if (p.ring_in_file) {
@@ -148,7 +148,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   }
 
   /// What the logs have beyond their limits goes.
-  void keep_limits() noexcept {
+  LOTUS_DETAIL_COLD void keep_limits() noexcept {
     forgotten_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
     files_.add_forgotten(forgotten);
@@ -158,7 +158,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- in a forked child: rings, and what is in them, are the parent's
 
-  void after_fork_in_child(producer& p) noexcept {
+  LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
     // Where a handler forks that interrupted a scope, that one will go on with the ring.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
@@ -172,7 +172,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  void leave(ring_block& ring, unwritten_records& sum) noexcept {
+  LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
     const lane_heads heads{ring};
     const std::uint64_t records = heads.beyond(ring.committed());
     if (records > 0) (files_.add_copy(ring, heads) ? sum.recoverable : sum.lost) += records;

@@ -3,11 +3,11 @@
 #define LOTUS_TORCH_ANNOTATION_HPP
 
 #include <ATen/record_function.h>
-#include <stdlib.h>
 
 #include <cstdint>
 #include <new>
 
+#include "lotus/base/environment.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 
@@ -54,7 +54,7 @@ LOTUS_DETAIL_PER_MODULE inline const lotus::detail::annotation_calls annotation{
 
 /// Tells the session before main(), where the environment asks for annotations at all.
 LOTUS_DETAIL_PER_MODULE inline const bool annotation_told = [] {
-  if (::secure_getenv("LOTUS_ANNOTATE") == nullptr) return false;
+  if (lotus::detail::environment_text(lotus::detail::variable::annotate) == nullptr) return false;
   lotus::detail::join_session(false).annotate_torch(annotation);
   return true;
 }();

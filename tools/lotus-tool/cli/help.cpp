@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "base/line_width.hpp"
 #include "cli/arguments.hpp"
+#include "lotus/base/environment.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -85,6 +86,21 @@ std::string option_entry(const CLI::Option& option) {
   return described(name, text);
 }
 
+/// The topic `environment`: the table of the library, which reads them, and the tool too.
+std::string environment_topic() {
+  std::string text =
+      in_lines(
+          "Environment variables of programs that record with lotus. One that is set to nothing "
+          "counts as not set; one that makes no sense is reported once, and its default is taken.",
+          help_columns) +
+      "\n\nVariables:\n";
+  for (const detail::variable_row& row : detail::environment_table) {
+    text += entry(row.name, std::string(row.meaning) + ": " + listed(row.values) + " (" +
+                                row.otherwise + ')');
+  }
+  return text;
+}
+
 /// Examples stand in lines of their own, which begin with blanks; other lines are one text.
 std::string footer(const std::string& text) {
   std::string all;
@@ -142,10 +158,15 @@ std::string help_text(const CLI::App& app, const std::string& words) {
 void add_help(CLI::App& app, action& chosen) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Tell how a command is used");
-  help->footer("Example:\n  lotus-tool help map join");
-  help->add_option("COMMAND", *words, "the command, as it would be called");
+  help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
+  help->add_option("COMMAND", *words,
+                   "the command, as it would be called; or environment, for the variables");
   help->callback([words, &app, &chosen] {
     chosen = [words, &app](std::ostream& out, std::ostream&) {
+      if (*words == std::vector<std::string>{"environment"}) {
+        out << environment_topic();
+        return exit_fine;
+      }
       const CLI::App* at = &app;
       std::string called = app.get_name();
       for (const std::string& word : *words) {

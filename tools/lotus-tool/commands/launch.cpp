@@ -8,6 +8,7 @@
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
 #include "log/folder/log_files.hpp"
+#include "lotus/base/environment.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -38,10 +39,10 @@ std::string memory_library() {
 launched launch(const launch_options& options) {
   launched run;
   run.prefix = default_prefix;
-  const char* set = std::getenv("LOTUS_LOG_FILE");
+  const char* const set = detail::environment_text(detail::variable::log_file);
   command what;
   what.arguments = options.program;
-  if (options.dir.empty() && set != nullptr && *set != '\0') {
+  if (options.dir.empty() && set != nullptr) {
     const fs::path logs = set;
     run.dir = logs.has_parent_path() ? logs.parent_path().string() : ".";
     run.prefix = logs.filename().string();

@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -66,8 +65,8 @@ class log_limits {
   }
 
   /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
-  bool keep(int directory, const char* prefix, const file_owners& owners,
-            forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
+                              forgotten_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
@@ -103,7 +102,8 @@ class log_limits {
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
-    return most_bytes_ == 0 ? UINT64_MAX : std::max(most_bytes_ / parts, least);
+    if (most_bytes_ == 0) return UINT64_MAX;
+    return most_bytes_ / parts > least ? most_bytes_ / parts : least;
   }
 
   /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
@@ -126,8 +126,8 @@ class log_limits {
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
-  bool look(int directory, const char* prefix, const file_owners& owners,
-            forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
+                              forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -153,10 +153,10 @@ class log_limits {
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
-      bytes -= std::min(bytes, log.bytes);
+      bytes -= log.bytes < bytes ? log.bytes : bytes;
       ++forgotten.files;
       forgotten.bytes += log.bytes;
-      forgotten.until_ns = std::max(forgotten.until_ns, log.written_ns);
+      if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
     }
     return deleted && count == at_once;
   }
@@ -167,8 +167,8 @@ class log_limits {
     std::size_t at = count;
     while (at > 0 && oldest[at - 1].written_ns > ns) --at;
     if (at == at_once) return;
-    count = std::min(count + 1, at_once);
-    std::copy_backward(oldest + at, oldest + count - 1, oldest + count);
+    if (count < at_once) ++count;
+    for (std::size_t i = count - 1; i > at; --i) oldest[i] = oldest[i - 1];
     candidate& c = oldest[at];
     c.written_ns = ns;
     c.bytes = static_cast<std::uint64_t>(log.status.st_size);

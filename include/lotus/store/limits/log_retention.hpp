@@ -28,7 +28,7 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
 /// else any thread. Trivially destructible.
 class log_retention {
  public:
-  void begin(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
     // 0 is no limit.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
@@ -77,7 +77,7 @@ class log_retention {
   }
 
   /// What is more than is wanted goes. False where nothing was looked at.
-  bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
         now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +28,11 @@ class part_numbers {
   std::uint64_t next() noexcept {
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
     std::uint64_t last = last_.load(std::memory_order_relaxed);
-    while (
-        !last_.compare_exchange_weak(last, std::max(now_ms, last + 1), std::memory_order_relaxed)) {
-    }
-    return std::max(now_ms, last + 1);
+    std::uint64_t next = 0;
+    do {
+      next = now_ms > last ? now_ms : last + 1;
+    } while (!last_.compare_exchange_weak(last, next, std::memory_order_relaxed));
+    return next;
   }
 
   /// The next number is above that of a part which is there: another process' numbers may have run
@@ -56,9 +56,9 @@ class part_numbers {
 /// @param logs   closed where they become parts.
 /// @param least  bytes; smaller logs go on.
 /// @return bytes that have become parts.
-inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
-                               open_log (&logs)[log_roles], std::uint64_t least,
-                               part_numbers& numbers) noexcept {
+LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
+                                                 open_log (&logs)[log_roles], std::uint64_t least,
+                                                 part_numbers& numbers) noexcept {
   std::uint64_t rolled = 0;
   loader_folders loaders{folder};
   for (std::size_t i = 0; i < log_roles; ++i) {

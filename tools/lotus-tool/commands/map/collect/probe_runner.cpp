@@ -117,6 +117,11 @@ std::string interval_text(double rate_hz, double unit_hz) {
   return std::to_string(std::llround(unit_hz / rate_hz));
 }
 
+/// As LOTUS_MAP_RATE takes it; nothing where there are no samples.
+std::string whole_rate(double rate_hz) {
+  return rate_hz > 0 ? std::to_string(std::max(std::llround(rate_hz), 1LL)) : "";
+}
+
 double rate_used(const collector_kind& kind, double asked_hz) {
   if (asked_hz <= 0 || kind.possible == rates::only_usual) return kind.usual_rate_hz;
   if (kind.possible == rates::any) return asked_hz;
@@ -131,7 +136,7 @@ command probe_runner::probe_command(const probe_launch& launch, const char* coll
   what.environment = {{"LOTUS_COLLECTOR", collector},
                       {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
                       {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
-                      {"LOTUS_MAP_RATE", json_number(launch.rate_hz)},
+                      {"LOTUS_MAP_RATE", whole_rate(launch.rate_hz)},
                       {"LOTUS_MAP_OP", launch.op}};
   return what;
 }

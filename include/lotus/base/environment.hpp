@@ -1,0 +1,196 @@
+// Every environment variable of lotus, in one table, and the one way to read them.
+#ifndef LOTUS_BASE_ENVIRONMENT_HPP
+#define LOTUS_BASE_ENVIRONMENT_HPP
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// In the order of the table.
+enum class variable : std::uint8_t {
+  log_file,
+  format,
+  keep_bytes,
+  rank,
+  annotate,
+  collector,
+  collector_timeout_ms,
+  perf_control,
+  map_op,
+  map_warmup,
+  map_passes,
+  map_sleep_ms,
+  map_rate,
+  map_folder,
+  map_list,
+};
+
+enum class variable_type : std::uint8_t {
+  text,    ///< what it may be, its user checks
+  number,  ///< a whole one, in decimal
+  word,    ///< one of some
+  words,   ///< several of some, with commas
+};
+
+struct variable_row {
+  const char* name;
+  variable_type type;
+  const char* values;       ///< as they are shown; of words: all of them, with '|'
+  const char* otherwise;    ///< as it is shown: where it is not set, is empty, or makes no sense
+  const char* meaning;      ///< in a few words
+  std::uint64_t least = 0;  ///< of a number
+  std::uint64_t most = 0;   ///< likewise
+  std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
+};
+
+/// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
+/// as not set, so that VARIABLE= before a command takes back what a shell exports.
+inline constexpr variable_row environment_table[] = {
+    {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
+     "records a program that does not call lotus::start(), to logs that begin so"},
+    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text",
+     "the format of the logs; compact also where options::format says text"},
+    {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
+     "keeps only the newest logs of about so many bytes; 0 keeps all", 0, UINT64_MAX, 0},
+    {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
+     "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
+    {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
+     "shows scopes on the timelines of VTune, Nsight Systems and PyTorch's profiler"},
+    {"LOTUS_COLLECTOR", variable_type::word, "auto|callgrind|perf|itt|uprof|builtin|none",
+     "auto; none where it is not known",
+     "the profiler that collects in regions; auto takes the one that runs the program"},
+    {"LOTUS_COLLECTOR_TIMEOUT_MS", variable_type::number, "ms", "2000",
+     "how long a collector may take to answer", 1, 3'599'999, 2000},
+    {"LOTUS_PERF_CONTROL", variable_type::text, "fifo:CTL,ACK or fd:CTL,ACK", "no perf",
+     "the control channel, as it was given to perf record --control"},
+    {"LOTUS_MAP_OP", variable_type::text, "name", "all regions",
+     "the only LOTUS_MAP_REGION to collect in"},
+    {"LOTUS_MAP_WARMUP", variable_type::number, "passes", "4",
+     "passes of a region before those that are collected", 0, 1'000'000'000, 4},
+    {"LOTUS_MAP_PASSES", variable_type::number, "passes", "1",
+     "passes of a region that are collected", 1, 1'000'000'000, 1},
+    {"LOTUS_MAP_SLEEP_MS", variable_type::number, "ms", "1000",
+     "wait before a collector that does not answer (VTune, uProf) is resumed", 0, 1'000'000'000,
+     1000},
+    {"LOTUS_MAP_RATE", variable_type::number, "samples a second", "1000",
+     "how often the builtin collector and perf sample", 1, 1'000'000, 1000},
+    {"LOTUS_MAP_FOLDER", variable_type::text, "directory", "next to the logs",
+     "where the builtin collector writes its samples"},
+    {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
+     "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
+};
+inline constexpr std::size_t environment_variables =
+    sizeof(environment_table) / sizeof(environment_table[0]);
+static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,
+              "a row for each variable, in the same order");
+
+constexpr const variable_row& row_of(variable which) noexcept {
+  return environment_table[static_cast<std::size_t>(which)];
+}
+
+/// Null where it is not set, or to nothing.
+inline const char* environment_text(variable which) noexcept {
+  const char* const text = secure_getenv(row_of(which).name);
+  return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
+/// Says what is wrong about a value. @param bad  the value, or the word of it, that makes no sense.
+using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
+
+/// What has been reported, a bit for each variable.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
+static_assert(environment_variables <= 32);
+
+/// Reports a value that makes no sense, at the first call for a variable in this shared object.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which,
+                                                                  std::string_view bad,
+                                                                  report_variable report) noexcept {
+  const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(which);
+  if ((reported_variables.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  report(row_of(which), bad);
+}
+
+/// A whole number in decimal, and nothing else. False where that is not `text`, or it is too large.
+inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
+  std::uint64_t sum = 0;
+  if (*text == '\0') return false;
+  for (; *text != '\0'; ++text) {
+    const auto digit = static_cast<unsigned>(static_cast<unsigned char>(*text)) - '0';
+    if (digit > 9 || sum > (UINT64_MAX - digit) / 10) return false;
+    sum = sum * 10 + digit;
+  }
+  number = sum;
+  return true;
+}
+
+/// Whether a number is given that makes sense. @param value  that one, else the default.
+inline bool environment_number(variable which, std::uint64_t& value,
+                               report_variable report) noexcept {
+  const variable_row& row = row_of(which);
+  value = row.by_default;
+  const char* const text = environment_text(which);
+  if (text == nullptr) return false;
+  std::uint64_t number = 0;
+  if (!parse_number(text, number) || number < row.least || number > row.most) {
+    report_once(which, text, report);
+    return false;
+  }
+  value = number;
+  return true;
+}
+
+/// The place of a word among those of the row; -1 where it is none of them.
+inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
+  std::string_view left = row.values;
+  for (int place = 0;; ++place) {
+    const std::size_t end = left.find('|');
+    if (left.substr(0, end) == word) return place;
+    if (end == std::string_view::npos) return -1;
+    left.remove_prefix(end + 1);
+  }
+}
+
+/// The word that is given, by its place in the row: the first one where none is, and where it is
+/// not known `unknown`.
+inline std::size_t environment_word(variable which, std::size_t unknown,
+                                    report_variable report) noexcept {
+  const char* const text = environment_text(which);
+  if (text == nullptr) return 0;
+  const int place = place_of_word(row_of(which), text);
+  if (place >= 0) return static_cast<std::size_t>(place);
+  report_once(which, text, report);
+  return unknown;
+}
+
+/// The words that are given, a bit for each at its place in the row; others are left out.
+inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
+  const char* const text = environment_text(which);
+  std::string_view left = text == nullptr ? "" : text;
+  std::uint32_t given = 0;
+  while (!left.empty()) {
+    const std::size_t comma = left.find(',');
+    const std::string_view word = left.substr(0, comma);
+    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
+    const int place = place_of_word(row_of(which), word);
+    if (place >= 0) {
+      given |= std::uint32_t{1} << static_cast<unsigned>(place);
+    } else {
+      report_once(which, word, report);
+    }
+  }
+  return given;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_ENVIRONMENT_HPP
