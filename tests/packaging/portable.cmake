@@ -11,7 +11,7 @@ file(MAKE_DIRECTORY "${WORK}")
 foreach(include include single_include)
   execute_process(
       COMMAND "${compiler}" -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
-              -static -I "${SOURCE}/${include}" "${CMAKE_CURRENT_LIST_DIR}/portable.cpp"
+              -static -I "${SOURCE}/${include}" "${CMAKE_CURRENT_LIST_DIR}/public_names.cpp"
               -o "${WORK}/portable"
       COMMAND_ERROR_IS_FATAL ANY)
   if(emulator)

@@ -1,0 +1,133 @@
+// Every public name, in a program that runs on any platform, whether it records there or not;
+// public_names.cmake sees that none is missing.
+//
+// PUBLIC_NAMES is the name of the function with them, where several such files make one program;
+// else this is the whole program.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "lotus/lotus.hpp"
+
+#if !defined(PUBLIC_NAMES)
+  #define PUBLIC_NAMES use_public_names
+  #define HAS_MAIN
+#endif
+
+namespace {
+
+// Made by macros.
+static_assert(!std::is_copy_constructible_v<lotus::scope_with_arguments> &&
+              !std::is_copy_constructible_v<lotus::aggregated_scope>);
+
+struct Double {
+  int operator()(int x) const { return 2 * x; }
+};
+
+struct sample {
+  int value;
+  int doubled() const { return 2 * value; }
+};
+
+int macros(int batch, const std::string& name) {
+  int runs = 0;
+  if (batch == 1) LOTUS_SCOPE("Literal");
+  LOTUS_LOADER(name);
+  LOTUS_SCOPE_DYNAMIC(name);
+  LOTUS_SCOPE_ARGS("Arguments", batch, name, 0.5, true);
+  LOTUS_SCOPE_AGGREGATED("Aggregated");
+  LOTUS_BATCH_PREPROCESSED(batch);
+  LOTUS_BATCH_WAIT(batch);
+  LOTUS_BATCH_QUEUED(batch);
+  LOTUS_BATCH_ARRIVED(batch);
+  LOTUS_BATCH_CONSUMED(batch);
+  LOTUS_BATCH_TAKES(batch, batch);
+  LOTUS_STAGE("Stage", batch);
+  LOTUS_COUNTER("Counter", batch);
+  LOTUS_RESUME();
+  LOTUS_MAP_REGION("Region", batch, runs) {
+    ++runs;
+  }
+  LOTUS_PAUSE();
+  LOTUS_DETACH();
+  return runs;
+}
+
+int classes(const std::string& name) {
+  const lotus::loader_scope loader{name};
+  const lotus::scope scope{name};
+  const lotus::range range{"epoch 3"};
+  lotus::range_push("step 7");
+  lotus::range_pop();
+  lotus::async_scope async{name};
+  async.suspend();
+  async.resume();
+  const lotus::stage stage{name, 1};
+  const lotus::batch_preprocessed preprocessed{1};
+  const lotus::batch_wait wait{1};
+  lotus::wait_for_batch late;
+  late.got(2);
+  lotus::batch_arrived(1);
+  lotus::batch_consumed(1);
+  lotus::batch_queued(1);
+  lotus::batch_takes(1, 1);
+  lotus::counter(name, 1);
+  const auto now = std::chrono::steady_clock::now();
+  lotus::record_span(name, now - std::chrono::milliseconds{1}, now);
+  lotus::collector::resume();
+  lotus::collector::pause();
+  lotus::collector::detach();
+  int runs = 0;
+  for (lotus::map_region region{"Class"}; region.next();) ++runs;
+  for (lotus::fenced_map_region<int> region{"Fenced", runs}; region.next();) ++runs;
+  return runs;
+}
+
+int transforms() {
+  lotus::composed fixed = lotus::compose(Double{}, lotus::op("Add", [](int x) { return x + 1; }));
+  const lotus::operation<Double> named = lotus::op("Double", Double{});
+  auto members = lotus::compose(&sample::doubled, named);
+  auto moved = lotus::compose([](std::unique_ptr<int> x) { return x; });
+  lotus::chain<int> chain;
+  chain.add("Double", Double{}).add("Change", [](int& x) { x += 1; });
+  auto copied = chain;
+  lotus::laps lap;
+  lap("Lap");
+  auto staged = lotus::staged("Staged", [](int x) { return x; });
+  auto projected = lotus::staged("Projected", &sample::value, [](const sample& s) { return s; });
+  return fixed(1) + chain(1) + copied(1) + members(sample{1}) + *moved(std::make_unique<int>(1)) +
+         static_cast<int>(chain.size()) + staged(1) + projected(sample{1}).value;
+}
+
+}  // namespace
+
+/// Everything but start and stop. 0, or the number of what went wrong.
+int PUBLIC_NAMES(const char* name) {
+  if (macros(1, name) != 1) return 2;
+  if (classes(name) != 2) return 3;
+  if (transforms() != 3 + 3 + 3 + 4 + 1 + 2 + 1 + 1) return 4;
+  return 0;
+}
+
+#if defined(HAS_MAIN)
+int main(int argc, char** argv) {
+  lotus::options chosen;
+  chosen.log_file = argc > 1 ? argv[1] : "lotustrace_log";
+  chosen.when_full = lotus::full_ring::drop;
+  chosen.format = lotus::log_format::text;
+  chosen.on_message = [](const char*) {};
+  const bool started = lotus::start(chosen) && lotus::start(chosen.log_file);
+  if (started != static_cast<bool>(LOTUS_SUPPORTED)) return 1;
+  const int wrong = use_public_names("Dynamic");
+  lotus::snapshot("reason");
+  lotus::flush();
+  lotus::stop();
+  lotus::schedule steps;
+  steps.on_trace_ready = [](const std::string& folder) { static_cast<void>(folder); };
+  if (lotus::start(chosen, steps) != static_cast<bool>(LOTUS_SUPPORTED)) return 5;
+  lotus::step();
+  lotus::stop();
+  return lotus::dropped() == 0 ? wrong : 6;
+}
+#endif
