@@ -95,8 +95,8 @@ std::string environment_topic() {
           help_columns) +
       "\n\nVariables:\n";
   for (const detail::variable_row& row : detail::environment_table) {
-    text += entry(row.name, std::string(row.meaning) + ": " + listed(row.values) + " (" +
-                                row.otherwise + ')');
+    text += described(row.name, std::string(row.meaning) + ": " + listed(row.values) + " (" +
+                                    row.otherwise + ')');
   }
   return text;
 }
@@ -146,7 +146,8 @@ std::string help_text(const CLI::App& app, const std::string& words) {
   if (!arguments.empty()) text += "\nArguments:\n";
   for (const CLI::Option* argument : arguments) {
     const std::string& choices = argument->get_option_text();
-    text += described(positional_name(*argument),
+    text +=
+        described(positional_name(*argument),
                   argument->get_description() + (choices.empty() ? "" : ": " + listed(choices)));
   }
   text += "\nOptions:\n";
