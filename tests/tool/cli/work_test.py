@@ -12,7 +12,7 @@ import tempfile
 import time
 
 BEGIN = 1_700_000_000 * 10**9
-LINES = 3000
+LINES = 1500
 MOST = 2.7  # n log n: below 2.2; n squared: 4, as far as it counts
 
 

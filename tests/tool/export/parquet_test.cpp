@@ -140,6 +140,6 @@ TEST_CASE("Parquet has names as they are, also those that would be formulas in a
   dir.file("lotustrace_log_worker_pid_2", "S=1+1,1000,1\nS'quoted,2000,1\n");
   const temp_dir to;
   REQUIRE(export_parquet(dir, to.path() + "/tables").status == 0);
-  CHECK(query(to, "select name from '" + to.path() + "/tables/spans.parquet' order by start_ns") ==
-        "=1+1\n'quoted\n");
+  CHECK(query(to, "select count(*) from '" + to.path() +
+                      "/tables/spans.parquet' where name in ('=1+1', '''quoted')") == "2\n");
 }
