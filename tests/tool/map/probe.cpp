@@ -156,7 +156,7 @@ void run_fence(int x) {
     inside = true;
     lotus::detail::fence_memory();
     out = pure_function(x);
-    lotus::detail::fence_value(out);
+    lotus::detail::fence_value(&out);
     inside = false;
   }
   std::printf("%d inside %d\n", out, passes_inside);

@@ -83,7 +83,7 @@ class call_stack {
   void end_last(OnEnd& on_end) {
     const call last = open_.back();
     open_.pop_back();
-    if (longest_.back() == open_.size()) longest_.pop_back();
+    if (!longest_.empty() && longest_.back() == open_.size()) longest_.pop_back();
     open_of_name_[last.what.name].pop_back();
     on_end(last);
   }
