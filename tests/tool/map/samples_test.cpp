@@ -11,6 +11,7 @@
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_file.hpp"
 #include "commands/map/read/callgrind_reports.hpp"
 #include "commands/map/read/located_samples.hpp"
 #include "commands/map/read/sample_files.hpp"

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "log/log_line.hpp"
-#include "model/pipeline/stages.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/run_model.hpp"
 
 using namespace lotus::tool;

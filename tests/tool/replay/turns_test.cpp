@@ -14,6 +14,7 @@
 #include "replay/plan.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/replay.hpp"
 #include "replay/speed_law.hpp"
 
 using namespace lotus::tool;

@@ -11,6 +11,7 @@
 #include "base/json_writer.hpp"
 #include "commands/compare_print.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/comparison_json.hpp"
 
 namespace lotus::tool {
 

@@ -13,6 +13,7 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/conclusion.hpp"
 #include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {

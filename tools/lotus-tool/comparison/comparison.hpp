@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/json_writer.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/chance/bootstrap.hpp"
@@ -103,24 +102,6 @@ struct comparison {
 
 /// Of all runs in the folders of both sides. Throws input_error.
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics);
-
-/// As people read it: "Crop", "Token (aggregated)", "preprocess".
-std::string title_of(const compared_times& row);
-
-/// What besides the program differs, for this loader.
-std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
-
-/// "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
-std::string conclusion_of(const compared_loader& loader);
-/// "throughput: 12.1 -> 9.8 batches/s"; "" where a side has none.
-std::string throughput_of(const compared_loader& loader);
-
-/// Changes as people read them: "+12.30 %", and from twice as much on "837x".
-std::string change_text(double grown_by);
-std::string interval_text(const change& likely);
-
-/// The object that `compare --json` prints and the report's page shows.
-void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool
 

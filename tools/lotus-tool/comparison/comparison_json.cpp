@@ -1,3 +1,5 @@
+#include "comparison/comparison_json.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -6,6 +8,7 @@
 
 #include "base/json_writer.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/conclusion.hpp"
 
 namespace lotus::tool {
 namespace {

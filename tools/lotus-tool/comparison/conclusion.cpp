@@ -1,3 +1,5 @@
+#include "comparison/conclusion.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,7 +1,6 @@
 #include "model/run_model.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -13,96 +12,42 @@
 #include <vector>
 
 #include "log/log_line.hpp"
+#include "model/pipeline/epochs.hpp"
 #include "model/pipeline/makings.hpp"
+#include "model/pipeline/record_order.hpp"
+#include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// Numbers of the records, sorted by `key`; equal keys stay in the order of the logs.
-template <class Key>
-std::vector<record_number> numbers_by(const batch_records& records, Key key) {
-  std::vector<record_number> numbers(records.size());
-  std::iota(numbers.begin(), numbers.end(), record_number{0});
-  std::sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
-    return std::tuple_cat(key(records[a]), std::tie(a)) <
-           std::tuple_cat(key(records[b]), std::tie(b));
-  });
-  return numbers;
-}
-
-/// When the consumer had the batch: the durations of markers and consumptions are placeholders.
-std::int64_t consumer_had_it_ns(const batch_record& r) noexcept {
-  return r.kind == record_kind::wait && !r.is_marker() ? r.end_ns() : r.start_ns;
-}
-
-/// The records and makings of one batch number, of all epochs, in order of time.
-class same_number {
+/// What of the spans of a batch is its making: a stage of the consumer's own comes behind the
+/// hand-over, unless all do, and then the logs are wrong and shall look so.
+class making_of_batch {
  public:
-  void clear() {
-    for (auto& records : of_kind_) records.clear();
-    makings_.clear();
+  making_of_batch(const run_batches& batches, const batch& b) {
+    const making_span* const first = batches.making().data() + b.first_span;
+    const std::optional<std::int64_t> until_ns = batches.hand_over_ns(b);
+    for (const making_span* s = first; s != first + b.spans; ++s) {
+      if (!until_ns || s->start_ns < *until_ns) spans_.push_back(s);
+    }
+    if (!spans_.empty()) return;
+    for (const making_span* s = first; s != first + b.spans; ++s) spans_.push_back(s);
   }
-  void add(batch_record& r) { of_kind_[static_cast<std::size_t>(r.kind)].push_back(&r); }
-  void add(batch_making& m) { makings_.push_back(&m); }
 
-  /// Returns the epoch after the last one.
-  /// @param cut_off  as run_batches has it.
-  std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
-    const std::size_t missing = cut_off ? consumed_before_made() : 0;
-    std::size_t epochs = makings_.size() + missing;
-    for (std::size_t i = 0; i < makings_.size(); ++i) {
-      makings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
+  const std::vector<const making_span*>& spans() const noexcept { return spans_; }
+
+  /// How long those that `counts` took.
+  template <class Counts>
+  work_time time(Counts&& counts) const {
+    work_time sum;
+    for (const making_span* const s : spans_) {
+      if (counts(*s)) sum.add(*s);
     }
-    for (auto& records : of_kind_) {
-      epochs = std::max(epochs, records.size());
-      for (std::size_t i = 0; i < records.size(); ++i) {
-        records[i]->epoch = first + static_cast<std::uint32_t>(i);
-      }
-      if (records.size() >= makings_.size() || records.empty() || missing > 0) continue;
-      if (records.front()->kind == record_kind::queued) {
-        place_before(records, first);
-      } else {
-        place_behind(records, first);
-      }
-    }
-    return first + static_cast<std::uint32_t>(epochs);
+    return sum;
   }
 
  private:
-  using records_in_time = std::vector<batch_record*>;
-
-  std::size_t consumed_before_made() const {
-    if (makings_.empty()) return 0;
-    const records_in_time& consumed = of_kind_[static_cast<std::size_t>(record_kind::consumed)];
-    return static_cast<std::size_t>(
-        std::count_if(consumed.begin(), consumed.end(), [this](const batch_record* r) {
-          return consumer_had_it_ns(*r) < makings_.front()->end_ns;
-        }));
-  }
-
-  /// Gives each of `records` to the last making that had ended by then, one each.
-  void place_behind(const records_in_time& records, std::uint32_t first) const {
-    std::size_t end = makings_.size();
-    for (std::size_t i = records.size(); i-- > 0;) {
-      std::size_t at = end - 1;
-      while (at > i && makings_[at]->end_ns > consumer_had_it_ns(*records[i])) --at;
-      records[i]->epoch = first + static_cast<std::uint32_t>(at);
-      end = at;
-    }
-  }
-
-  /// Gives each of `records` to the first making that began after it, one each.
-  void place_before(const records_in_time& records, std::uint32_t first) const {
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < records.size(); ++i, ++at) {
-      const std::size_t last = makings_.size() - (records.size() - i);
-      while (at < last && makings_[at]->start_ns < records[i]->start_ns) ++at;
-      records[i]->epoch = first + static_cast<std::uint32_t>(at);
-    }
-  }
-
-  std::array<records_in_time, record_kinds> of_kind_;
-  std::vector<batch_making*> makings_;
+  std::vector<const making_span*> spans_;  // in order of start
 };
 
 }  // namespace
@@ -123,7 +68,7 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
     found = find_makings(records_, stages, takings);
   }
   in_pieces_ = found.in_pieces;
-  find_epochs(found, cut_off);
+  first_epochs_ = find_epochs(records_, found, cut_off);
   join(found);
   find_hand_overs();
   find_steps();
@@ -141,7 +86,7 @@ bool run_batches::join_successive_consumers() {
     if (r.kind != record_kind::wait && r.kind != record_kind::consumed) continue;
     span& s = spans[r.consumer];
     s.first_ns = std::min(s.first_ns, r.start_ns);
-    s.last_ns = std::max(s.last_ns, consumer_had_it_ns(r));
+    s.last_ns = std::max(s.last_ns, r.consumer_had_it_ns());
   }
   std::vector<span> by_time;
   by_time.reserve(spans.size());
@@ -156,43 +101,6 @@ bool run_batches::join_successive_consumers() {
   }
   for (batch_record& r : records_) r.consumer = {};
   return true;
-}
-
-void run_batches::find_epochs(makings& found, bool cut_off) {
-  // A preprocess span has the epoch of its making, so it is not numbered itself.
-  const auto numbers = numbers_by(records_, [](const batch_record& r) {
-    return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
-  });
-  same_number same;
-  std::uint32_t first_epoch = 0;  // of this consumer
-  std::uint32_t next_epoch = 0;
-  consumer_id consumer;
-  auto made = found.all.begin();
-  for (std::size_t at = 0; at < numbers.size() || made != found.all.end();) {
-    using number = std::pair<consumer_id, std::int64_t>;
-    const auto of_record = [&](std::size_t i) {
-      return number(records_[numbers[i]].consumer, records_[numbers[i]].index);
-    };
-    const auto of_making = [&] { return number(made->consumer, made->number); };
-    const number next = made == found.all.end() ? of_record(at)
-                        : at == numbers.size()  ? of_making()
-                                                : std::min(of_record(at), of_making());
-    if (first_epochs_.empty() || next.first != consumer) {
-      first_epoch = next_epoch;
-      first_epochs_.push_back(first_epoch);
-    }
-    consumer = next.first;
-    same.clear();
-    for (; made != found.all.end() && of_making() == next; ++made) same.add(*made);
-    for (; at < numbers.size() && of_record(at) == next; ++at) {
-      batch_record& r = records_[numbers[at]];
-      if (r.kind != record_kind::preprocessed) same.add(r);
-    }
-    next_epoch = std::max(next_epoch, same.set_epochs(first_epoch, cut_off));
-  }
-  for (std::size_t i = 0; i < found.records.size(); ++i) {
-    records_[found.records[i]].epoch = found.all[found.spans[i].batch->value()].epoch;
-  }
 }
 
 void run_batches::join(makings& found) {
@@ -257,6 +165,187 @@ void run_batches::join(makings& found) {
     batch& b = batches_[making_[i].batch->value()];
     if (b.spans++ == 0) b.first_span = i;
   }
+}
+
+void run_batches::find_hand_overs() {
+  struct consumer_time {
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+  };
+  std::map<std::pair<file_id, std::uint32_t>, consumer_time> times;  // of thread and epoch
+  double late_ns = 0;
+  std::size_t late = 0;
+  std::size_t handed_over = 0;
+  std::size_t waited_for = 0;
+  for (const batch& b : batches_) {
+    const batch_record* const wait = record(b.wait);
+    const batch_record* const used = record(b.consumed);
+    if (wait != nullptr && !wait->is_marker()) {
+      consumer_time& t = times[{wait->file, b.epoch}];
+      t.first_ns = std::min(t.first_ns, wait->start_ns);
+    }
+    if (used == nullptr) continue;
+    consumer_time& t = times[{used->file, b.epoch}];
+    t.last_ns = std::max(t.last_ns, used->start_ns);
+    ++handed_over;
+    const bool waited = wait != nullptr && !wait->is_marker();
+    if (waited) ++waited_for;
+    if (waited && wait->end_ns() < used->start_ns) {
+      late_ns += static_cast<double>(used->start_ns - wait->end_ns());
+      ++late;
+    }
+  }
+  double all_ns = 0;
+  for (const auto& [of, t] : times) {
+    if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
+  }
+  // A batch that was put aside has no wait to be late behind, but is as late as the others.
+  if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
+  if (late > 0) late_ns *= static_cast<double>(handed_over) / static_cast<double>(waited_for);
+  constexpr std::size_t fewest = 3;  // of one or two nothing can be said
+  late_share_ = all_ns > 0 && late >= fewest ? std::min(1.0, late_ns / all_ns) : 0;
+
+  hand_overs_.assign(records_.size(), -1);
+  std::vector<const batch*> in_time;
+  for (const batch& b : batches_) {
+    if (b.consumed) in_time.push_back(&b);
+  }
+  std::sort(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
+    const batch_record& x = records_[*a->consumed];
+    const batch_record& y = records_[*b->consumed];
+    return std::tie(x.file, x.start_ns, a->consumed) < std::tie(y.file, y.start_ns, b->consumed);
+  });
+  const batch_record* before = nullptr;
+  for (const batch* b : in_time) {
+    const batch_record& used = records_[*b->consumed];
+    const batch_record* const wait = record(b->wait);
+    std::int64_t& at = hand_overs_[*b->consumed];
+    at = used.start_ns;
+    if (consumed_late()) {
+      if (wait != nullptr && !wait->is_marker()) {
+        at = std::min(at, wait->end_ns());
+      } else if (before != nullptr && before->file == used.file && before->epoch == used.epoch) {
+        at = before->start_ns;
+      }
+    }
+    before = &used;
+  }
+}
+
+void run_batches::find_steps() {
+  step_ends_.assign(records_.size(), -1);
+  std::vector<record_number> numbers(records_.size());
+  std::iota(numbers.begin(), numbers.end(), record_number{0});
+  const auto time_of = [this](record_number n) {
+    return hand_overs_[n] >= 0 ? hand_overs_[n] : records_[n].start_ns;
+  };
+  std::sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
+    return std::make_tuple(records_[a].file, time_of(a), a) <
+           std::make_tuple(records_[b].file, time_of(b), b);
+  });
+  optional_record open;
+  for (const record_number n : numbers) {
+    const batch_record& r = records_[n];
+    const bool consumes = r.kind == record_kind::consumed;
+    if (!consumes && (r.kind != record_kind::wait || r.is_marker())) continue;
+    if (open && records_[*open].file == r.file && records_[*open].epoch == r.epoch) {
+      step_ends_[*open] = time_of(n);
+    }
+    open = consumes ? optional_record(n) : std::nullopt;
+  }
+}
+
+void run_batches::find_epoch_times() {
+  std::map<std::pair<consumer_id, std::uint32_t>, epoch_times> found;  // of consumer and epoch
+  std::map<std::pair<consumer_id, std::uint32_t>, std::int64_t> begins;
+  for (const batch& b : batches_) {
+    for (const optional_record n : {b.wait, b.consumed}) {
+      if (!n || records_[*n].is_marker()) continue;
+      const batch_record& r = records_[*n];
+      const auto [at, is_new] = begins.try_emplace({r.consumer, b.epoch}, r.start_ns);
+      at->second = std::min(at->second, r.start_ns);
+    }
+    const std::optional<std::int64_t> time_ns = hand_over_ns(b);
+    if (!time_ns) continue;
+    const consumer_id consumer = records_[*b.consumed].consumer;
+    epoch_times& e = found[{consumer, b.epoch}];
+    if (e.handed_over++ == 0) {
+      e.epoch = b.epoch;
+      e.consumer = consumer;
+      e.first_ns = e.last_ns = *time_ns;
+    }
+    e.first_ns = std::min(e.first_ns, *time_ns);
+    e.last_ns = std::max(e.last_ns, *time_ns);
+  }
+  for (auto& [key, e] : found) {
+    const auto next = begins.upper_bound(key);
+    if (next != begins.end() && next->first.first == key.first) {
+      e.between_ns = std::max<std::int64_t>(0, next->second - e.last_ns);
+    }
+    epochs_.push_back(e);
+  }
+}
+
+std::optional<double> run_batches::achieved_per_s() const noexcept {
+  double batches = 0;
+  double ns = 0;
+  for (const epoch_times& e : epochs_) {
+    if (e.handed_over < 2) continue;
+    batches += static_cast<double>(e.handed_over - 1);
+    ns += static_cast<double>(e.last_ns - e.first_ns);
+  }
+  if (batches <= 0 || ns <= 0) return std::nullopt;
+  return batches * 1e9 / ns;
+}
+
+std::optional<std::int64_t> run_batches::hand_over_ns(const batch& b) const noexcept {
+  if (!b.consumed) return std::nullopt;
+  return hand_overs_[*b.consumed];
+}
+
+std::optional<time_span> run_batches::step(optional_record consumed) const noexcept {
+  if (!consumed || step_ends_[*consumed] < 0) return std::nullopt;
+  return time_span{hand_overs_[*consumed], step_ends_[*consumed]};
+}
+
+std::optional<std::int64_t> run_batches::step_ns(optional_record consumed) const noexcept {
+  const std::optional<time_span> of = step(consumed);
+  return of ? std::optional(of->duration_ns()) : std::nullopt;
+}
+
+std::optional<std::int64_t> run_batches::preprocess_ns(const batch& b) const {
+  const batch_record* const r = record(b.preprocessed);
+  if (r == nullptr) return std::nullopt;
+  if (!in_pieces_) return r->duration_ns;
+  return making_of_batch(*this, b)
+      .time([](const making_span& s) { return s.stage == preprocess_stage; })
+      .covered_ns();
+}
+
+std::optional<std::int64_t> run_batches::delay_ns(const batch& b) const {
+  const std::optional<time_span> making = made(b);
+  const std::optional<std::int64_t> handed_over = hand_over_ns(b);
+  if (!making || !handed_over) return std::nullopt;
+  return *handed_over - making->end_ns;
+}
+
+std::optional<time_span> run_batches::made(const batch& b) const {
+  if (b.spans == 0) return std::nullopt;
+  const making_of_batch of(*this, b);
+  time_span whole{of.spans().front()->start_ns, INT64_MIN};
+  for (const making_span* const s : of.spans()) whole.end_ns = std::max(whole.end_ns, s->end_ns());
+  return whole;
+}
+
+std::int64_t run_batches::service_ns(const batch& b) const {
+  return making_of_batch(*this, b).time([](const making_span&) { return true; }).service_ns();
+}
+
+std::int64_t run_batches::queueing_ns(const batch& b) const {
+  const std::optional<time_span> whole = made(b);
+  if (!whole) return 0;
+  return whole->duration_ns() -
+         making_of_batch(*this, b).time([](const making_span&) { return true; }).covered_ns();
 }
 
 batch_id run_batches::batch_of(const batch_record& r) const noexcept {

@@ -20,12 +20,16 @@ struct batch_record {
   std::int64_t duration_ns = 0;
   std::int64_t index = 0;
   file_id file = {};
-  std::uint32_t epoch = 0;  ///< set by run_batches
+  std::uint32_t epoch = 0;  ///< set by find_epochs()
   record_kind kind = record_kind::op;
   consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
+  /// The durations of markers and consumptions are placeholders.
+  std::int64_t consumer_had_it_ns() const noexcept {
+    return kind == record_kind::wait && !is_marker() ? end_ns() : start_ns;
+  }
 };
 
 /// The batch records of a run, by number. A deque, because a growing vector would for a moment
@@ -160,7 +164,6 @@ class run_batches {
 
  private:
   bool join_successive_consumers();
-  void find_epochs(makings& found, bool cut_off);
   void find_hand_overs();
   void find_steps();
   void join(makings& found);

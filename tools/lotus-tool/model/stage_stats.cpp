@@ -10,6 +10,7 @@
 #include "model/figures.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/item_tree.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 
 namespace lotus::tool {

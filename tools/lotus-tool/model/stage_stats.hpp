@@ -9,6 +9,7 @@
 #include "base/json_writer.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/item_tree.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 

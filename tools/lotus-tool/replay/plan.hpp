@@ -100,10 +100,6 @@ struct replay_result {
   double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }
 };
 
-/// Plays all epochs, one after the other, event by event: threads that are on the CPU share it
-/// evenly. Deterministic. Linear in the number of units, times the logarithm of the threads'.
-replay_result replay(const replay_plan& plan);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_REPLAY_PLAN_HPP

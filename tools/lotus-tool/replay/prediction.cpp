@@ -13,6 +13,7 @@
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/replay.hpp"
 #include "replay/speed_law.hpp"
 
 namespace lotus::tool {

@@ -1,3 +1,5 @@
+#include "replay/replay.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

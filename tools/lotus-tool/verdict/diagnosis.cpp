@@ -17,6 +17,7 @@
 #include "log/shown_name.hpp"
 #include "model/distribution.hpp"
 #include "model/path/critical_path.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"

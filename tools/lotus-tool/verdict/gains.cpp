@@ -109,26 +109,6 @@ std::optional<move> setting_move(const what_if& run) {
 
 }  // namespace
 
-std::string_view verdict_name(verdict v) noexcept {
-  switch (v) {
-    case verdict::consumer_bound:
-      return "consumer-bound";
-    case verdict::preprocessing_bound:
-      return "preprocessing-bound";
-    case verdict::stage_bound:
-      return "stage-bound";
-    case verdict::order_bound:
-      return "order-bound";
-    case verdict::prefetch_bound:
-      return "prefetch-bound";
-    case verdict::start_up_bound:
-      return "start-up-bound";
-    case verdict::balanced:
-      break;
-  }
-  return "balanced";
-}
-
 std::vector<bound_gain> gains_of(const what_if& run) {
   const recorded_pipeline& p = run.recorded();
   std::vector<bound_gain> all;

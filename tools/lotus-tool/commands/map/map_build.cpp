@@ -17,6 +17,8 @@
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_file.hpp"
+#include "commands/map/mapping/mapping_print.hpp"
 #include "commands/map/read/function_report.hpp"
 #include "commands/map/read/sample_files.hpp"
 #include "log/folder/log_files.hpp"

@@ -20,6 +20,7 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_print.hpp"
 #include "commands/map/mapping/sample_join.hpp"
 #include "commands/map/mapping/thread_groups.hpp"
 #include "commands/map/read/event_names.hpp"

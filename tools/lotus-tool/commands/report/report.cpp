@@ -20,6 +20,7 @@
 #include "commands/report/report_run.hpp"
 #include "commands/report/timeline_data.hpp"
 #include "comparison/comparison.hpp"
+#include "comparison/comparison_json.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"

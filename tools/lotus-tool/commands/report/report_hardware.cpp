@@ -12,6 +12,7 @@
 #include "base/json_writer.hpp"
 #include "commands/map/mapping/attribution.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_file.hpp"
 #include "commands/map/mapping/sample_join.hpp"
 #include "commands/map/read/counters.hpp"
 #include "commands/map/read/event_names.hpp"

@@ -12,6 +12,11 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "commands/stats/stats_csv.hpp"
+#include "commands/stats/stats_json.hpp"
+#include "commands/stats/stats_pipeline.hpp"
+#include "commands/stats/stats_profile.hpp"
+#include "commands/stats/stats_table.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "model/distribution.hpp"

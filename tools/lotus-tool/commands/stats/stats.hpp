@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/json_writer.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/counters_over_time.hpp"
@@ -84,26 +83,8 @@ struct worker_batches {
 };
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file);
 
-/// Adds what is told of stages, items, asynchronous operations and counters.
-void collect_pipeline(run_stats_result& result, std::size_t slowest);
-
 /// Prints the figures of every run in options.dirs. Returns the exit status; throws input_error.
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);
-
-/// run_stats() of stats_form::profile: calls and times by name, as Python's cProfile prints them.
-int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err);
-
-void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& out);
-void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out);
-/// The sections of the table behind operations and batches, and where there is nothing nothing.
-void print_pipeline_table(const run_stats_result& run, std::ostream& out);
-/// Members of a run's JSON object, each only where there is something of it.
-void write_pipeline_json(json_writer& json, const run_stats_result& run);
-/// Likewise of what operations did to the heap, and what stays behind with every batch.
-void print_memory_table(const run_stats_result& run, std::ostream& out);
-void write_memory_json(json_writer& json, const run_stats_result& run);
-void print_stats_table(const std::vector<run_stats_result>& runs, const stats_options& options,
-                       std::ostream& out);
 
 }  // namespace lotus::tool
 

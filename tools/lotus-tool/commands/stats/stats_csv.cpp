@@ -1,3 +1,5 @@
+#include "commands/stats/stats_csv.hpp"
+
 #include <algorithm>
 #include <ostream>
 #include <string>

@@ -1,3 +1,5 @@
+#include "commands/stats/stats_json.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -7,6 +9,8 @@
 
 #include "base/json_writer.hpp"
 #include "commands/stats/stats.hpp"
+#include "commands/stats/stats_memory.hpp"
+#include "commands/stats/stats_pipeline.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"

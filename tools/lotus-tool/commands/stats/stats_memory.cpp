@@ -1,3 +1,5 @@
+#include "commands/stats/stats_memory.hpp"
+
 #include <cstdint>
 #include <map>
 #include <ostream>

@@ -1,3 +1,5 @@
+#include "commands/stats/stats_pipeline.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,5 @@
+#include "commands/stats/stats_profile.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,5 @@
+#include "commands/stats/stats_table.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +11,8 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "commands/stats/stats.hpp"
+#include "commands/stats/stats_memory.hpp"
+#include "commands/stats/stats_pipeline.hpp"
 #include "log/shown_name.hpp"
 #include "model/distribution.hpp"
 #include "model/figures.hpp"

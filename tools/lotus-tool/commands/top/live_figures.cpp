@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands/top/consumer_times.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
 

@@ -16,8 +16,8 @@
 #include "base/errors.hpp"
 #include "log/operation_names.hpp"
 #include "log/window/log_window.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/side_data.hpp"
-#include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -3,10 +3,12 @@
 #define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "log/folder/log_files.hpp"
+#include "log/window/log_times.hpp"
 
 namespace lotus::tool {
 
@@ -24,6 +26,9 @@ struct indexed_block {
 /// something stands between them that is no block: then a compact_reader has to look for them.
 /// Throws input_error when the file cannot be opened.
 std::optional<std::vector<indexed_block>> index_blocks(const log_file& file);
+
+/// The times of the log; null where its blocks cannot be told apart. Throws likewise.
+std::unique_ptr<log_times> times_of_blocks(const log_file& file);
 
 }  // namespace lotus::tool
 

@@ -4,12 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "log/folder/log_files.hpp"
-#include "log/window/time_window.hpp"
 
 namespace lotus::tool {
 
@@ -28,10 +22,6 @@ struct seen_times {
   }
 };
 
-/// Looks at whole lines.
-/// @param beside  they are of a hidden log beside the others.
-seen_times look_at_lines(std::string_view lines, bool beside);
-
 /// The times of what a log has on disk, without its older parts.
 class log_times {
  public:
@@ -49,10 +39,6 @@ class log_times {
   /// When what stands at a byte or behind it ended first; INT64_MAX where nothing does.
   virtual std::int64_t time_at(std::uint64_t byte) const = 0;
 };
-
-/// Throws input_error when the file cannot be opened; null where its blocks cannot be told apart.
-std::unique_ptr<log_times> times_of_text(const log_file& file);
-std::unique_ptr<log_times> times_of_blocks(const log_file& file);
 
 }  // namespace lotus::tool
 

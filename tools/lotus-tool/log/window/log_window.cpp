@@ -13,10 +13,12 @@
 
 #include "base/diagnostics.hpp"
 #include "base/table.hpp"
+#include "log/compact/block_index.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/process_info.hpp"
 #include "log/window/log_times.hpp"
+#include "log/window/text_times.hpp"
 #include "log/window/time_window.hpp"
 
 namespace lotus::tool {

@@ -1,3 +1,5 @@
+#include "log/window/text_times.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>

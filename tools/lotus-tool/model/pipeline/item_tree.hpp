@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/pipeline/stages.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -1,3 +1,5 @@
+#include "model/pipeline/items.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "model/pipeline/stage_threads.hpp"
-#include "model/pipeline/stages.hpp"
+#include "model/pipeline/work_time.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -36,22 +38,15 @@ std::vector<item> items_of(const run_batches& batches) {
     it.of_item = first.of_item;
     it.epoch = first.of_item || !first.batch ? first.pass.value() : batches.at(*first.batch).epoch;
     it.life = {first.start_ns, first.end_ns()};
-    std::int64_t covered_ns = 0;
-    std::map<optional_file, std::int64_t> until_ns;
+    work_time time;
     for (; at < order.size() && key(order[at]) == of; ++at) {
       const making_span& s = spans[order[at]];
       it.spans.push_back(order[at]);
-      const bool is_first = it.spans.size() == 1;
-      covered_ns +=
-          is_first ? s.duration_ns
-                   : std::max<std::int64_t>(0, s.end_ns() - std::max(s.start_ns, it.life.end_ns));
       it.life.end_ns = std::max(it.life.end_ns, s.end_ns());
-      const auto [until, is_new] = until_ns.try_emplace(s.file, INT64_MIN);
-      if (s.end_ns() <= until->second) continue;  // nested in another one
-      it.service_ns += s.duration_ns;
-      until->second = s.end_ns();
+      time.add(s);
     }
-    it.queueing_ns = it.life.duration_ns() - covered_ns;
+    it.service_ns = time.service_ns();
+    it.queueing_ns = it.life.duration_ns() - time.covered_ns();
   }
   std::sort(items.begin(), items.end(), [](const item& a, const item& b) {
     return std::tie(a.life.start_ns, a.number) < std::tie(b.life.start_ns, b.number);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "log/shown_name.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/slot_shares.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/run_data.hpp"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/path/span_pieces.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/pipeline/stages.hpp"
+#include "model/pipeline/items.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -14,6 +14,7 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_file.hpp"
 #include "commands/map/read/comparable_names.hpp"
 #include "commands/map/read/counters.hpp"
 #include "commands/map/read/table_text.hpp"

@@ -60,21 +60,6 @@ class mapping_builder {
 /// The functions of an operation, the largest share first.
 std::vector<std::string> by_share(const operation_use& op);
 
-/// The original's keys op_to_func and common_funcs_to_op, and "functions": per operation and
-/// function hits, runs, samples, share. Throws input_error when the output cannot be written.
-void write_mapping(const mapping& m, output_file& out);
-
-/// Reads a mapping, ours or the original's. Throws input_error.
-mapping read_mapping(const std::string& path);
-
-/// For people.
-void print_mapping(const mapping& m, std::ostream& out);
-/// op,function,module,hits,runs,samples,share.
-void print_mapping_csv(const mapping& m, std::ostream& out);
-
-/// A function's name for a table: of those that take pages the beginning and the end.
-std::string shortened(const std::string& name);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_COMMANDS_MAP_MAPPING_MAPPING_HPP

@@ -1,3 +1,5 @@
+#include "commands/map/mapping/mapping_file.hpp"
+
 // mapping_funcs.json: writing and reading.
 #include <algorithm>
 #include <cstddef>

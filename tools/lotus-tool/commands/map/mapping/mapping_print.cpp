@@ -1,3 +1,5 @@
+#include "commands/map/mapping/mapping_print.hpp"
+
 // A mapping for people and as CSV.
 #include <array>
 #include <cstddef>

@@ -1,0 +1,23 @@
+// Statistics of stages, items, asynchronous operations and counters.
+#ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_PIPELINE_HPP
+#define LOTUS_TOOL_COMMANDS_STATS_STATS_PIPELINE_HPP
+
+#include <cstddef>
+#include <ostream>
+
+#include "base/json_writer.hpp"
+#include "commands/stats/stats.hpp"
+
+namespace lotus::tool {
+
+/// Adds what is told of stages, items, asynchronous operations and counters.
+void collect_pipeline(run_stats_result& result, std::size_t slowest);
+
+/// The sections of the table behind operations and batches, and where there is nothing nothing.
+void print_pipeline_table(const run_stats_result& run, std::ostream& out);
+/// Members of a run's JSON object, each only where there is something of it.
+void write_pipeline_json(json_writer& json, const run_stats_result& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_STATS_STATS_PIPELINE_HPP

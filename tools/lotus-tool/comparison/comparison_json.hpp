@@ -1,0 +1,15 @@
+// A comparison as JSON.
+#ifndef LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
+#define LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
+
+#include "base/json_writer.hpp"
+#include "comparison/comparison.hpp"
+
+namespace lotus::tool {
+
+/// The object that `compare --json` prints and the report's page shows.
+void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP

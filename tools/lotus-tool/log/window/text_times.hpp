@@ -1,0 +1,22 @@
+// The times of a log of text.
+#ifndef LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
+#define LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
+
+#include <memory>
+#include <string_view>
+
+#include "log/folder/log_files.hpp"
+#include "log/window/log_times.hpp"
+
+namespace lotus::tool {
+
+/// Looks at whole lines.
+/// @param beside  they are of a hidden log beside the others.
+seen_times look_at_lines(std::string_view lines, bool beside);
+
+/// Throws input_error when the file cannot be opened.
+std::unique_ptr<log_times> times_of_text(const log_file& file);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP

@@ -1,0 +1,130 @@
+#include "model/pipeline/epochs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "log/log_line.hpp"
+#include "model/pipeline/makings.hpp"
+#include "model/pipeline/record_order.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The records and makings of one batch number, of all epochs, in order of time.
+class same_number {
+ public:
+  void clear() {
+    for (auto& records : of_kind_) records.clear();
+    makings_.clear();
+  }
+  void add(batch_record& r) { of_kind_[static_cast<std::size_t>(r.kind)].push_back(&r); }
+  void add(batch_making& m) { makings_.push_back(&m); }
+
+  /// Returns the epoch after the last one.
+  /// @param cut_off  as run_batches has it.
+  std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
+    const std::size_t missing = cut_off ? consumed_before_made() : 0;
+    std::size_t epochs = makings_.size() + missing;
+    for (std::size_t i = 0; i < makings_.size(); ++i) {
+      makings_[i]->epoch = first + static_cast<std::uint32_t>(i + missing);
+    }
+    for (auto& records : of_kind_) {
+      epochs = std::max(epochs, records.size());
+      for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i]->epoch = first + static_cast<std::uint32_t>(i);
+      }
+      if (records.size() >= makings_.size() || records.empty() || missing > 0) continue;
+      if (records.front()->kind == record_kind::queued) {
+        place_before(records, first);
+      } else {
+        place_behind(records, first);
+      }
+    }
+    return first + static_cast<std::uint32_t>(epochs);
+  }
+
+ private:
+  using records_in_time = std::vector<batch_record*>;
+
+  std::size_t consumed_before_made() const {
+    if (makings_.empty()) return 0;
+    const records_in_time& consumed = of_kind_[static_cast<std::size_t>(record_kind::consumed)];
+    return static_cast<std::size_t>(
+        std::count_if(consumed.begin(), consumed.end(), [this](const batch_record* r) {
+          return r->consumer_had_it_ns() < makings_.front()->end_ns;
+        }));
+  }
+
+  /// Gives each of `records` to the last making that had ended by then, one each.
+  void place_behind(const records_in_time& records, std::uint32_t first) const {
+    std::size_t end = makings_.size();
+    for (std::size_t i = records.size(); i-- > 0;) {
+      std::size_t at = end - 1;
+      while (at > i && makings_[at]->end_ns > records[i]->consumer_had_it_ns()) --at;
+      records[i]->epoch = first + static_cast<std::uint32_t>(at);
+      end = at;
+    }
+  }
+
+  /// Gives each of `records` to the first making that began after it, one each.
+  void place_before(const records_in_time& records, std::uint32_t first) const {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < records.size(); ++i, ++at) {
+      const std::size_t last = makings_.size() - (records.size() - i);
+      while (at < last && makings_[at]->start_ns < records[i]->start_ns) ++at;
+      records[i]->epoch = first + static_cast<std::uint32_t>(at);
+    }
+  }
+
+  std::array<records_in_time, record_kinds> of_kind_;
+  std::vector<batch_making*> makings_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off) {
+  // A preprocess span has the epoch of its making, so it is not numbered itself.
+  const auto numbers = numbers_by(records, [](const batch_record& r) {
+    return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
+  });
+  std::vector<std::uint32_t> first_epochs;
+  same_number same;
+  std::uint32_t first_epoch = 0;  // of this consumer
+  std::uint32_t next_epoch = 0;
+  consumer_id consumer;
+  auto made = found.all.begin();
+  for (std::size_t at = 0; at < numbers.size() || made != found.all.end();) {
+    using number = std::pair<consumer_id, std::int64_t>;
+    const auto of_record = [&](std::size_t i) {
+      return number(records[numbers[i]].consumer, records[numbers[i]].index);
+    };
+    const auto of_making = [&] { return number(made->consumer, made->number); };
+    const number next = made == found.all.end() ? of_record(at)
+                        : at == numbers.size()  ? of_making()
+                                                : std::min(of_record(at), of_making());
+    if (first_epochs.empty() || next.first != consumer) {
+      first_epoch = next_epoch;
+      first_epochs.push_back(first_epoch);
+    }
+    consumer = next.first;
+    same.clear();
+    for (; made != found.all.end() && of_making() == next; ++made) same.add(*made);
+    for (; at < numbers.size() && of_record(at) == next; ++at) {
+      batch_record& r = records[numbers[at]];
+      if (r.kind != record_kind::preprocessed) same.add(r);
+    }
+    next_epoch = std::max(next_epoch, same.set_epochs(first_epoch, cut_off));
+  }
+  for (std::size_t i = 0; i < found.records.size(); ++i) {
+    records[found.records[i]].epoch = found.all[found.spans[i].batch->value()].epoch;
+  }
+  return first_epochs;
+}
+
+}  // namespace lotus::tool

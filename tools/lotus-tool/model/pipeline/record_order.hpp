@@ -1,0 +1,28 @@
+// Batch records in an order other than that of the logs.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// Numbers of the records, sorted by `key`; equal keys stay in the order of the logs.
+template <class Key>
+std::vector<record_number> numbers_by(const batch_records& records, Key key) {
+  std::vector<record_number> numbers(records.size());
+  std::iota(numbers.begin(), numbers.end(), record_number{0});
+  std::sort(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
+    return std::tuple_cat(key(records[a]), std::tie(a)) <
+           std::tuple_cat(key(records[b]), std::tie(b));
+  });
+  return numbers;
+}
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP

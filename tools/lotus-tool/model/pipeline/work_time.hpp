@@ -1,0 +1,41 @@
+// How long the work on a batch or an item took, of which spans may overlap and nest.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "model/identifiers.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+
+/// Takes spans in order of start.
+class work_time {
+ public:
+  void add(const making_span& s) {
+    covered_ns_ += std::max<std::int64_t>(0, s.end_ns() - std::max(s.start_ns, end_ns_));
+    end_ns_ = std::max(end_ns_, s.end_ns());
+    // What is nested in another span, on its thread, is in that one's time already.
+    const auto [until, is_new] = until_ns_.try_emplace(s.file, INT64_MIN);
+    if (s.end_ns() <= until->second) return;
+    service_ns_ += s.duration_ns;
+    until->second = s.end_ns();
+  }
+
+  /// The sum of the spans, which may be more than the time from the first start to the last end.
+  std::int64_t service_ns() const noexcept { return service_ns_; }
+  /// How long any of them was open.
+  std::int64_t covered_ns() const noexcept { return covered_ns_; }
+
+ private:
+  std::int64_t service_ns_ = 0;
+  std::int64_t covered_ns_ = 0;
+  std::int64_t end_ns_ = INT64_MIN;
+  std::map<optional_file, std::int64_t> until_ns_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP

@@ -1,0 +1,15 @@
+// Plays a plan, event by event.
+#ifndef LOTUS_TOOL_REPLAY_REPLAY_HPP
+#define LOTUS_TOOL_REPLAY_REPLAY_HPP
+
+#include "replay/plan.hpp"
+
+namespace lotus::tool {
+
+/// Plays all epochs, one after the other, event by event: threads that are on the CPU share it
+/// evenly. Deterministic. Linear in the number of units, times the logarithm of the threads'.
+replay_result replay(const replay_plan& plan);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_REPLAY_HPP
