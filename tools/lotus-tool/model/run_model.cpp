@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "log/log_line.hpp"
-#include "model/pipeline/epochs.hpp"
-#include "model/pipeline/makings.hpp"
-#include "model/pipeline/record_order.hpp"
+#include "model/batches/epochs.hpp"
+#include "model/batches/makings.hpp"
+#include "model/batches/record_order.hpp"
 #include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {

@@ -1,19 +1,16 @@
 #include "commands/top/growing_blocks.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <lotus/format/compact_layout.hpp>
 #include <lotus/recovery/ring_copy.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/errors.hpp"
@@ -29,7 +26,6 @@
 namespace lotus::tool {
 namespace {
 
-namespace fs = std::filesystem;
 using lotus::detail::log_role;
 
 std::optional<std::vector<indexed_block>> blocks_of(const std::string& path, std::uint64_t bytes) {
@@ -50,16 +46,9 @@ std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t
 
 growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::int64_t since_ns) {
   lines_by_role lines;
-  if (inode_ != 0 && now.inode != inode_) {
-    const std::string older = moved_log(path_, inode_);
-    std::error_code error;
-    const std::uint64_t bytes = older.empty() ? 0 : fs::file_size(older, error);
-    if (!older.empty() && !error) read_file(older, bytes, since_ns, lines);
-    done_ = 0;
-  }
-  inode_ = now.inode;
-  if (now.size < done_) done_ = 0;  // it was emptied
-  read_file(path_, now.bytes, since_ns, lines);
+  file_.follow(now, [&](const std::string& path, std::uint64_t bytes) {
+    read_file(path, bytes, since_ns, lines);
+  });
   return lines;
 }
 
@@ -67,10 +56,11 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
-  if (!blocks) return done_;
-  std::uint64_t begin = done_;
+  const std::uint64_t done = file_.done();
+  if (!blocks) return done;
+  std::uint64_t begin = done;
   for (const indexed_block& b : *blocks) {
-    if (b.anew) begin = std::max(done_, b.byte);
+    if (b.anew) begin = std::max(done, b.byte);
     if (b.last_ns >= since_ns && bytes - begin <= most_bytes) break;
   }
   return begin;
@@ -78,26 +68,25 @@ std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t by
 
 void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
                                lines_by_role& to) {
-  if (bytes <= done_) return;
+  const std::uint64_t done = file_.done();
   std::string text;
+  std::uint64_t begin = done;
   try {
     const bool knows_more = std::any_of(expected_.begin(), expected_.end(),
                                         [](std::size_t lines) { return lines > 0; });
-    const bool all = (done_ > 0 || knows_more) && bytes - done_ <= most_bytes;
-    const std::uint64_t begin = all ? done_ : begin_at(path, bytes, since_ns);
-    if (begin > done_) {
+    const bool all = (done > 0 || knows_more) && bytes - done <= most_bytes;
+    if (!all) begin = begin_at(path, bytes, since_ns);
+    if (begin > done) {
       decoder_.lost_blocks();
       expected_ = {};  // they lie in what is passed over
     }
     const int fd = open_found(path);
-    struct stat status {};
-    if (fstat(fd, &status) == 0 && status.st_ino == inode_) {
+    if (file_.is_open_as(fd)) {
       text.resize(bytes - begin);
       if (!lotus::detail::read_at(fd, text.data(), text.size(), begin)) text.clear();
     }
     close(fd);
     if (text.empty()) return;
-    done_ = begin;
   } catch (const input_error&) {
     return;  // it is gone
   }
@@ -116,7 +105,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
                                      sizeof(lotus::detail::compact_block_magic));
     left.remove_prefix(std::min(left.find(magic, 1), left.size()));
   }
-  done_ += text.size() - left.size();
+  file_.set_done(begin + text.size() - left.size());
 }
 
 void growing_blocks::add_block(const lotus::detail::compact_block_header& header,

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "commands/top/growing_log.hpp"
+#include "commands/top/growing_file.hpp"
 #include "log/compact/compact_block.hpp"
 #include "lotus/folder/log_appender.hpp"
 
@@ -28,7 +28,7 @@ class growing_blocks {
   /// The most that is read at once: of what was appended beyond that only the end.
   static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 20U;
 
-  explicit growing_blocks(std::string path) : path_(std::move(path)) {}
+  explicit growing_blocks(std::string path) : file_(std::move(path)) {}
 
   /// The lines of whole blocks that were appended since the last call, except those that are
   /// expected. At first those that ended before `since_ns` are left out, as far as blocks tell.
@@ -47,9 +47,7 @@ class growing_blocks {
   void add_block(const lotus::detail::compact_block_header& header, std::string_view block,
                  lines_by_role& to);
 
-  std::string path_;
-  std::uint64_t inode_ = 0;  // 0: nothing was read yet
-  std::uint64_t done_ = 0;   // bytes of that file
+  growing_file file_;
   compact_decoder decoder_;
   std::array<std::size_t, lotus::detail::log_roles> expected_{};
 };

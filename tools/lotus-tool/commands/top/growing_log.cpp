@@ -1,27 +1,23 @@
 #include "commands/top/growing_log.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <lotus/recovery/ring_copy.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
+#include "commands/top/growing_file.hpp"
 #include "commands/top/line_window.hpp"
 #include "log/log_line.hpp"
 
 namespace lotus::tool {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Adds `bytes` at `at` of an open file to `to`; nothing where the file does not have them.
 void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
@@ -65,32 +61,24 @@ std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_
 
 std::string growing_log::read(const log_extent& now, std::int64_t since_ns) {
   std::string lines;
-  if (inode_ != 0 && now.inode != inode_) {
-    const std::string older = moved_log(path_, inode_);
-    std::error_code error;
-    const std::uint64_t bytes = older.empty() ? 0 : fs::file_size(older, error);
-    if (!older.empty() && !error) read_file(older, bytes, since_ns, lines);
-    done_ = 0;
-  }
-  inode_ = now.inode;
-  if (now.size < done_) done_ = 0;  // it was emptied
-  read_file(path_, now.bytes, since_ns, lines);
+  file_.follow(now, [&](const std::string& path, std::uint64_t bytes) {
+    read_file(path, bytes, since_ns, lines);
+  });
   return lines;
 }
 
 void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
                             std::string& to) {
-  if (bytes <= done_) return;
+  const std::uint64_t done = file_.done();
   std::string text;
   try {
     const int fd = open_found(path);
-    struct stat status {};
-    if (fstat(fd, &status) == 0 && status.st_ino == inode_) {
-      const bool all = (done_ > 0 || expected_ > 0) && bytes - done_ <= most_bytes;
+    if (file_.is_open_as(fd)) {
+      const bool all = (done > 0 || expected_ > 0) && bytes - done <= most_bytes;
       if (all) {
-        add_bytes(fd, done_, bytes - done_, text);
+        add_bytes(fd, done, bytes - done, text);
       } else {
-        text = tail_of(fd, done_, bytes, since_ns, beside_);
+        text = tail_of(fd, done, bytes, since_ns, beside_);
         expected_ = 0;  // they lie in what is passed over
       }
     }
@@ -101,26 +89,13 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
   const std::size_t whole = text.rfind('\n') + 1;
   // Of a line without an end nothing is kept once it is too long.
   if (text.size() - whole > max_line_bytes) {
-    done_ = bytes;
+    file_.set_done(bytes);
   } else if (!text.empty()) {
-    done_ = bytes - (text.size() - whole);
+    file_.set_done(bytes - (text.size() - whole));
   }
   std::size_t known = 0;
   for (; expected_ > 0 && known < whole; --expected_) known = text.find('\n', known) + 1;
   to.append(text, known, whole - known);
-}
-
-std::string moved_log(const std::string& log, std::uint64_t inode) {
-  const fs::path path(log);
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path(), error)) {
-    struct stat status {};
-    if (lstat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_ino == inode) {
-      return entry.path().string();
-    }
-  }
-  return {};
 }
 
 }  // namespace lotus::tool

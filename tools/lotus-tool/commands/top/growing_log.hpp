@@ -8,21 +8,13 @@
 #include <string>
 #include <utility>
 
-namespace lotus::tool {
+#include "commands/top/growing_file.hpp"
 
-/// How much of a log file counts.
-struct log_extent {
-  std::uint64_t inode = 0;
-  std::uint64_t size = 0;   ///< of the file
-  std::uint64_t bytes = 0;  ///< of these
-};
+namespace lotus::tool {
 
 /// When the last record of so many bytes of a log was over; none where that cannot be told.
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool beside);
-
-/// Where a log is now that was moved away, as logrotate does; "" where it is gone.
-std::string moved_log(const std::string& log, std::uint64_t inode);
 
 /// Reads a log while it is written, also where it is moved away and begun anew, as logrotate does.
 class growing_log {
@@ -31,7 +23,7 @@ class growing_log {
   static constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20U;
 
   /// @param beside  it is a hidden log beside the others.
-  growing_log(std::string path, bool beside) : path_(std::move(path)), beside_(beside) {}
+  growing_log(std::string path, bool beside) : file_(std::move(path)), beside_(beside) {}
 
   /// The whole lines that were appended to it since the last call, except those that are expected.
   /// Lines that ended before `since_ns` may be left out.
@@ -45,10 +37,8 @@ class growing_log {
   void read_file(const std::string& path, std::uint64_t bytes, std::int64_t since_ns,
                  std::string& to);
 
-  std::string path_;
+  growing_file file_;
   bool beside_;
-  std::uint64_t inode_ = 0;  // 0: nothing was read yet
-  std::uint64_t done_ = 0;   // bytes of that file
   std::size_t expected_ = 0;
 };
 

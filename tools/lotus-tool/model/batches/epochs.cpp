@@ -1,4 +1,4 @@
-#include "model/pipeline/epochs.hpp"
+#include "model/batches/epochs.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "log/log_line.hpp"
-#include "model/pipeline/makings.hpp"
-#include "model/pipeline/record_order.hpp"
+#include "model/batches/makings.hpp"
+#include "model/batches/record_order.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,11 +1,11 @@
 // In which epoch each batch record and each making of a batch is.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_EPOCHS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_EPOCHS_HPP
+#ifndef LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
 
 #include <cstdint>
 #include <vector>
 
-#include "model/pipeline/makings.hpp"
+#include "model/batches/makings.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -16,4 +16,4 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, b
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_EPOCHS_HPP
+#endif  // LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP

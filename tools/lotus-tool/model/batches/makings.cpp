@@ -1,4 +1,4 @@
-#include "model/pipeline/makings.hpp"
+#include "model/batches/makings.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "log/log_line.hpp"
-#include "model/pipeline/item_stages.hpp"
+#include "model/batches/item_stages.hpp"
 
 namespace lotus::tool {
 namespace {

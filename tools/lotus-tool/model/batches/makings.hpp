@@ -1,6 +1,6 @@
 // Which spans of workers and stages made one batch together.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_MAKINGS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_MAKINGS_HPP
+#ifndef LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -35,4 +35,4 @@ makings find_makings(const batch_records& records, const std::vector<stage_span>
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_MAKINGS_HPP
+#endif  // LOTUS_TOOL_MODEL_BATCHES_MAKINGS_HPP

@@ -1,6 +1,6 @@
 // Batch records in an order other than that of the logs.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP
+#ifndef LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
 
 #include <algorithm>
 #include <numeric>
@@ -25,4 +25,4 @@ std::vector<record_number> numbers_by(const batch_records& records, Key key) {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_RECORD_ORDER_HPP
+#endif  // LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP

@@ -1,4 +1,4 @@
-#include "model/pipeline/item_stages.hpp"
+#include "model/batches/item_stages.hpp"
 
 #include <cstddef>
 #include <cstdint>

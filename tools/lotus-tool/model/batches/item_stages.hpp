@@ -1,6 +1,6 @@
 // Which stages number items, and which number batches.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP
+#ifndef LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 
 #include <cstdint>
 #include <set>
@@ -17,4 +17,4 @@ std::set<stage_id> item_stages(const batch_records& records, const std::vector<s
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_ITEM_STAGES_HPP
+#endif  // LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
