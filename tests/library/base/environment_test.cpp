@@ -1,5 +1,7 @@
 // Variables of the environment that make no sense: each is reported once, and its default is taken.
 #include "lotus/base/environment.hpp"
+#include "lotus/collectors/collector_kinds.hpp"
+#include "lotus/folder/hidden_files.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
