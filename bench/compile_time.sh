@@ -1,22 +1,68 @@
 #!/usr/bin/env bash
-# Prints what including lotus/lotus.hpp adds to the compile time of an empty file: the least of
-# several runs, in turn, so that a busy machine disturbs both alike.
+# Prints what a file costs that uses the library: CPU time to compile it, as a ratio to the floor, a
+# file that includes <atomic> and <string_view>, and the bytes of code and data in its object. The
+# least of several runs, in turn, so that a busy machine disturbs all alike.
 #
-# bench/compile_time.sh [REPETITIONS [COMPILER]]; for each optimisation level that users have.
+# bench/compile_time.sh [REPETITIONS [COMPILER [LEVEL]]]
+# TRACY: a checkout of Tracy, or a folder with tracy/Tracy.hpp, to compare with its front end.
 set -euo pipefail
 repetitions=${1:-9}
 compiler=${2:-c++}
-include_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../include" && pwd)
+level=${3:--O2}
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work_dir=$(mktemp -d)
 trap 'rm -r "$work_dir"' EXIT
-: >"$work_dir/empty.cpp"
-echo '#include "lotus/lotus.hpp"' >"$work_dir/lotus.cpp"
+cd "$work_dir"
 
-# CPU milliseconds, user and system, of one compilation of $1 at level $2.
+declare -A flags least=()
+files=()
+# file NAME FLAGS LINE...: one more to be measured.
+file() {
+  printf '%s\n' "${@:3}" >"$1.cpp"
+  files+=("$1")
+  flags[$1]=$2
+}
+
+ten_scopes() {
+  echo 'void work(int);'
+  for i in {1..10}; do echo "void f$i() { LOTUS_SCOPE(\"Work$i\"); work($i); }"; done
+}
+one_scope='void work(); void f() { LOTUS_SCOPE("Work"); work(); }'
+batch_loop='bool next(int*); void use(int);
+void f() {
+  for (int i = 0;; ++i) {
+    int batch = 0;
+    { LOTUS_BATCH_WAIT(i); if (!next(&batch)) return; }
+    LOTUS_BATCH_CONSUMED(i);
+    LOTUS_SCOPE("Use");
+    use(batch);
+  }
+}'
+
+file floor '' '#include <atomic>' '#include <string_view>'
+for way in compiled header_only; do
+  use=-I$root/include
+  [[ $way == header_only ]] || use+=' -DLOTUS_COMPILED'
+  include='#include <lotus/lotus.hpp>'
+  file "${way}_include" "$use" "$include"
+  file "${way}_one_scope" "$use" "$include" "$one_scope"
+  file "${way}_ten_scopes" "$use" "$include" "$(ten_scopes)"
+  file "${way}_batch_loop" "$use" "$include" "$batch_loop"
+done
+file library "-I$root/include -DLOTUS_COMPILED -fPIC -fvisibility=hidden" \
+  '#define LOTUS_IMPLEMENTATION' '#include <lotus/lotus.hpp>'
+if [[ -n ${TRACY-} ]]; then
+  tracy=$TRACY
+  [[ ! -d $TRACY/public ]] || tracy=$TRACY/public
+  file tracy_one_zone "-I$tracy -DTRACY_ENABLE" '#include <tracy/Tracy.hpp>' \
+    'void work(); void f() { ZoneScopedN("Work"); work(); }'
+fi
+
+# CPU milliseconds, user and system, of one compilation of $1.
 cpu_ms() {
   local TIMEFORMAT='%3U %3S' seconds
-  seconds=$({ time "$compiler" -std=c++17 "$2" -I "$include_dir" -c "$work_dir/$1.cpp" \
-    -o "$work_dir/$1.o"; } 2>&1)
+  # shellcheck disable=SC2086
+  seconds=$({ time "$compiler" -std=c++17 "$level" ${flags[$1]} -c "$1.cpp" -o "$1.o"; } 2>&1)
   [[ $seconds =~ ^([0-9]+)\.([0-9]+)\ ([0-9]+)\.([0-9]+)$ ]] || {
     echo "$seconds" >&2
     return 1
@@ -24,15 +70,17 @@ cpu_ms() {
   echo $((10#${BASH_REMATCH[1]}${BASH_REMATCH[2]} + 10#${BASH_REMATCH[3]}${BASH_REMATCH[4]}))
 }
 
-printf '%-8s %-6s %9s %9s %9s\n' compiler level 'empty ms' 'lotus ms' 'extra ms'
-for level in -O0 -O2; do
-  declare -A least=([empty]=999999 [lotus]=999999)
-  for ((i = 0; i < repetitions; ++i)); do
-    for file in empty lotus; do
-      ms=$(cpu_ms "$file" "$level")
-      ((ms >= least[$file])) || least[$file]=$ms
-    done
+for ((i = 0; i < repetitions; ++i)); do
+  for name in "${files[@]}"; do
+    ms=$(cpu_ms "$name")
+    if ((ms < ${least[$name]:-999999})); then least[$name]=$ms; fi
   done
-  printf '%-8s %-6s %9d %9d %9d\n' "${compiler##*/}" "$level" "${least[empty]}" "${least[lotus]}" \
-    $((least[lotus] - least[empty]))
+done
+
+echo "${compiler##*/} $level, least of $repetitions"
+printf '%-24s %8s %10s %12s\n' file 'CPU ms' 'floor = 1' 'object bytes'
+for name in "${files[@]}"; do
+  bytes=$(size "$name.o" | awk 'NR == 2 { print $1 + $2 }')
+  ratio=$((least[$name] * 10 / least[floor]))
+  printf '%-24s %8d %8d.%d %12d\n' "$name" "${least[$name]}" $((ratio / 10)) $((ratio % 10)) "$bytes"
 done
