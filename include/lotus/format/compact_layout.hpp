@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "lotus/config.hpp"
+#include "lotus/format/varint.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -40,32 +41,9 @@ static_assert(sizeof(compact_block_header) == 48 &&
                   std::is_trivially_copyable_v<compact_block_header>,
               "it stands in files");
 
-constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
-  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
-}
-constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
-  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
-}
-
 /// The difference of two numbers of 64 bits, which may wrap around.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
-}
-
-/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
-/// the end; touches at most 10 bytes, and always 2.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
-  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
-    const auto more = static_cast<unsigned>(value > 0x7F);
-    const auto both =
-        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
-    std::memcpy(out, &both, sizeof(both));
-    return out + 1 + more;
-  }
-  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
-  *out++ = static_cast<char>(value);
-  return out;
 }
 
 /// Instead of a record's time: by how much its end is before the record's before it follows.

@@ -7,14 +7,14 @@
 
 #include "catch.hpp"
 #include "commands/report/base64.hpp"
-#include "model/leb128.hpp"
+#include "lotus/format/varint.hpp"
 #include "report_test.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
+using lotus::detail::put_varint;
+using lotus::detail::varint_bytes;
 using lotus::tool::base64;
-using lotus::tool::leb128_bytes;
-using lotus::tool::put_leb128;
 using lotus::tool::script_safe;
 
 TEST_CASE("nothing in the data can end its script element") {
@@ -80,8 +80,8 @@ TEST_CASE("the page knows the lives of batches, and how much of their making the
                                    1, 5999, 1, 8000, 1, 0, 1, 2000, 0};
   std::string expected;
   for (const std::uint64_t n : numbers) {
-    char bytes[leb128_bytes];
-    expected.append(bytes, put_leb128(bytes, n));
+    char bytes[varint_bytes];
+    expected.append(bytes, put_varint(bytes, n));
   }
   const std::size_t whole = expected.size() / 3 * 4;
   CHECK(batches["lives"].text().substr(0, whole) == base64(expected).substr(0, whole));

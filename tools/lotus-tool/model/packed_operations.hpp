@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/files/spill_file.hpp"
+#include "lotus/format/varint.hpp"
 #include "model/calls/nesting_order.hpp"
-#include "model/leb128.hpp"
 
 namespace lotus::tool {
 
@@ -51,9 +51,9 @@ class packed_operations {
     if (block_bytes - used_ < operation_bytes || open_ == nullptr) next_block();
     char* p = open_.get() + used_;
     // A start is told from the one before; a duration is never negative.
-    p = put_leb128(p, zigzag(op.start_ns - last_start_ns_));
-    p = put_leb128(p, static_cast<std::uint64_t>(op.duration_ns));
-    p = put_leb128(p, op.name);
+    p = lotus::detail::put_varint(p, lotus::detail::to_zigzag(op.start_ns - last_start_ns_));
+    p = lotus::detail::put_varint(p, static_cast<std::uint64_t>(op.duration_ns));
+    p = lotus::detail::put_varint(p, op.name);
     used_ = static_cast<std::size_t>(p - open_.get());
     last_start_ns_ = op.start_ns;
   }
@@ -85,7 +85,7 @@ class packed_operations {
 
  private:
   static constexpr std::size_t block_bytes = std::size_t{32} << 10U;
-  static constexpr std::size_t operation_bytes = 3 * leb128_bytes;
+  static constexpr std::size_t operation_bytes = 3 * lotus::detail::varint_bytes;
 
   struct block {
     std::unique_ptr<char[]> bytes;  // NOLINT(modernize-avoid-c-arrays): null: in the file
@@ -99,8 +99,9 @@ class packed_operations {
       std::uint64_t start = 0;
       std::uint64_t duration = 0;
       std::uint64_t name = 0;
-      p = take_leb128(take_leb128(take_leb128(p, start), duration), name);
-      op.start_ns += unzigzag(start);
+      p = lotus::detail::take_varint(
+          lotus::detail::take_varint(lotus::detail::take_varint(p, start), duration), name);
+      op.start_ns += lotus::detail::from_zigzag(start);
       op.duration_ns = static_cast<std::int64_t>(duration);
       op.name = static_cast<std::uint32_t>(name);
       on_operation(op);

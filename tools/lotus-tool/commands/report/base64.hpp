@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/leb128.hpp"
+#include "lotus/format/varint.hpp"
 
 namespace lotus::tool {
 
@@ -28,7 +28,7 @@ class base64_writer {
   }
   void finish() { pour(used_); }
 
-  static constexpr std::size_t most = 3 * leb128_bytes;
+  static constexpr std::size_t most = 3 * lotus::detail::varint_bytes;
 
  private:
   void pour(std::size_t n) {

@@ -10,7 +10,7 @@
 #include "base/json_writer.hpp"
 #include "commands/report/base64.hpp"
 #include "log/operation_names.hpp"
-#include "model/leb128.hpp"
+#include "lotus/format/varint.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
@@ -28,14 +28,16 @@ class life_writer {
  public:
   life_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
 
-  void number(std::uint64_t value) { bytes_.advance_to(put_leb128(bytes_.room(), value)); }
+  void number(std::uint64_t value) {
+    bytes_.advance_to(lotus::detail::put_varint(bytes_.room(), value));
+  }
 
   void begin() { before_ns_ = first_ns_; }
 
   void moment(std::optional<std::int64_t> at_ns) {
     number(at_ns ? 1 : 0);
     if (!at_ns) return;
-    number(zigzag(*at_ns - before_ns_));
+    number(lotus::detail::to_zigzag(*at_ns - before_ns_));
     before_ns_ = *at_ns;
   }
 
@@ -77,7 +79,7 @@ void write(life_writer& to, const run_data& run, const batch& b,
   for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
     if (batches.making()[n].file != file) file = std::nullopt;
   }
-  to.number(zigzag(b.index));
+  to.number(lotus::detail::to_zigzag(b.index));
   to.number(b.epoch);
   to.number(number_of(file));
   to.number(on_path_ns ? static_cast<std::uint64_t>(*on_path_ns) + 1 : 0);

@@ -18,8 +18,8 @@
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
+#include "lotus/format/varint.hpp"
 #include "model/calls/nesting_order.hpp"
-#include "model/leb128.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
@@ -38,9 +38,10 @@ void append_operations(std::string& text, const run_data& run, std::size_t file,
   base64_writer bytes(text);
   std::int64_t before_ns = run.first_ns;
   const auto emit = [&](const operation& op) {
-    char* p = put_leb128(bytes.room(), zigzag(op.start_ns - before_ns));
-    p = put_leb128(p, static_cast<std::uint64_t>(op.duration_ns));
-    bytes.advance_to(put_leb128(p, name_of[op.name]));
+    char* p =
+        lotus::detail::put_varint(bytes.room(), lotus::detail::to_zigzag(op.start_ns - before_ns));
+    p = lotus::detail::put_varint(p, static_cast<std::uint64_t>(op.duration_ns));
+    bytes.advance_to(lotus::detail::put_varint(p, name_of[op.name]));
     before_ns = op.start_ns;
   };
   nesting_order order;
