@@ -92,19 +92,17 @@ class records {
     name_.assign(1, static_cast<char>(r.kind)).append(r.name);
     named& of = named_[name_];
     ++of.records;
-    const detail::written_duration told = detail::row_of(r.kind).duration;
-    const bool lasts = told == detail::written_duration::measured ||
-                       told == detail::written_duration::measured_unlike_placeholder;
+    const bool lasts = detail::kind_of(r.kind).lasts();
     const auto end_ns = static_cast<std::uint64_t>(r.start_ns + (lasts ? r.duration_ns : 0));
     end_.add(
         detail::to_zigzag(detail::wrapped_difference(end_ns, std::exchange(before_ns, end_ns))));
     if (lasts) duration_.add(static_cast<std::uint64_t>(r.duration_ns));
     if (r.kind == detail::event_kind::off_cpu) {
-      off_.add(r.number);
-      queued_.add(r.second);
+      off_.add(r.numbers[0]);
+      queued_.add(r.numbers[1] == detail::run_queue_unknown ? 0 : r.numbers[1] + 1);
     } else if (r.kind != detail::event_kind::operation) {
-      of.value.add_difference(r.number);
-      of.second.add_difference(r.second);
+      of.value.add_difference(r.numbers[0]);
+      of.second.add_difference(r.numbers[1]);
     }
   }
 

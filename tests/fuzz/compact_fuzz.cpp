@@ -35,7 +35,8 @@ void check_lines(const compact_record& record) {
   text.pop_back();
   side_line again;
   require(parse_line(text, again) == nullptr);
-  require(again.a == line.a && again.b == line.b && again.kind == line.kind);
+  require(again.kind == line.kind);
+  require(again.columns[0] == line.columns[0] && again.columns[1] == line.columns[1]);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 #include "log/aggregate_file.hpp"
 #include "log/compact/compact_block.hpp"
 #include "log/folder/log_files.hpp"
-#include "lotus/record/record_kinds.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/recovery/recovery.hpp"
 
 namespace {

@@ -12,8 +12,8 @@
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/format/drain.hpp"
 #include "lotus/format/line.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/record/names.hpp"
-#include "lotus/record/record_kinds.hpp"
 #include "lotus/record/ring_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -57,8 +57,8 @@ class compact_chain {
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  std::uint64_t last_of[first_named_code];  ///< number, by kind of records without a name
-  std::uint64_t last_item;
+  std::uint64_t last_of[first_named_code];  ///< first field, by code of what has no name
+  std::uint64_t last_second;                ///< second field, of any kind
 
  private:
   static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
@@ -111,11 +111,10 @@ class compact_filler {
       return false;
     }
     const record_kind& kind = kind_of(r.tag);
-    const bool named = has_name(kind) || kind.kind == event_kind::none;
-    std::uint64_t* last = &chain_.last_of[static_cast<std::uint8_t>(kind.kind) % first_named_code];
+    std::uint64_t* last = &chain_.last_of[kind.code];
     char* p = end_;
-    std::uint32_t code = static_cast<std::uint8_t>(kind.kind);
-    if (named) {
+    std::uint32_t code = kind.code;
+    if (code == 0) {
       const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
       std::uint64_t key = 0;
       compact_chain::entry* const e = chain_.find(kind.kind, name, key);
@@ -224,7 +223,7 @@ class compact_filler {
   LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
                                           std::string_view name) noexcept {
     p = put_varint(p, announcement_code);
-    *p++ = static_cast<char>(kind.kind);
+    p = put_varint(p, static_cast<std::uint8_t>(kind.kind));
     p = put_varint(p, name.size());
     std::memcpy(p, name.data(), name.size());
     return p + name.size();
@@ -240,8 +239,7 @@ class compact_filler {
 
   LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
                                               std::uint64_t& last) noexcept {
-    const bool lasts = kind.duration == written_duration::measured ||
-                       kind.duration == written_duration::measured_unlike_placeholder;
+    const bool lasts = kind.lasts();
     const tick_converter::span s =
         clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
     const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
@@ -261,27 +259,30 @@ class compact_filler {
     head_.last_ns = std::max(head_.last_ns, time_ns);
     if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
     if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
-    return put_numbers(p, r, kind, last);
+    return put_fields(p, r, kind, last);
   }
 
-  char* put_numbers(char* p, const record& r, const record_kind& kind,
-                    std::uint64_t& last) noexcept {
-    if (kind.value == record_value::batch) p = put_number(p, r.tag.value(), last);
-    if (kind.value == record_value::name_and_number) {
-      p = put_number(p, r.tag.value() & 0xFFFFFFFFU, last);
+  char* put_fields(char* p, const record& r, const record_kind& kind,
+                   std::uint64_t& last) noexcept {
+    if (kind.fields[0].quantity == record_quantity::none) return p;
+    p = put_field(p, r, kind.fields[0], last);
+    if (kind.fields[1].quantity == record_quantity::none) return p;
+    return put_field(p, r, kind.fields[1], chain_.last_second);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_field(char* p, const record& r,
+                                                    const record_field& field,
+                                                    std::uint64_t& last) noexcept {
+    const std::uint64_t number = number_of(field, r);
+    switch (field.coding) {
+      case field_coding::difference:
+        return put_number(p, number, last);
+      case field_coding::one_more:
+        return put_varint(p, number == missing_number(field) ? 0 : number + 1);
+      case field_coding::plain:
+        break;
     }
-    switch (kind.kind) {
-      case event_kind::counter:
-      case event_kind::stage_number:
-        return put_number(p, r.end_ticks, last);
-      case event_kind::batch_takes:
-        return put_number(p, r.end_ticks, chain_.last_item);
-      case event_kind::off_cpu:
-        p = put_varint(p, r.end_ticks);
-        return put_varint(p, r.tag.value() == run_queue_unknown ? 0 : r.tag.value() + 1);
-      default:
-        return counts_heap(kind.kind) ? put_varint(p, r.end_ticks) : p;
-    }
+    return put_varint(p, number);
   }
 
   const tick_converter& clock_;

@@ -5,12 +5,14 @@
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 #include "lotus/config.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/format/varint.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -23,6 +25,30 @@ inline constexpr std::uint8_t compact_begins_anew = 1;
 inline constexpr std::uint32_t first_named_code = 16;
 /// Instead of a record's code: a name follows.
 inline constexpr std::uint32_t announcement_code = 0;
+
+static_assert(row_checks::all([](const record_kind& row) {
+                return has_name(row) ? row.code == 0
+                                     : row.code != announcement_code && row.code < first_named_code;
+              }),
+              "a kind without a name has a code from 1 to 15, which compact blocks tell it by");
+static_assert(row_checks::all([](const record_kind& row) {
+                for (const record_kind& other : record_kinds) {
+                  if (row.code != 0 && row.code == other.code && row.kind != other.kind) {
+                    return false;
+                  }
+                }
+                return true;
+              }),
+              "a code tells one kind");
+
+/// Of each code below first_named_code; none where it tells nothing.
+inline constexpr auto kind_by_code = [] {
+  std::array<event_kind, first_named_code> kinds{};
+  for (const record_kind& row : record_kinds) {
+    if (row.code != 0) kinds[row.code] = row.kind;
+  }
+  return kinds;
+}();
 
 struct compact_block_header {
   char magic[4];

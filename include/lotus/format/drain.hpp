@@ -9,7 +9,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/log_appender.hpp"
 #include "lotus/format/line.hpp"
-#include "lotus/record/record_kinds.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/record/ring_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -10,9 +10,9 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/record_kinds.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -164,7 +164,7 @@ class line_formatter {
     const std::string_view start = has_name(kind) ? name : kind.prefix;
     copy_short(out, start.data(), start.size());
     out += start.size();
-    if (kind.value == record_value::batch) {
+    if (kind.value == record_value::number) {
       out = put_number(out, r.tag.value());
       *out++ = ',';
       s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
@@ -180,56 +180,19 @@ class line_formatter {
   /// kinds that have one. `out` and `name` as for format().
   char* format_beside(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
-    const auto put_text = [&out](std::string_view text) {
-      if (!text.empty()) std::memcpy(out, text.data(), text.size());
-      out += text.size();
-    };
-    const bool measured = kind.duration == written_duration::measured;
     const tick_converter::span s =
-        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
-    put_text(kind.beside);
-    put_text(name);
+        clock_.convert(r.begin_ticks, kind.lasts() ? r.end_ticks : r.begin_ticks);
+    copy_short(out, kind.beside.data(), kind.beside.size());
+    out += kind.beside.size();
+    if (!name.empty()) copy_short(out, name.data(), name.size());
+    out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    switch (kind.kind) {
-      case event_kind::counter:
-        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
-        out = put_number(
-            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::stage_number:
-        out = put_number(out, r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::arguments:
-        put_text("0,0");
-        break;
-      case event_kind::batch_takes:
-        out = put_number(out, r.tag.value());
-        *out++ = ',';
-        out = put_number(out, r.end_ticks);
-        break;
-      case event_kind::off_cpu:
-        out = put_number(out, r.end_ticks);
-        *out++ = ',';
-        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
-        break;
-      default:
-        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
-        if (counts_heap(kind.kind)) {
-          out = put_number(out, r.end_ticks);
-          *out++ = ',';
-          out = put_number(out, number);
-          break;
-        }
-        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
-        *out++ = ',';
-        if (kind.kind == event_kind::async_piece || number != large_stage_number) {
-          out = put_number(out, number);
-        }
-        break;
-    }
+    out = kind.lasts()
+              ? put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
+              : put_column(out, r, kind.columns[0]);
+    *out++ = ',';
+    out = put_column(out, r, kind.columns[1]);
     *out++ = '\n';
     return out;
   }
@@ -248,6 +211,29 @@ class line_formatter {
         break;
     }
     return placeholder_ns;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_column(char* out, const record& r,
+                                                     const record_field& field) noexcept {
+    if (field.quantity == record_quantity::none) {
+      *out = '0';
+      return out + 1;
+    }
+    std::uint64_t number = number_of(field, r);
+    switch (field.type) {
+      case field_type::natural_or_none:
+        if (number == missing_number(field)) return out;
+        break;
+      case field_type::integer:
+        if (static_cast<std::int64_t>(number) >= 0) break;
+        *out++ = '-';
+        number = 0 - number;
+        break;
+      case field_type::natural:
+      case field_type::bits:
+        break;
+    }
+    return put_number(out, number);
   }
 
   /// The seconds of one record are nearly always those of the one before.

@@ -13,10 +13,10 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/heap/heap_hook.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/record_kinds.hpp"
 #include "lotus/record/thread.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

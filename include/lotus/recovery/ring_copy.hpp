@@ -17,8 +17,8 @@
 #include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/record_kinds.hpp"
 #include "lotus/record/ring_layout.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN

@@ -17,6 +17,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/format/line.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/heap/heap_account.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/environment_report.hpp"
@@ -24,7 +25,6 @@
 #include "lotus/record/join.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/record_kinds.hpp"
 #include "lotus/record/shared_objects.hpp"
 #include "lotus/session/step_recording.hpp"
 #include "lotus/store/recorder.hpp"
@@ -142,7 +142,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const record_kind& kind = kind_of(tag);
     if (!has_name(kind)) {
       std::optional<std::uint64_t> batch;
-      if (kind.value == record_value::batch) batch = tag.value();
+      if (is_of_batch(kind)) batch = tag.value();
       return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)], batch);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));

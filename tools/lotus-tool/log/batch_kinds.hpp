@@ -1,16 +1,20 @@
-// The kinds of a log's records, and what is particular to each: a new kind is a new row here.
+// The kinds of lines in the main and worker logs, and how those of batches are drawn beyond what
+// the library's table of record kinds says: a new kind of batch record is a new row here.
 #ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 #define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
+
+#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 
 /// What a line records. `op` is everything that is not one of the batch records.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
-inline constexpr std::size_t record_kinds = static_cast<std::size_t>(record_kind::queued) + 1;
 
 /// Which end of the arrow from a batch's making to its use a record is.
 enum class arrow_end : std::uint8_t { none, leaves, arrives };
@@ -28,15 +32,42 @@ struct batch_kind {
   int page_number;  ///< in the report's timeline; -1: not drawn there
 };
 
+namespace internal {
+
+using lotus::detail::event_kind;
+
+/// What the library's table says of the lines of `recorded` is taken from there.
+/// @param family  empty: as its lines begin.
+constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
+                              char before_number, bool in_original, arrow_end arrow,
+                              int page_number) noexcept {
+  const lotus::detail::record_kind row = lotus::detail::row_of(recorded);
+  const std::string_view start = row.prefix.substr(0, row.prefix.size() - 1);
+  return {kind,
+          start,
+          family.empty() ? start : family,
+          before_number,
+          row.drawing == lotus::detail::record_drawing::moment,
+          row.drawing == lotus::detail::record_drawing::step,
+          in_original,
+          arrow,
+          page_number};
+}
+
+}  // namespace internal
+
 inline constexpr batch_kind batch_kinds[] = {
-    {record_kind::preprocessed, "SBatchPreprocessed", "SBatchPreprocessed", '_', false, false, true,
-     arrow_end::leaves, 0},
-    {record_kind::wait, "SBatchWait", "SBatchWait", '_', false, false, true, arrow_end::none, 1},
-    {record_kind::consumed, "SBatchConsumed", "step", ' ', false, true, true, arrow_end::arrives,
-     2},
-    {record_kind::queued, "SBatchQueued", "SBatchQueued", '_', true, false, false, arrow_end::none,
-     -1},
+    internal::drawn_as(record_kind::preprocessed, internal::event_kind::batch_preprocessed, "", '_',
+                       true, arrow_end::leaves, 0),
+    internal::drawn_as(record_kind::wait, internal::event_kind::batch_wait, "", '_', true,
+                       arrow_end::none, 1),
+    internal::drawn_as(record_kind::consumed, internal::event_kind::batch_consumed, "step", ' ',
+                       true, arrow_end::arrives, 2),
+    internal::drawn_as(record_kind::queued, internal::event_kind::batch_queued, "", '_', false,
+                       arrow_end::none, -1),
 };
+
+inline constexpr std::size_t record_kinds = std::size(batch_kinds) + 1;
 
 /// The row of a kind; there is none of record_kind::op.
 constexpr const batch_kind& batch_kind_of(record_kind kind) noexcept {
@@ -50,11 +81,38 @@ constexpr bool rows_in_order() noexcept {
   for (const batch_kind& row : batch_kinds) {
     if (static_cast<std::size_t>(row.kind) != ++number) return false;
   }
-  return number + 1 == record_kinds;
+  return true;
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
+/// What the lines of each kind of record are; a batch that came out of order has a wait's.
+inline constexpr auto kinds_of_lines = [] {
+  std::array<record_kind, lotus::detail::record_kind_count> kinds{};
+  for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {
+    for (const batch_kind& row : batch_kinds) {
+      if (lotus::detail::is_of_batch(recorded) &&
+          recorded.prefix.substr(0, recorded.prefix.size() - 1) == row.line_prefix) {
+        kinds[static_cast<std::size_t>(recorded.kind)] = row.kind;
+      }
+    }
+  }
+  return kinds;
+}();
+
+static_assert(lotus::detail::row_checks::all([](const lotus::detail::record_kind& recorded) {
+                return lotus::detail::is_of_batch(recorded) ==
+                       (kinds_of_lines[static_cast<std::size_t>(recorded.kind)] != record_kind::op);
+              }),
+              "every kind of batch record that the library writes has a row in batch_kinds");
+
 }  // namespace internal
+
+/// What the lines of a record of this kind are, where it has any in the main or worker log.
+constexpr record_kind kind_of_line(lotus::detail::event_kind recorded) noexcept {
+  const auto number = static_cast<std::size_t>(recorded);
+  return number < internal::kinds_of_lines.size() ? internal::kinds_of_lines[number]
+                                                  : record_kind::op;
+}
 
 }  // namespace lotus::tool
 

@@ -15,7 +15,7 @@ const char* classify_batch(log_line& line) noexcept {
     const std::string_view rest = line.name.substr(k.line_prefix.size());
     if (rest.empty()) return "a batch record without a batch number";
     // SBatchWaiter is the operation of a Python class BatchWaiter, not a broken batch record.
-    if (rest.front() != '_') break;
+    if (rest.front() != '_') continue;
     std::uint64_t number = 0;
     std::size_t digits = 0;
     const char* const end = rest.data() + rest.size();

@@ -1,6 +1,7 @@
 #include "log/side_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -10,46 +11,46 @@
 #include <system_error>
 
 #include "log/log_line.hpp"
+#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// What `a` may be.
-enum class a_range : std::uint8_t { not_negative, with_sign, all_64_bits };
+using lotus::detail::field_type;
+using lotus::detail::line_column;
+using lotus::detail::record_kind_count;
+using kind_row = lotus::detail::record_kind;
 
-struct kind_row {
-  std::string_view name;
-  side_kind kind;
-  bool named;  ///< the second column is an operation's name
-  a_range range;
-  bool lasts;    ///< `a` is added to the time
-  bool b_empty;  ///< `b` may be missing
+/// Of the library's table, what a line is read by.
+struct line_kind {
+  std::string_view name;  ///< empty: it has no lines beside
+  bool named = false;     ///< the second column is an operation's name
+  bool lasts = false;     ///< A is added to the time
+  field_type type[2] = {field_type::natural, field_type::natural};  ///< of A and B
 };
 
-constexpr kind_row kinds[] = {
-    {"stage", side_kind::stage, true, a_range::not_negative, true, true},
-    {"number", side_kind::stage_number, true, a_range::all_64_bits, false, false},
-    {"piece", side_kind::piece, true, a_range::not_negative, true, false},
-    {"counter", side_kind::counter, true, a_range::with_sign, false, false},
-    {"takes", side_kind::takes, false, a_range::not_negative, false, false},
-    {"off_cpu", side_kind::off_cpu, false, a_range::not_negative, false, true},
-    {"args", side_kind::arguments, true, a_range::not_negative, false, false},
-    {"aggregated", side_kind::aggregated, true, a_range::not_negative, true, true},
-    {"range", side_kind::range, true, a_range::not_negative, true, true},
-    {"allocated", side_kind::allocated, true, a_range::not_negative, false, false},
-    {"freed", side_kind::freed, true, a_range::not_negative, false, false},
-    {"retained", side_kind::retained, true, a_range::not_negative, false, false},
-    {"peak", side_kind::peak, true, a_range::not_negative, false, false},
-    {"heap", side_kind::heap, true, a_range::not_negative, false, false},
-    {"held", side_kind::held, true, a_range::not_negative, false, false},
-    {"total", side_kind::total, true, a_range::not_negative, false, false},
-};
+constexpr auto kinds = [] {
+  std::array<line_kind, record_kind_count> all{};
+  for (const kind_row& row : lotus::detail::record_kinds) {
+    if (row.beside.empty()) continue;
+    line_kind& of = all[static_cast<std::size_t>(row.kind)];
+    of.name = row.beside_name();
+    of.named = lotus::detail::has_name(row);
+    of.lasts = row.lasts();
+    const line_column columns[2] = {line_column::a, line_column::b};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const lotus::detail::record_field* const field = row.field_in(columns[i]);
+      if (field != nullptr) of.type[i] = field->type;
+    }
+  }
+  return all;
+}();
 
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 
 /// A whole number and nothing behind it.
-number_fault take_number(std::string_view field, a_range range, std::int64_t& value) noexcept {
-  if (range == a_range::all_64_bits) {
+number_fault take_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
+  if (type == field_type::bits) {
     std::uint64_t bits = 0;
     const char* const behind = field.data() + field.size();
     const auto [at, error] = std::from_chars(field.data(), behind, bits);
@@ -57,7 +58,7 @@ number_fault take_number(std::string_view field, a_range range, std::int64_t& va
     if (error == std::errc::result_out_of_range) return number_fault::out_of_range;
     return error == std::errc{} && at == behind ? number_fault::none : number_fault::no_number;
   }
-  const bool minus = range == a_range::with_sign && !field.empty() && field.front() == '-';
+  const bool minus = type == field_type::integer && !field.empty() && field.front() == '-';
   if (minus) field.remove_prefix(1);
   std::uint64_t digits_value = 0;
   std::size_t digits = 0;
@@ -74,6 +75,7 @@ number_fault take_number(std::string_view field, a_range range, std::int64_t& va
 /// Fills `line` from the text of one line, or says what is wrong with it.
 const char* take_line(std::string_view text, side_line& line) noexcept {
   constexpr std::size_t columns = 5;
+  constexpr const char* unknown = "the kind is unknown: was it recorded by a newer lotus?";
   std::string_view field[columns];
   for (std::size_t i = 0; i < columns; ++i) {
     const std::size_t comma = text.find(',');
@@ -85,22 +87,26 @@ const char* take_line(std::string_view text, side_line& line) noexcept {
     field[i] = text.substr(0, comma);
     text.remove_prefix(last ? text.size() : comma + 1);
   }
+  if (field[0].empty()) return unknown;
   const auto* const row = std::find_if(std::begin(kinds), std::end(kinds),
-                                       [&](const kind_row& k) { return k.name == field[0]; });
-  if (row == std::end(kinds)) return "the kind is unknown: was it recorded by a newer lotus?";
-  line.kind = row->kind;
+                                       [&](const line_kind& k) { return k.name == field[0]; });
+  if (row == std::end(kinds)) return unknown;
+  line.kind = static_cast<event_kind>(row - std::begin(kinds));
   line.name = field[1];
-  line.b = -1;
   line.blanks = false;
   if (row->named != !line.name.empty()) {
     return row->named ? "the name is empty" : "a name stands where there is none";
   }
   if (row->named && line.name.front() != 'S') return "the name does not begin with S";
-  std::int64_t* const to[] = {&line.time_ns, &line.a, &line.b};
+  std::int64_t* const to[] = {&line.time_ns, &line.columns[0], &line.columns[1]};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string_view number = field[i + 2];
-    if (i == 2 && row->b_empty && number.empty()) continue;
-    switch (take_number(number, i == 1 ? row->range : a_range::not_negative, *to[i])) {
+    const field_type type = i == 0 ? field_type::natural : row->type[i - 1];
+    if (type == field_type::natural_or_none && number.empty()) {
+      *to[i] = side_line::no_number;
+      continue;
+    }
+    switch (take_number(number, type, *to[i])) {
       case number_fault::none:
         break;
       case number_fault::no_number:
@@ -109,7 +115,8 @@ const char* take_line(std::string_view text, side_line& line) noexcept {
         return "a number is out of range";
     }
   }
-  if (row->lasts && line.a > INT64_MAX - line.time_ns) return "START + DURATION is out of range";
+  if (row->lasts && line.columns[0] > INT64_MAX - line.time_ns)
+    return "START + DURATION is out of range";
   return nullptr;
 }
 
@@ -127,17 +134,25 @@ const char* parse_line(std::string_view text, side_line& line) noexcept {
 }
 
 void append_text(const side_line& line, std::string& to) {
-  const kind_row& row = *std::find_if(std::begin(kinds), std::end(kinds),
-                                      [&](const kind_row& k) { return k.kind == line.kind; });
+  const line_kind& row = kinds[static_cast<std::size_t>(line.kind)];
   to.append(row.name).append(1, ',');
-  to.append(line.name).append(1, ',').append(std::to_string(line.time_ns)).append(1, ',');
-  if (row.range == a_range::all_64_bits) {
-    to += std::to_string(static_cast<std::uint64_t>(line.a));
-  } else {
-    to += std::to_string(line.a);
+  to.append(line.name).append(1, ',').append(std::to_string(line.time_ns));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t number = line.columns[i];
+    to += ',';
+    switch (row.type[i]) {
+      case field_type::natural_or_none:
+        if (number >= 0) to += std::to_string(number);
+        break;
+      case field_type::bits:
+        to += std::to_string(static_cast<std::uint64_t>(number));
+        break;
+      case field_type::natural:
+      case field_type::integer:
+        to += std::to_string(number);
+        break;
+    }
   }
-  to += ',';
-  if (!row.b_empty || line.b >= 0) to += std::to_string(line.b);
   to += '\n';
 }
 

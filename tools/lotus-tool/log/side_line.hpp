@@ -3,11 +3,13 @@
 #ifndef LOTUS_TOOL_LOG_SIDE_LINE_HPP
 #define LOTUS_TOOL_LOG_SIDE_LINE_HPP
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "lotus/folder/hidden_files.hpp"
+#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 
@@ -15,42 +17,59 @@ namespace lotus::tool {
 inline constexpr std::string_view side_log_start = lotus::detail::beside_log_start;
 inline constexpr std::string_view compact_log_start = lotus::detail::compact_log_start;
 
-enum class side_kind : std::uint8_t {
-  stage,         ///< the operation of this name, start and duration is work for batch or item `b`
-  stage_number,  ///< the stage of this name and start that follows has number `a`
-  piece,  ///< the operation of this name, start and duration is part of asynchronous operation `b`
-  counter,     ///< the value `a` at a time
-  takes,       ///< item `b` goes into batch `a`
-  off_cpu,     ///< up to this time the thread was off the CPU for `a`, waited for a CPU for `b` of
-               ///< that
-  arguments,   ///< the operation that begins at this time was given what the name says
-  aggregated,  ///< so long was the thread in calls that were not recorded, at just this time or
-               ///< anywhere since the begin or end of a span before
-  range,       ///< a stretch of the thread's time, named by the program; of its name number `b`
-  // Bytes `a`, of the operation of this name that began at this time.
-  allocated,  ///< in `b` calls
-  freed,      ///< likewise
-  retained,   ///< of what was allocated, in `b` blocks
-  peak,       ///< by which the thread's heap had grown at most
-  // Bytes `a` of the process at this time.
-  heap,   ///< held, when `b` units of this name had begun
-  held,   ///< likewise of what the operation of this name had allocated from unit `b` on
-  total,  ///< allocated so far; where `b` is 1 calls
-};
+using lotus::detail::event_kind;
 
-/// Whether lines of this kind tell what an operation did to the heap; they stand before its own.
-constexpr bool tells_of_operation(side_kind kind) noexcept {
-  return kind >= side_kind::allocated && kind <= side_kind::peak;
-}
-
-/// A parsed line. `name` points into the line that was parsed and is still escaped.
+/// A parsed line. `name` points into the line that was parsed and is still escaped. What stands in
+/// the columns A and B of a kind's lines, the library's table of record kinds says.
 struct side_line {
+  /// In a column that is empty.
+  static constexpr std::int64_t no_number = -1;
+
   std::string_view name;
-  std::int64_t time_ns = 0;  ///< when it began; of off_cpu, when it was noticed
-  std::int64_t a = 0;        ///< of stage, piece and range the duration in ns; a number's 64 bits
-  std::int64_t b = 0;        ///< -1 where the line has none
-  side_kind kind = side_kind::stage;
-  bool blanks = false;  ///< as in log_line: a blank stood behind a comma
+  std::int64_t time_ns = 0;             ///< when it began; of off_cpu, when it was noticed
+  std::int64_t columns[2] = {0, 0};     ///< A and B
+  event_kind kind = event_kind::stage;  ///< one that has lines beside
+  bool blanks = false;                  ///< as in log_line: a blank stood behind a comma
+
+  // Each only of kinds that have it.
+
+  /// Of what was measured.
+  std::int64_t duration_ns() const noexcept { return columns[0]; }
+  /// Of stage and range no_number where the line has none; of stage_number all 64 bits.
+  std::int64_t number() const noexcept { return of(lotus::detail::record_quantity::number); }
+  std::int64_t value() const noexcept { return of(lotus::detail::record_quantity::value); }
+  std::int64_t batch() const noexcept { return of(lotus::detail::record_quantity::batch); }
+  std::int64_t item() const noexcept { return of(lotus::detail::record_quantity::item); }
+  std::int64_t off_cpu_ns() const noexcept {
+    return of(lotus::detail::record_quantity::off_cpu_ns);
+  }
+  /// no_number where the kernel does not tell.
+  std::int64_t run_queue_ns() const noexcept {
+    return of(lotus::detail::record_quantity::run_queue_ns);
+  }
+  std::uint64_t bytes() const noexcept {
+    return static_cast<std::uint64_t>(of(lotus::detail::record_quantity::bytes));
+  }
+  std::uint64_t count() const noexcept {
+    return static_cast<std::uint64_t>(of(lotus::detail::record_quantity::count));
+  }
+
+  /// Whether it tells of a stretch of its thread's time, from time_ns on.
+  bool is_span() const noexcept {
+    return lotus::detail::kind_of(kind).drawing == lotus::detail::record_drawing::span;
+  }
+  std::int64_t end_ns() const noexcept { return time_ns + (is_span() ? duration_ns() : 0); }
+
+ private:
+  std::int64_t of(lotus::detail::record_quantity what) const noexcept {
+    using lotus::detail::line_column;
+    const lotus::detail::record_kind& row = lotus::detail::kind_of(kind);
+    const lotus::detail::record_field* const b = row.field_in(line_column::b);
+    if (b != nullptr && b->quantity == what) return columns[1];
+    assert(row.field_in(line_column::a) != nullptr &&
+           row.field_in(line_column::a)->quantity == what);
+    return columns[0];
+  }
 };
 
 /// Reads the record at `p`, which may be followed by other lines. Returns the first byte behind it

@@ -51,10 +51,14 @@ first_makings makings_of(const run_files& run) {
   if (!first.empty()) return first;
   bool of_items = false;
   for (const log_file& file : run.beside) {
-    for_each_line_with(file.tail, "takes,", [&](std::string_view) { of_items = true; });
-    for_each_line_with(file.tail, "stage,", [&](std::string_view text) {
+    const auto start_of = [](event_kind kind) { return lotus::detail::kind_of(kind).beside; };
+    for_each_line_with(file.tail, start_of(event_kind::batch_takes),
+                       [&](std::string_view) { of_items = true; });
+    for_each_line_with(file.tail, start_of(event_kind::stage), [&](std::string_view text) {
       side_line line;
-      if (parse_line(text, line) == nullptr && line.b >= 0) began(first, line.b, line.time_ns);
+      if (parse_line(text, line) == nullptr && line.number() >= 0) {
+        began(first, line.number(), line.time_ns);
+      }
     });
   }
   return of_items ? first_makings() : first;

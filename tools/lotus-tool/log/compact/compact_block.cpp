@@ -14,7 +14,7 @@
 namespace lotus::tool {
 
 using lotus::detail::event_kind;
-using lotus::detail::record_value;
+using lotus::detail::field_coding;
 using lotus::detail::written_duration;
 
 std::size_t find_block(std::string_view bytes,
@@ -38,7 +38,7 @@ bool compact_decoder::begin(const lotus::detail::compact_block_header& header,
     names_.clear();
     operations_.clear();
     last_of_ = {};
-    last_item_ = 0;
+    last_second_ = 0;
     knows_ = true;
   }
   if (!knows_) return false;
@@ -62,13 +62,9 @@ bool compact_decoder::fail(const char* why) noexcept {
 }
 
 bool compact_decoder::take(std::uint64_t& value) noexcept {
-  value = 0;
-  for (unsigned shift = 0; shift < 64 && at_ != end_; shift += 7) {
-    const auto byte = static_cast<unsigned char>(*at_++);
-    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
+  const char* const behind = lotus::detail::take_varint(at_, end_, value);
+  at_ = behind != nullptr ? behind : end_;
+  return behind != nullptr;
 }
 
 bool compact_decoder::take_difference(std::uint64_t& last) noexcept {
@@ -88,7 +84,7 @@ bool compact_decoder::announce() {
   const auto event = static_cast<event_kind>(kind);
   const bool lost = event == event_kind::none;
   if (kind > 255 || !lotus::detail::is_line_start(text) ||
-      (!lost && !lotus::detail::has_name(lotus::detail::row_of(event)))) {
+      (!lost && !lotus::detail::has_name(lotus::detail::kind_of(event)))) {
     return fail("a name that none of its kind can have");
   }
   names_.push_back({event, std::string(text.substr(0, text.size() - 1)), 0});
@@ -113,12 +109,10 @@ bool compact_decoder::next_of_any(compact_record& record) {
 bool compact_decoder::read_record(std::uint64_t code, compact_record& record) noexcept {
   std::uint64_t* last = nullptr;
   if (code < lotus::detail::first_named_code) {
-    record.kind = static_cast<event_kind>(code);
+    record.kind = lotus::detail::kind_by_code[code];
     record.name = {};
     last = &last_of_[code];
-    const lotus::detail::record_kind& row = lotus::detail::row_of(record.kind);
-    if (row.kind == event_kind::none || lotus::detail::has_name(row))
-      return fail("an unknown kind");
+    if (record.kind == event_kind::none) return fail("an unknown kind");
   } else {
     if (code - lotus::detail::first_named_code >= names_.size()) return fail("an unknown name");
     named& of = names_[code - lotus::detail::first_named_code];
@@ -126,14 +120,12 @@ bool compact_decoder::read_record(std::uint64_t code, compact_record& record) no
     record.name = of.name;
     last = &of.last;
   }
-  const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
+  const lotus::detail::record_kind& row = lotus::detail::kind_of(record.kind);
   std::uint64_t told = 0;
   std::uint64_t earlier = 0;
   std::uint64_t duration = 0;
-  const bool lasts = row.duration == written_duration::measured ||
-                     row.duration == written_duration::measured_unlike_placeholder;
   if (!take(told) || (told == lotus::detail::earlier_time && !take(earlier)) ||
-      (lasts && !take(duration))) {
+      (row.lasts() && !take(duration))) {
     return fail("a record that does not end");
   }
   if (!go_on(told, earlier, duration)) return false;
@@ -143,30 +135,33 @@ bool compact_decoder::read_record(std::uint64_t code, compact_record& record) no
   record.duration_ns = row.duration == written_duration::placeholder
                            ? lotus::detail::placeholder_ns
                            : static_cast<std::int64_t>(duration);
-  record.number = 0;
-  record.second = 0;
-  return record.kind == event_kind::operation || read_numbers(record, *last) ||
+  record.numbers[0] = record.numbers[1] = 0;
+  return record.kind == event_kind::operation || read_fields(record, *last) ||
          fail("a record that does not end");
 }
 
-bool compact_decoder::read_numbers(compact_record& record, std::uint64_t& last) noexcept {
-  const lotus::detail::record_kind& row = lotus::detail::kind_of({record.kind, 0});
-  if (row.value == record_value::batch || row.value == record_value::name_and_number ||
-      record.kind == event_kind::counter || record.kind == event_kind::stage_number) {
-    if (!take_difference(last)) return false;
-    record.number = last;
-    // Of 32 bits: what a stage's does not hold comes before it.
-    if (row.value == record_value::name_and_number && last > UINT32_MAX) return false;
-    if (row.value == record_value::batch && last >> lotus::detail::record_tag::value_bits != 0) {
-      return false;
+bool compact_decoder::read_fields(compact_record& record, std::uint64_t& last) noexcept {
+  std::uint64_t* before = &last;
+  std::uint64_t* to = record.numbers;
+  for (const lotus::detail::record_field& field : lotus::detail::kind_of(record.kind).fields) {
+    if (field.quantity == lotus::detail::record_quantity::none) break;
+    switch (field.coding) {
+      case field_coding::difference:
+        if (!take_difference(*before)) return false;
+        *to = *before;
+        break;
+      case field_coding::plain:
+        if (!take(*to)) return false;
+        break;
+      case field_coding::one_more:
+        if (!take(*to)) return false;
+        *to = *to == 0 ? lotus::detail::missing_number(field) : *to - 1;
+        break;
     }
+    if (*to > lotus::detail::most_of(field)) return false;
+    before = &last_second_;
+    ++to;
   }
-  if (record.kind == event_kind::batch_takes) {
-    if (!take_difference(last_item_)) return false;
-    record.second = last_item_;
-  }
-  if (lotus::detail::counts_heap(record.kind)) return take(record.second);
-  if (record.kind == event_kind::off_cpu) return take(record.number) && take(record.second);
   return true;
 }
 

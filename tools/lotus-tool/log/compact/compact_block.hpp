@@ -12,6 +12,8 @@
 
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/format/line.hpp"
+#include "lotus/format/record_kinds.hpp"
+#include "lotus/format/varint.hpp"
 
 namespace lotus::tool {
 
@@ -21,10 +23,8 @@ struct compact_record {
   std::string_view name;  ///< escaped, with its S; empty where the kind has none
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// The batch; the number of a stage, a piece or a range; what is counted; the time off the CPU.
-  std::uint64_t number = 0;
-  /// The item; one more than the time in the run queue, 0: unknown; bytes of the heap.
-  std::uint64_t second = 0;
+  /// Of the fields of its kind's row, in that order.
+  std::uint64_t numbers[2] = {};
 };
 
 /// A block that lies at the beginning of `bytes`, its checksum right; its header is filled. 0
@@ -73,19 +73,6 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// Without a look at the block's end.
-  static std::uint64_t take_near(const char*& at) noexcept {
-    std::uint64_t value = static_cast<unsigned char>(*at++);
-    if (value < 0x80) return value;
-    value &= 0x7FU;
-    for (unsigned shift = 7; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(*at++);
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-
   /// The name of the next record, where that is an operation with a known one, far from the block's
   /// end: nearly every one is.
   const std::string* near_operation() const noexcept {
@@ -96,11 +83,11 @@ class compact_decoder {
   }
 
   bool take_operation(std::uint64_t& duration) noexcept {
-    const char* at = at_ + 1;
-    const std::uint64_t told = take_near(at);
-    const std::uint64_t earlier = told == lotus::detail::earlier_time ? take_near(at) : 0;
-    duration = take_near(at);
-    at_ = at;
+    std::uint64_t told = 0;
+    std::uint64_t earlier = 0;
+    const char* at = lotus::detail::take_varint(at_ + 1, told);
+    if (told == lotus::detail::earlier_time) at = lotus::detail::take_varint(at, earlier);
+    at_ = lotus::detail::take_varint(at, duration);
     --left_;
     return go_on(told, earlier, duration);
   }
@@ -118,7 +105,7 @@ class compact_decoder {
   bool take_difference(std::uint64_t& last) noexcept;
   bool announce();
   bool read_record(std::uint64_t code, compact_record& record) noexcept;
-  bool read_numbers(compact_record& record, std::uint64_t& last) noexcept;
+  bool read_fields(compact_record& record, std::uint64_t& last) noexcept;
   bool fail(const char* why) noexcept;
 
   const char* at_ = nullptr;
@@ -131,7 +118,7 @@ class compact_decoder {
   std::vector<const std::string*>
       operations_;  // likewise, those of one byte; null: of no operation
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
-  std::uint64_t last_item_ = 0;
+  std::uint64_t last_second_ = 0;
 };
 
 }  // namespace lotus::tool

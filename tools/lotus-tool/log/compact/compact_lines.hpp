@@ -2,45 +2,18 @@
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "log/compact/compact_block.hpp"
+#include "log/compact/compact_reader.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
-#include "log/stored_bytes.hpp"
 
 namespace lotus::tool {
-
-/// Finds the blocks of a log in its bytes. Not thread-safe.
-class compact_reader {
- public:
-  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
-  explicit compact_reader(const log_file& file);
-
-  /// The next whole block; empty at the end. Valid until the next call. Throws input_error when
-  /// reading fails.
-  std::string_view next(lotus::detail::compact_block_header& header);
-  /// Whether bytes before the block, or at the end, were no block.
-  bool skipped() const noexcept { return skipped_; }
-  std::uint64_t blocks() const noexcept { return blocks_; }
-
- private:
-  bool fill();
-
-  stored_bytes stored_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  bool skipped_ = false;
-  std::uint64_t blocks_ = 0;
-};
 
 /// What the lines of records say, of one role. Names live until the next call.
 class compact_lines {

@@ -8,7 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/compact/block_index.hpp"
-#include "log/compact/compact_lines.hpp"
+#include "log/compact/compact_reader.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/format/compact_layout.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
+#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 
@@ -17,12 +18,9 @@ std::optional<line_times> times_of_line(std::string_view line, bool beside) {
   }
   side_line record;
   if (parse_line(line, record) != nullptr) return std::nullopt;
-  const bool lasts = record.kind == side_kind::stage || record.kind == side_kind::piece ||
-                     record.kind == side_kind::range;
-  const bool begins = record.kind == side_kind::stage_number ||
-                      record.kind == side_kind::arguments || tells_of_operation(record.kind);
-  const bool off_cpu = record.kind == side_kind::off_cpu;
-  return line_times{record.time_ns, record.time_ns + (lasts ? record.a : 0), !begins, !off_cpu};
+  const bool begins =
+      lotus::detail::kind_of(record.kind).drawing == lotus::detail::record_drawing::ahead;
+  return line_times{record.time_ns, record.end_ns(), !begins, record.kind != event_kind::off_cpu};
 }
 
 }  // namespace lotus::tool

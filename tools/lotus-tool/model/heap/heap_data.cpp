@@ -4,60 +4,53 @@
 #include <cstdint>
 
 namespace lotus::tool {
-namespace {
 
-/// What is told of one moment comes on one thread, and a later moment's replaces it.
-void take_of_process(const side_line& line, std::uint32_t name, process_heap& of) {
-  const auto bytes = static_cast<std::uint64_t>(line.a);
-  const auto number = static_cast<std::uint64_t>(line.b);
-  if (line.kind == side_kind::heap) {
-    of.most_held = std::max(of.most_held, bytes);
-    if (number < of.units) return;
-    of.units = number;
-    of.unit_name = name;
-    of.held = bytes;
-    return;
-  }
-  if (line.time_ns < of.time_ns) return;
-  if (line.time_ns > of.time_ns) {
-    of.time_ns = line.time_ns;
-    of.by_operation.clear();
-  }
-  if (line.kind == side_kind::held) {
-    of.by_operation.push_back({name, number, bytes});
-  } else {
-    (number == 0 ? of.allocated_bytes : of.allocations) = bytes;
-  }
+void process_heap::take_heap(std::uint32_t unit, std::uint64_t bytes,
+                             std::uint64_t begun) noexcept {
+  most_held = std::max(most_held, bytes);
+  if (begun < units) return;
+  units = begun;
+  unit_name = unit;
+  held = bytes;
 }
 
-}  // namespace
+bool process_heap::goes_on(std::int64_t at_ns) noexcept {
+  if (at_ns < time_ns) return false;
+  if (at_ns > time_ns) by_operation.clear();
+  time_ns = at_ns;
+  return true;
+}
 
-void heap_data::take(const side_line& line, std::uint32_t name, std::uint64_t process) {
-  const auto bytes = static_cast<std::uint64_t>(line.a);
-  const auto number = static_cast<std::uint64_t>(line.b);
-  switch (line.kind) {
-    case side_kind::allocated: {
-      heap_use& of = operations[name];
-      ++of.told;
-      of.allocated_bytes += bytes;
-      of.allocations += number;
-      of.most_allocated_bytes = std::max(of.most_allocated_bytes, bytes);
-      return;
-    }
-    case side_kind::freed:
-      operations[name].freed_bytes += bytes;
-      operations[name].frees += number;
-      return;
-    case side_kind::retained:
-      operations[name].retained_bytes += bytes;
-      operations[name].retained_blocks += number;
-      return;
-    case side_kind::peak:
-      operations[name].peak_bytes = std::max(operations[name].peak_bytes, bytes);
-      return;
-    default:
-      return take_of_process(line, name, processes[process]);
-  }
+void process_heap::take_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
+                             std::uint64_t first_unit) {
+  if (goes_on(at_ns)) by_operation.push_back({name, first_unit, bytes});
+}
+
+void process_heap::take_total(std::int64_t at_ns, std::uint64_t total,
+                              std::uint64_t which) noexcept {
+  if (goes_on(at_ns)) (which == 0 ? allocated_bytes : allocations) = total;
+}
+
+void heap_data::add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {
+  heap_use& of = operations[name];
+  ++of.told;
+  of.allocated_bytes += bytes;
+  of.allocations += calls;
+  of.most_allocated_bytes = std::max(of.most_allocated_bytes, bytes);
+}
+
+void heap_data::add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {
+  operations[name].freed_bytes += bytes;
+  operations[name].frees += calls;
+}
+
+void heap_data::add_retained(std::uint32_t name, std::uint64_t bytes, std::uint64_t blocks) {
+  operations[name].retained_bytes += bytes;
+  operations[name].retained_blocks += blocks;
+}
+
+void heap_data::add_peak(std::uint32_t name, std::uint64_t bytes) {
+  operations[name].peak_bytes = std::max(operations[name].peak_bytes, bytes);
 }
 
 }  // namespace lotus::tool

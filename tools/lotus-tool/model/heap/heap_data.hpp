@@ -6,8 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "log/side_line.hpp"
-
 namespace lotus::tool {
 
 /// Of all calls of an operation; what it called is part of it. Bytes are those that were asked for.
@@ -41,6 +39,18 @@ struct process_heap {
   std::uint64_t units = 0;      ///< that had begun
   std::uint32_t unit_name = 0;  ///< what they are: of run_data::names
   std::vector<held_bytes> by_operation;
+
+  /// What is held, when so many units had begun; they are called `unit`.
+  void take_heap(std::uint32_t unit, std::uint64_t bytes, std::uint64_t begun) noexcept;
+  // What is told of one moment comes on one thread, and a later moment's replaces it.
+  void take_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
+                 std::uint64_t first_unit);
+  /// @param which  0: the total is of bytes; else of allocations.
+  void take_total(std::int64_t at_ns, std::uint64_t total, std::uint64_t which) noexcept;
+
+ private:
+  /// Whether what is told of this moment is not too late.
+  bool goes_on(std::int64_t at_ns) noexcept;
 };
 
 struct heap_data {
@@ -56,9 +66,11 @@ struct heap_data {
     return found == operations.end() ? heap_use{} : found->second;
   }
 
-  /// Takes a line of the kinds from side_kind::allocated on.
-  /// @param name  of run_data::names. @param process  as of process_heap.
-  void take(const side_line& line, std::uint32_t name, std::uint64_t process);
+  // Of one call of the operation `name`, which is of run_data::names.
+  void add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
+  void add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
+  void add_retained(std::uint32_t name, std::uint64_t bytes, std::uint64_t blocks);
+  void add_peak(std::uint32_t name, std::uint64_t bytes);
 };
 
 }  // namespace lotus::tool

@@ -35,8 +35,8 @@ class side_reader {
     for (const log_file& file : run_.beside) read_own(file);
     for (const log_file& file : run_.elsewhere) {
       read_lines<side_line>(file, nullptr, [&](const side_line& line) {
-        if (line.kind == side_kind::off_cpu) add_off_cpu(file, line);
-        if (line.kind == side_kind::aggregated) add_aggregated(file, line);
+        if (line.kind == event_kind::off_cpu) add_off_cpu(file, line);
+        if (line.kind == event_kind::aggregated) add_aggregated(file, line);
       });
     }
     place_off_cpu();
@@ -61,71 +61,97 @@ class side_reader {
     side_data& data = found_.data;
     std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> numbers;  // of name and start
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
-      if (line.kind == side_kind::off_cpu) return add_off_cpu(file, line);
-      if (line.kind == side_kind::aggregated) return add_aggregated(file, line);
-      const bool lasts = line.kind == side_kind::stage || line.kind == side_kind::piece ||
-                         line.kind == side_kind::range;
-      if (!read_.has(line.time_ns, line.time_ns + (lasts ? line.a : 0))) return;
+      if (line.kind == event_kind::off_cpu) return add_off_cpu(file, line);
+      if (line.kind == event_kind::aggregated) return add_aggregated(file, line);
+      if (!read_.has(line.time_ns, line.end_ns())) return;
       found_.first_ns = std::min(found_.first_ns, line.time_ns);
-      found_.last_ns = std::max(found_.last_ns, line.time_ns + (lasts ? line.a : 0));
+      found_.last_ns = std::max(found_.last_ns, line.end_ns());
       switch (line.kind) {
-        case side_kind::stage_number:
-          numbers[{found_.names.id(line.name), line.time_ns}] = line.a;
+        case event_kind::stage_number:
+          numbers[{found_.names.id(line.name), line.time_ns}] = line.number();
           break;
-        case side_kind::stage: {
+        case event_kind::stage: {
           const std::uint32_t name = found_.names.id(line.name);
-          std::int64_t number = line.b;
+          std::int64_t number = line.number();
           if (number < 0) {
             const auto whole = numbers.find({name, line.time_ns});
             if (whole == numbers.end()) break;  // an operation like others
             number = whole->second;
             numbers.erase(whole);
           }
-          data.stages.push_back({line.time_ns, line.a, number, name, log, consumer});
+          data.stages.push_back({line.time_ns, line.duration_ns(), number, name, log, consumer});
           break;
         }
-        case side_kind::piece:
-          data.pieces.push_back(
-              {line.time_ns, line.a, line.b, pid, found_.names.id(line.name), log});
+        case event_kind::async_piece:
+          data.pieces.push_back({line.time_ns, line.duration_ns(), line.number(), pid,
+                                 found_.names.id(line.name), log});
           break;
-        case side_kind::counter:
-          data.counters.push_back({line.time_ns, line.a, pid, found_.names.id(line.name), log});
+        case event_kind::counter:
+          data.counters.push_back(
+              {line.time_ns, line.value(), pid, found_.names.id(line.name), log});
           break;
-        case side_kind::takes:
-          data.takings.push_back({line.time_ns, line.a, line.b, consumer});
+        case event_kind::batch_takes:
+          data.takings.push_back({line.time_ns, line.batch(), line.item(), consumer});
           break;
-        case side_kind::arguments:
+        case event_kind::arguments:
           data.arguments.push_back({line.time_ns, found_.names.id(line.name), log});
           break;
-        case side_kind::range:
-          data.ranges.push_back({line.time_ns, line.a, line.b, found_.names.id(line.name), log});
+        case event_kind::range:
+          data.ranges.push_back(
+              {line.time_ns, line.duration_ns(), line.number(), found_.names.id(line.name), log});
           break;
-        case side_kind::off_cpu:
-        case side_kind::aggregated:
+        case event_kind::allocated:
+          data.heap.add_allocated(found_.names.id(line.name), line.bytes(), line.count());
           break;
-        default:
-          add_heap(line, found_.names.id(line.name), pid, log);
+        case event_kind::freed:
+          data.heap.add_freed(found_.names.id(line.name), line.bytes(), line.count());
           break;
+        case event_kind::retained:
+          data.heap.add_retained(found_.names.id(line.name), line.bytes(), line.count());
+          break;
+        case event_kind::heap_peak:
+          data.heap.add_peak(found_.names.id(line.name), line.bytes());
+          break;
+        case event_kind::heap:
+          data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),
+                                             line.count());
+          // Over time it is a counter among the program's own.
+          data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
+                                   found_.names.id("Sheap bytes"), log});
+          break;
+        case event_kind::held:
+          data.heap.processes[pid].take_held(line.time_ns, found_.names.id(line.name), line.bytes(),
+                                             line.count());
+          break;
+        case event_kind::heap_total:
+          data.heap.processes[pid].take_total(line.time_ns, line.bytes(), line.count());
+          break;
+        case event_kind::off_cpu:
+        case event_kind::aggregated:
+          break;  // were taken above
+        case event_kind::none:
+        case event_kind::operation:
+        case event_kind::batch_preprocessed:
+        case event_kind::batch_wait:
+        case event_kind::batch_arrived:
+        case event_kind::batch_consumed:
+        case event_kind::batch_queued:
+        case event_kind::loader:
+          break;  // have no lines here
       }
     });
   }
 
-  /// The heap over time is a counter among the program's own.
-  void add_heap(const side_line& line, std::uint32_t name, std::uint64_t pid, optional_file log) {
-    found_.data.heap.take(line, name, pid);
-    if (line.kind != side_kind::heap) return;
-    found_.data.counters.push_back(
-        {line.time_ns, line.a, pid, found_.names.id("Sheap bytes"), log});
-  }
-
   void add_off_cpu(const log_file& file, const side_line& line) {
-    if (line.a == 0) return;
-    off_cpu_[file.number].push_back({line.time_ns - line.a, line.time_ns, line.b});
+    const std::int64_t off_ns = line.off_cpu_ns();
+    if (off_ns == 0) return;
+    off_cpu_[file.number].push_back({line.time_ns - off_ns, line.time_ns, line.run_queue_ns()});
   }
 
   void add_aggregated(const log_file& file, const side_line& line) {
-    if (line.a == 0) return;
-    aggregated_[file.number].push_back({line.time_ns, line.time_ns + line.a, -1});
+    const std::int64_t calls_ns = line.duration_ns();
+    if (calls_ns == 0) return;
+    aggregated_[file.number].push_back({line.time_ns, line.time_ns + calls_ns, -1});
   }
 
   using stretches_by_number = std::map<std::uint64_t, std::vector<off_cpu_stretch>>;

@@ -1,0 +1,64 @@
+#include "log/compact/compact_reader.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "log/compact/compact_block.hpp"
+#include "log/folder/log_files.hpp"
+#include "lotus/folder/log_appender.hpp"
+#include "lotus/format/compact_layout.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t buffer_bytes = 4 * lotus::detail::max_append_bytes;
+
+}  // namespace
+
+compact_reader::compact_reader(const log_file& file) : stored_(file), buffer_(buffer_bytes) {}
+
+bool compact_reader::fill() {
+  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  const std::size_t n = stored_.read(buffer_.data() + end_, buffer_.size() - end_);
+  end_ += n;
+  return n > 0;
+}
+
+std::string_view compact_reader::next(lotus::detail::compact_block_header& header) {
+  skipped_ = false;
+  while (true) {
+    const std::string_view left(buffer_.data() + begin_, end_ - begin_);
+    const std::size_t bytes = find_block(left, header);
+    if (bytes == std::numeric_limits<std::size_t>::max()) {
+      if (fill()) continue;
+      // A block that was cut off, with others behind it where a part ended with it.
+      if (left.empty()) return {};
+      skipped_ = true;
+    } else if (bytes > 0) {
+      begin_ += bytes;
+      ++blocks_;
+      return left.substr(0, bytes);
+    }
+    skipped_ = true;
+    const std::string_view magic(lotus::detail::compact_block_magic,
+                                 sizeof(lotus::detail::compact_block_magic));
+    const std::string_view behind(buffer_.data() + begin_ + 1, end_ - begin_ - 1);
+    const std::size_t at = behind.find(magic);
+    if (at != std::string_view::npos) {
+      begin_ += 1 + at;
+      continue;
+    }
+    // The first bytes of one may stand at the end.
+    begin_ = behind.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
+    if (!fill()) {
+      begin_ = end_;
+      return {};
+    }
+  }
+}
+
+}  // namespace lotus::tool

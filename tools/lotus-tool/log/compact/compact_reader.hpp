@@ -1,0 +1,42 @@
+// Compact logs: from the bytes of a file to whole blocks.
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "log/folder/log_files.hpp"
+#include "log/stored_bytes.hpp"
+#include "lotus/format/compact_layout.hpp"
+
+namespace lotus::tool {
+
+/// Finds the blocks of a log in its bytes. Not thread-safe.
+class compact_reader {
+ public:
+  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  explicit compact_reader(const log_file& file);
+
+  /// The next whole block; empty at the end. Valid until the next call. Throws input_error when
+  /// reading fails.
+  std::string_view next(lotus::detail::compact_block_header& header);
+  /// Whether bytes before the block, or at the end, were no block.
+  bool skipped() const noexcept { return skipped_; }
+  std::uint64_t blocks() const noexcept { return blocks_; }
+
+ private:
+  bool fill();
+
+  stored_bytes stored_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool skipped_ = false;
+  std::uint64_t blocks_ = 0;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
