@@ -9,10 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 BEGIN = 1_700_000_000 * 10**9
-LINES = 1500
+LINES = 1000
 MOST = 2.7  # n log n: below 2.2; n squared: 4, as far as it counts
 
 
@@ -50,27 +49,16 @@ def names(n):
     return worker(f'SRead{i},{BEGIN + i * 1000},500' for i in range(n))
 
 
-def again(n):
-    """One batch number again and again; every second one that was made is left."""
-    begin = time.time_ns() - n * 1000
-    made = [f'SBatchPreprocessed_0,{begin + i * 1000},400' for i in range(n)]
-    used = [f'{line}_0,{begin + i * 1000 + at},{ns}' for i in range(0, n, 2)
-            for line, at, ns in (('SBatchWait', 0, 500), ('SBatchConsumed', 600, 1000))]
-    return {**worker(made), 'lotustrace_log_main_pid_1': used}
-
-
 COMMANDS = {
     'stats': lambda run, out: ['stats', run],
     'profile': lambda run, out: ['stats', run, '--style', 'profile'],
     'export': lambda run, out: ['export', run, '--format', 'csv', '-o', out],
     'viz': lambda run, out: ['viz', run, '-o', out],
     'report': lambda run, out: ['report', run, '-o', out],
-    'diagnose': lambda run, out: ['diagnose', run],
-    'top': lambda run, out: ['top', run, '--once', '--window', '10s'],
 }
 CHECKED = {
     backwards: ('stats',), crosswise: ('export',), deep: ('viz', 'profile'), deep_names: ('profile',),
-    instant: ('report',), names: ('stats',), again: ('top',),
+    instant: ('report',), names: ('stats',),
 }
 
 

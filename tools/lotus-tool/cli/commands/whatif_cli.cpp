@@ -128,7 +128,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool whatif run/                                single changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  both together\n"
-      "  lotus-tool whatif run/ --target 30/s                  fewest workers; 4 if none suffice\n"
+      "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
       "The run is replayed, event by event, with the changes; what its replay as it was gets\n"
       "wrong is taken out of every answer: all of it near the run, half of it far away.\n"
       "Intervals are of 90 %. A target counts as reached within 2 %. Exit status: 4 where\n"
