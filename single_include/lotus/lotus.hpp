@@ -24,6 +24,10 @@
 // SOFTWARE.
 
 // Lotus: tells a C++ data-preprocessing pipeline where its time goes.
+//
+// Header-only, as it is. Where LOTUS_COMPILED is defined in every file, the engine is compiled in
+// that one alone which defines LOTUS_IMPLEMENTATION too; the library target lotus::lotus is that.
+// Files built either way may be mixed.
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
@@ -78,6 +82,16 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
+// What the front end calls and the engine defines, in the object file whoever calls it: that is
+// what LOTUS_IMPLEMENTATION is for. Inline all the same, so that it is one with those of
+// header-only files of the program.
+#if defined(LOTUS_IMPLEMENTATION)
+  #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
+#else
+  #define LOTUS_DETAIL_SEAM inline
+#endif
+// Of a declaration in the front end whose definition is LOTUS_DETAIL_COLD and such a one.
+#define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
 // State that each shared object has for itself, and the functions that touch it. Without it the
 // linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
 // keep a plugin from unloading.
@@ -218,10 +232,196 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
-#include <sys/types.h>
+// A function of the program's, kept: whom to tell of a folder, without <functional>.
+#ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
+#define LOTUS_BASE_FOLDER_LISTENER_HPP
 
-#include <functional>
-#include <string>
+#include <utility>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A function that somebody was given, as all shared objects see it. Its code is that of the object
+/// which made it.
+struct kept_function {
+  void (*call)(kept_function&, const char* folder);
+  void (*destroy)(kept_function&) noexcept;
+  std::atomic<std::uint32_t> owners{1};
+  std::atomic<bool> kept{false};
+  kept_function* before = nullptr;  ///< that was kept before it
+};
+
+/// The newest one that this object keeps for ever, by which the older ones are found.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
+
+/// Nobody, or a function to be called with the folder as a const std::string&, a std::string_view
+/// or a const char*. Copies share the function. Thread safety: as of a std::shared_ptr.
+class folder_listener {
+ public:
+  folder_listener() noexcept = default;
+  folder_listener(std::nullptr_t) noexcept {}
+  template <class Function,
+            class = std::enable_if_t<std::is_invocable_v<std::decay_t<Function>&, const char*>>>
+  folder_listener(Function&& function) {
+    using held_function = held<std::decay_t<Function>>;
+    if (is_nobody(function)) return;
+    function_ = new held_function{std::forward<Function>(function)};
+  }
+  folder_listener(const folder_listener& other) noexcept : function_{other.function_} {
+    if (function_ != nullptr) function_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  folder_listener& operator=(folder_listener other) noexcept {
+    std::swap(function_, other.function_);
+    return *this;
+  }
+  ~folder_listener() {
+    if (function_ == nullptr) return;
+    if (function_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      function_->destroy(*function_);
+    }
+  }
+
+  explicit operator bool() const noexcept { return function_ != nullptr; }
+  void operator()(const char* folder) const { function_->call(*function_, folder); }
+
+  /// It is not destroyed any more: another thread may be about to call it, and the object with its
+  /// code may be gone when the last owner is.
+  void keep() const noexcept {
+    if (function_ == nullptr || function_->kept.exchange(true)) return;
+    function_->owners.fetch_add(1, std::memory_order_relaxed);
+    function_->before = newest_kept_function.load();
+    while (!newest_kept_function.compare_exchange_weak(function_->before, function_)) {
+    }
+  }
+
+ private:
+  template <class Function>
+  struct held : kept_function {
+    template <class From>
+    explicit held(From&& from)
+        : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
+    static void call_held(kept_function& of, const char* folder) {
+      static_cast<void>(static_cast<held&>(of).function(folder));
+    }
+    static void destroy_held(kept_function& of) noexcept { delete &static_cast<held&>(of); }
+
+    Function function;
+  };
+
+  /// A null pointer, or a std::function without a function.
+  template <class Function>
+  static bool is_nobody(const Function& function) noexcept {
+    using type = std::decay_t<Function>;
+    if constexpr (std::is_constructible_v<bool, const type&> && !std::is_empty_v<type> &&
+                  !std::is_function_v<Function>) {
+      return !static_cast<bool>(function);
+    } else {
+      return false;
+    }
+  }
+
+  kept_function* function_ = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FOLDER_LISTENER_HPP
+
+// A text of the program's, kept: what options hold, without <string>.
+#ifndef LOTUS_BASE_OWNED_TEXT_HPP
+#define LOTUS_BASE_OWNED_TEXT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Has c_str(), as std::filesystem::path and texts of other libraries have.
+template <class T, class = void>
+inline constexpr bool is_c_text = false;
+template <class T>
+inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
+                                       decltype(std::declval<const T&>().c_str()), const char*>>> =
+    true;
+
+/// Takes and gives whatever a program has its paths in. The same in every shared object, whichever
+/// std::string each was built with, so it may cross between them.
+/// Errors: std::bad_alloc, as of a std::string. Thread safety: none.
+class owned_text {
+ public:
+  owned_text() noexcept = default;
+  owned_text(const char* text) : owned_text{std::string_view{text}, kept{}} {}
+  /// @param text  a std::string_view, what converts to one (std::string), or what has c_str()
+  /// (std::filesystem::path).
+  template <class Text,
+            class = std::enable_if_t<!std::is_same_v<Text, owned_text> &&
+                                     (std::is_convertible_v<const Text&, std::string_view> ||
+                                      is_c_text<Text>)>>
+  owned_text(const Text& text) : owned_text{view_of(text), kept{}} {}
+  owned_text(const owned_text& other) : owned_text{other.view(), kept{}} {}
+  owned_text(owned_text&& other) noexcept { swap(other); }
+  /// From anything that it is constructed from.
+  owned_text& operator=(owned_text other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~owned_text() { delete[] text_; }
+
+  /// Ends in a '\0'.
+  const char* c_str() const noexcept { return text_ == nullptr ? "" : text_; }
+  const char* data() const noexcept { return c_str(); }
+  std::size_t size() const noexcept { return bytes_; }
+  bool empty() const noexcept { return bytes_ == 0; }
+
+  operator std::string_view() const noexcept { return view(); }
+  /// To a std::string.
+  template <class String,
+            class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
+                                     std::is_constructible_v<String, const char*, std::size_t>>>
+  operator String() const {
+    return String(c_str(), bytes_);
+  }
+
+  friend bool operator==(const owned_text& a, std::string_view b) noexcept { return a.view() == b; }
+  friend bool operator!=(const owned_text& a, std::string_view b) noexcept { return a.view() != b; }
+
+ private:
+  struct kept {};
+
+  owned_text(std::string_view text, kept) {
+    if (text.empty()) return;
+    text_ = new char[text.size() + 1];
+    text.copy(text_, text.size());
+    text_[text.size()] = '\0';
+    bytes_ = text.size();
+  }
+
+  template <class Text>
+  static std::string_view view_of(const Text& text) {
+    if constexpr (std::is_convertible_v<const Text&, std::string_view>) {
+      return text;
+    } else {
+      return text.c_str();
+    }
+  }
+  std::string_view view() const noexcept { return {c_str(), bytes_}; }
+
+  void swap(owned_text& other) noexcept {
+    char* const text = text_;
+    const std::size_t bytes = bytes_;
+    text_ = other.text_;
+    bytes_ = other.bytes_;
+    other.text_ = text;
+    other.bytes_ = bytes;
+  }
+
+  char* text_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_OWNED_TEXT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
@@ -237,11 +437,12 @@ enum class log_format {
   compact,  ///< hidden blocks of a sixth of the size, for lotus-tool, which also makes text of them
 };
 
-/// What start() takes. Strings are copied.
+/// What start() takes. It crosses shared objects as it is: bump hub_name with each change.
 struct options {
   /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
-  std::string log_file = "lotustrace_log";
+  /// Takes a std::string, a std::string_view, a std::filesystem::path or a literal, and copies it.
+  detail::owned_text log_file = "lotustrace_log";
   /// How records stand in files. Where it is text, LOTUS_FORMAT=compact in the environment counts.
   log_format format = log_format::text;
   /// What a thread does whose ring is full.
@@ -274,7 +475,7 @@ struct options {
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
   /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
   /// samples are always made with 0666 less the umask.
-  mode_t file_mode = 0666;
+  std::uint32_t file_mode = 0666;
   /// Whether the time that operations spend off the CPU is recorded: a record for each context
   /// switch that a scope notices. Noticing costs the scope nothing that can be measured.
   bool cpu_time = true;
@@ -287,7 +488,8 @@ struct options {
 /// Numbers of steps, as those of torch.profiler.schedule: `wait` and `warmup` steps that are not
 /// recorded, then `active` ones that are, and again, `repeat` times (0: for as long as there are
 /// steps); before all this `skip_first` steps that are not. Recording needs no warming up: those
-/// steps are left out so that what is recorded is a program that has warmed up.
+/// steps are left out so that what is recorded is a program that has warmed up. Crosses shared
+/// objects too.
 struct schedule {
   std::uint32_t wait = 0;        ///< in every cycle, not recorded
   std::uint32_t warmup = 0;      ///< behind them, not recorded either
@@ -297,7 +499,10 @@ struct schedule {
   /// Called on the thread that calls step() or stop(), when the active steps are over and all that
   /// was recorded of them is in the logs, with the folder of these. May do anything. Not called
   /// where the program exits amid active steps: what they have recorded is written all the same.
-  std::function<void(const std::string& folder)> on_trace_ready{};
+  /// It takes a const std::string&, a std::string_view or a const char*.
+  detail::folder_listener on_trace_ready{};
+  /// Other than 0: the first cycle has no `wait`.
+  std::uint32_t skip_first_wait = 0;
 };
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -322,46 +527,9 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// lotus::options without the std::string, which objects may have been built with different ones
-/// of.
-struct start_request {
-  const char* log_file;
-  std::size_t log_file_bytes;
-  full_ring when_full;
-  log_format format;
-  std::uint32_t ring_records;
-  std::uint32_t drain_interval_ms;
-  std::size_t backlog_bytes;
-  mode_t file_mode;
-  bool cpu_time;
-  std::uint64_t max_bytes;
-  std::uint32_t max_age_s;
-  std::uint64_t keep_bytes;
-  std::uint32_t keep_ms;
-  std::uint32_t snapshot_when_wait_ms;
-  int snapshot_signal;
-  std::uint64_t snapshots_bytes;
-  void (*on_message)(const char*);
-};
-
-/// How many steps a schedule leaves out and records: lotus::schedule.
-struct step_counts {
-  std::uint32_t wait;
-  std::uint32_t warmup;
-  std::uint32_t active;
-  std::uint32_t repeat;
-  std::uint32_t skip_first;
-};
-
-/// Whom to tell that steps were recorded.
-struct step_listener {
-  void (*tell)(const step_listener&, const char* folder) = nullptr;
-  const step_listener* before = nullptr;  ///< of an earlier schedule; never freed
-};
-
 /// That steps were recorded, and where.
 struct step_notice {
-  const step_listener* listener = nullptr;
+  folder_listener listener;
   char folder[4096 + 512];
 };
 
@@ -391,10 +559,9 @@ struct services {
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
   /// Counts and says that a batch is not recorded.
   void (*refuse_batch)(std::uint64_t number) noexcept;
-  bool (*start)(const start_request&) noexcept;
-  /// @param listener  lives as long as the process.
-  bool (*start_steps)(const start_request&, const step_counts&,
-                      const step_listener* listener) noexcept;
+  bool (*start)(const options&) noexcept;
+  /// @param steps  its listener is kept.
+  bool (*start_steps)(const options&, const schedule& steps) noexcept;
   /// Both return whether there is a listener to be told.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
@@ -459,8 +626,7 @@ struct module_state {
 LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 
 /// The session's services; makes the session at the first call of the process. record/join.hpp.
-LOTUS_DETAIL_PER_MODULE __attribute__((cold)) const services& join_session(
-    bool environment_counts) noexcept;
+LOTUS_DETAIL_RARE const services& join_session(bool environment_counts) noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
@@ -475,11 +641,7 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   return recording_mode() != recording::off;
 }
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline record_tag refuse_batch(
-    std::uint64_t number) noexcept {
-  join_session(true).refuse_batch(number);
-  return {};
-}
+LOTUS_DETAIL_RARE record_tag refuse_batch(std::uint64_t number) noexcept;
 
 /// The tag of a record about a batch; empty, and its number said once, where that is not below
 /// 2^56.
@@ -488,42 +650,3110 @@ LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t n
   return {kind, number};
 }
 
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void begin_annotation(record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).begin_task(tag);
-}
+LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
 /// Before the record of what ends: what is told of it stands before it.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void end_annotation(std::uint64_t begin_ticks,
-                                                                     record_tag tag) noexcept {
-  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
-}
+LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_HUB_HPP
 
-// What a thread has: its ring, its look at whether it was off the CPU, and the rare calls behind
-// them.
-#ifndef LOTUS_RECORD_THREAD_HPP
-#define LOTUS_RECORD_THREAD_HPP
+// What a thread records with: its way into its ring, and its look at whether it was off the CPU.
+#ifndef LOTUS_RECORD_THREAD_RING_HPP
+#define LOTUS_RECORD_THREAD_RING_HPP
 
-// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
-#ifndef LOTUS_BASE_CLOCK_HPP
-#define LOTUS_BASE_CLOCK_HPP
+// The clock of the hot path.
+#ifndef LOTUS_BASE_TICKS_HPP
+#define LOTUS_BASE_TICKS_HPP
 
-#include <fcntl.h>
-#include <time.h>
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_TICKS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// Whether a thread may have been off the CPU since it last looked is one load and a compare. The
+// kernel clears the pointer of its rseq area when it switches the thread out; so while that still
+// points to where we let it point, wall time was CPU time, and no clock need be read.
+
+LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
+
+/// What one thread looks at, in one shared object. The session sets it: store/cpu_clock.hpp.
+struct cpu_watch {
+  const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
+  std::uint64_t undisturbed = 1;              ///< what it holds until then
+  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
+
+  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
+  // thread's own it gets another value, which all shared objects see; else this one's watch does.
+  bool own_word = false;
+  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
+  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
+
+  LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
+    return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
+  }
+  /// A switch that comes between the two lines is found at the next one.
+  void mark() noexcept {
+    if (!may_be_marked()) return;
+    if (own_word) {
+      __atomic_store_n(const_cast<std::uint64_t*>(word), marked, __ATOMIC_RELAXED);
+    } else {
+      marked = armed;
+      armed = undisturbed = never_held;
+    }
+  }
+  /// Whether it was marked, and nothing else has happened.
+  bool unmark() noexcept {
+    if (own_word) {
+      if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
+      __atomic_store_n(const_cast<std::uint64_t*>(word), armed, __ATOMIC_RELAXED);
+      return true;
+    }
+    if (armed != never_held) return false;
+    armed = undisturbed = marked;
+    return !per_batch && may_be_marked();
+  }
+
+  static constexpr std::uint64_t never_held = ~std::uint64_t{0};
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
+
+/// One living thread's way into its ring; record/thread.hpp has what the session needs of it.
+struct alignas(64) thread_ring {
+  // For the owning thread; the session changes them only where the owner cannot be storing.
+  record* slots = nullptr;
+  std::uint64_t mask = 0;
+  std::atomic<std::uint64_t>* published = &none_published;
+  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
+  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
+  std::uint32_t loader = 0;  ///< that the thread is in: the id of its name, 0 the default one; the
+                             ///< session writes it under `guard`
+
+  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  alignas(64) std::atomic<std::uint64_t> limit{0};
+  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  std::atomic<std::uint64_t> last_limit{0};
+  std::atomic<std::uint64_t> interrupt_limit{0};
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
+  /// Stands in for a ring's counter before there is one.
+  std::atomic<std::uint64_t> none_published{0};
+  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
+  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
+
+/// CLOCK_MONOTONIC in ns, where the processor's counter is of no use.
+LOTUS_DETAIL_RARE std::uint64_t monotonic_ticks() noexcept;
+
+/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
+  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
+  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
+}
+
+/// A thread's first record.
+LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
+/// Where the ring is full, or a handler interrupted the storing of a record.
+LOTUS_DETAIL_RARE void push_rarely(thread_ring& ring, const record& r) noexcept;
+
+/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
+/// lost. The record is complete for every reader, also after a kill, once this returns.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                     record_tag tag) noexcept {
+  thread_ring* const p = this_ring;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
+  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
+  // ran before has put everything back as it was.
+  p->storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
+    p->storing.store(0, std::memory_order_relaxed);
+    return push_rarely(*p, {begin_ticks, end_ticks, tag});
+  }
+  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
+  p->published->store(at + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  p->storing.store(0, std::memory_order_relaxed);
+}
+
+/// Reads the clocks, and records what was found as known at `ticks`.
+LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
+
+/// Call it where an operation begins, before its clock is read, and where it ends, behind.
+/// @param ticks  std::uint64_t(): the time that what is found belongs before.
+template <class Ticks>
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
+  const cpu_watch& watch = this_cpu_watch;
+  const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
+  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks());
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_THREAD_RING_HPP
+
+#else
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
+// same there; programs build and run, and nothing is logged.
+#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
+#define LOTUS_RECORD_UNSUPPORTED_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class recording : std::uint32_t { off, on, annotated };
+
+constexpr recording recording_mode() noexcept {
+  return recording::off;
+}
+constexpr bool is_recording() noexcept {
+  return false;
+}
+inline std::uint64_t now_ticks() noexcept {
+  return 0;
+}
+constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
+constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
+  return {};
+}
+template <class Ticks>
+constexpr void look_at_cpu(Ticks) noexcept {}
+constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void publish_wait() noexcept {}
+constexpr void publish_end_of_wait() noexcept {}
+struct published_wait {};
+constexpr std::uint64_t begin_aggregated() noexcept {
+  return 0;
+}
+constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
+struct cpu_watch {
+  bool per_batch;
+};
+inline constexpr cpu_watch this_cpu_watch{};
+constexpr void begin_annotation(record_tag) noexcept {}
+constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
+
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+struct step_notice {
+  folder_listener listener;
+  char folder[1];
+};
+struct services {
+  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
+  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
+  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
+  constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_heap(record_tag) const noexcept {}
+  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
+  constexpr bool start(const options&) const noexcept { return false; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool step(step_notice&) const noexcept { return false; }
+  constexpr bool stop(step_notice&) const noexcept { return false; }
+  constexpr void flush() const noexcept {}
+  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
+  constexpr std::uint64_t dropped() const noexcept { return 0; }
+};
+inline constexpr std::uint32_t async_ids_at_once = 1;
+struct module_state {
+  std::atomic<const services*> hub{nullptr};
+};
+inline module_state this_module;
+inline const services& join_session(bool) noexcept {
+  static constexpr services none{};
+  return none;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The tag under which an operation is recorded; never empty.
+LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
+  const services* s = this_module.hub.load(std::memory_order_acquire);
+  if (s == nullptr) s = &join_session(true);
+  return {event_kind::operation, s->intern(name)};
+}
+
+/// The tag of a name that is always the same, once it is known.
+class known_tag {
+ public:
+  record_tag of(std::string_view name) noexcept {
+    const record_tag known = tag_.load(std::memory_order_relaxed);
+    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag(name);
+  }
+
+ private:
+  LOTUS_DETAIL_RARE record_tag first_tag(std::string_view name) noexcept;
+
+  std::atomic<record_tag> tag_{record_tag{}};
+};
+
+/// A member of a hidden template, since a static in an inline function would keep a plugin from
+/// unloading.
+template <class Here>
+struct LOTUS_DETAIL_PER_MODULE known_tag_of {
+  static known_tag tag;
+};
+template <class Here>
+LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
+
+/// Whether source text is nothing but string literals.
+constexpr bool is_literal(std::string_view text) noexcept {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (!quoted && text[i] != ' ') {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A place in the source, which has the type `Here` for itself, and the name that it gives.
+/// @tparam Fixed  whether the name is the same every time.
+template <class Here, bool Fixed>
+struct place {
+  std::string_view name;
+
+  LOTUS_DETAIL_ALWAYS_INLINE record_tag tag() const noexcept {
+    if constexpr (Fixed) {
+      return known_tag_of<Here>::tag.of(name);
+    } else {
+      return operation_tag(name);
+    }
+  }
+};
+
+/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
+/// only ever on the stack, for its end is the end of a block.
+class span {
+ public:
+  span(const span&) = delete;
+  span& operator=(const span&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ protected:
+  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
+    if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    thread_ = &this_cpu_watch;
+#endif
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~span() {
+    if (tag_.empty()) return;
+#if !defined(NDEBUG)
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
+#endif
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
+  }
+
+  /// Empty where it is not measured.
+  record_tag tag() const noexcept {
+    return tag_;
+  }
+  /// Records an event with the begin of this span, which is measured and follows.
+  LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
+
+  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
+  template <class MakeTag>
+  LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
+    if (tag_.empty()) return;
+    const record_tag before = tag_;
+    tag_ = make_tag(before);
+    const bool annotated = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(0, before);
+  }
+
+ private:
+  template <class MakeTag>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
+    if (!is_recording()) return {};
+    const record_tag tag = make_tag();
+    if (recording_mode() == recording::annotated) begin_annotation(tag);
+    return tag;
+  }
+
+  LOTUS_DETAIL_RARE static void tell_crossed_threads(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_annotated(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                              record_tag tag) noexcept;
+
+  record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
+};
+
+/// Measures what does not end with a block. Thread safety: one thread at a time.
+class measured_span {
+ public:
+  /// Begins, where this is recording.
+  /// @param tag  that it has by now: what it allocates is held under its name.
+  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
+    const recording mode = recording_mode();
+    if (mode == recording::off) return;
+    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
+    look_at_cpu(now_ticks);
+    begin_ticks_ = now_ticks();
+  }
+  bool runs() const noexcept { return begin_ticks_ != 0; }
+
+  /// Ends, and logs what has begun.
+  LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
+    if (!runs()) return;
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; });
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
+    if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
+    begin_ticks_ = 0;
+  }
+
+  /// What has begun with that tag is not logged.
+  LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
+    if (!runs()) return;
+    if (recording_mode() == recording::annotated) end_rarely(0, tag);
+    begin_ticks_ = 0;
+  }
+
+ private:
+  LOTUS_DETAIL_RARE static bool begin_rarely(record_tag tag) noexcept;
+  LOTUS_DETAIL_RARE static void end_rarely(std::uint64_t begin_ticks, record_tag tag) noexcept;
+
+  std::uint64_t begin_ticks_ = 0;
+};
+
+}  // namespace detail
+
+/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class scope : detail::span {
+ public:
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
+  /// look-up.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+      : span{[name] { return detail::operation_tag(name); }} {}
+  /// With a name known when compiled: its id is looked up once.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
+      : span{[&place] { return place.tag(); }} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Numbers of this thread that no other asynchronous operation of the process has.
+struct async_ids {
+  std::uint32_t next = 0;
+  std::uint32_t end = 0;
+};
+LOTUS_DETAIL_PER_MODULE inline thread_local async_ids this_async_ids;
+
+LOTUS_DETAIL_RARE void take_async_ids() noexcept;
+
+LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
+  async_ids& ids = this_async_ids;
+  if (LOTUS_DETAIL_UNLIKELY(ids.next == ids.end)) take_async_ids();
+  return ids.next++;
+}
+
+}  // namespace detail
+
+/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
+/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
+/// thread on which it ends; lotus-tool puts them together.
+/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
+class async_scope {
+ public:
+  /// @param name  interned by content: needs to live only for this call.
+  explicit async_scope(std::string_view name) noexcept {
+    if (!detail::is_recording()) return;
+    tag_ = {detail::event_kind::async_piece,
+            static_cast<std::uint32_t>(detail::operation_tag(name).value()),
+            detail::new_async_id()};
+    piece_.begin(tag_);
+  }
+  async_scope(const async_scope&) = delete;
+  async_scope& operator=(const async_scope&) = delete;
+  ~async_scope() { piece_.end(tag_); }
+
+  /// The operation waits from here on; nothing where it does already. Before the coroutine is
+  /// handed to whoever will resume it.
+  void suspend() noexcept { piece_.end(tag_); }
+
+  /// It goes on, on this thread; nothing where it runs already.
+  void resume() noexcept {
+    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
+  }
+
+ private:
+  detail::record_tag tag_;
+  detail::measured_span piece_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ASYNC_SCOPE_HPP
+
+// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
+#ifndef LOTUS_BATCH_HPP
+#define LOTUS_BATCH_HPP
+
+#if LOTUS_SUPPORTED
+// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
+// one that hangs does not.
+#ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
+#define LOTUS_RECORD_PUBLISHED_WAIT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Gives a thread a ring that has none: its first wait may be the one that hangs.
+LOTUS_DETAIL_RARE void get_ring() noexcept;
+
+/// In the ring file, which a kill leaves.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
+  if (!is_recording()) return;
+  if (this_ring == nullptr || this_ring->waiting_since == &this_ring->none_waiting) get_ring();
+  if (this_ring == nullptr) return;
+  this_ring->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+}
+
+/// The wait is over, or given up; none is fine.
+LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
+  thread_ring* const p = this_ring;
+  if (p == nullptr) return;
+  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
+  if (since == 0) return;
+  const std::uint64_t ticks = now_ticks() - since;
+  if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
+    p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
+  }
+  p->waiting_since->store(0, std::memory_order_relaxed);
+}
+
+/// For the life of an object.
+class published_wait {
+ public:
+  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
+  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
+  published_wait(const published_wait&) = delete;
+  published_wait& operator=(const published_wait&) = delete;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_PUBLISHED_WAIT_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Before batches and waits begin, and before they end: where threads cannot notice when they are
+/// switched out. So what is found at the end was in the batch, and what at the begin was not.
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
+}
+
+template <event_kind Kind>
+class batch_span : span {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
+      : span{[batch] {
+          look_at_batch();
+          return batch_tag(Kind, batch);
+        }} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() { look_at_batch(); }
+};
+
+template <event_kind Kind>
+LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
+  if (!is_recording()) return;
+  const std::uint64_t now = now_ticks();
+  const record_tag tag = batch_tag(Kind, batch);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
+}
+
+}  // namespace detail
+
+/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
+using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
+
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
+/// top and options::snapshot_when_wait_ms know of it.
+class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
+ public:
+  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
+      : batch_span{batch} {}
+};
+
+/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
+/// got() nothing is logged, as at the end of the data. Belongs to one thread.
+class wait_for_batch {
+ public:
+  wait_for_batch() noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    detail::publish_wait();
+    wait_.begin(tag_of(0));
+  }
+  wait_for_batch(const wait_for_batch&) = delete;
+  wait_for_batch& operator=(const wait_for_batch&) = delete;
+  ~wait_for_batch() {
+    if (!wait_.runs()) return;
+    detail::publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
+
+  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
+  void got(std::uint64_t batch) noexcept {
+    if (!wait_.runs()) return;
+    detail::look_at_batch();
+    detail::publish_end_of_wait();
+    wait_.end(tag_of(batch));
+  }
+
+ private:
+  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
+    return detail::batch_tag(detail::event_kind::batch_wait, batch);
+  }
+
+  detail::measured_span wait_;
+};
+
+/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
+/// "SBatchWait_i" with the 1000-ns marker.
+LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_arrived>(batch);
+}
+
+/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_consumed>(batch);
+}
+
+/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_queued>(batch);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BATCH_HPP
+
+// Resume, pause and detach of a profiler, chosen at run time.
+#ifndef LOTUS_COLLECTOR_HPP
+#define LOTUS_COLLECTOR_HPP
+
+// What the API asks of the profiler that runs the program.
+#ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
+#define LOTUS_RECORD_COLLECTOR_CALLS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class collector_call { resume, pause, detach };
+
+/// Set once this object has found that there is none.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
+
+#if LOTUS_SUPPORTED
+/// Looks for the collector, the first time; collectors/collector_state.hpp.
+LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
+#else
+inline void call_collector(collector_call) noexcept {}
+#endif
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_COLLECTOR_CALLS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+/// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
+/// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
+/// perf, callgrind, builtin, none. Collection is of the whole process.
+/// Errors: none thrown; what cannot be used is said once (options::on_message), and the program
+/// goes on without. Thread safety: all. Without a collector a call costs one load.
+class collector {
+ public:
+  /// Starts collecting; calls nest.
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
+  /// Stops collecting, once for each resume().
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
+  /// Ends collecting for the rest of the program. Again: nothing.
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static void call(detail::collector_call call) noexcept {
+    if (!detail::no_collector.load(std::memory_order_relaxed)) detail::call_collector(call);
+  }
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTOR_HPP
+
+// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+#ifndef LOTUS_COMPOSE_HPP
+#define LOTUS_COMPOSE_HPP
+
+// std::invoke without <functional>.
+#ifndef LOTUS_BASE_CALL_HPP
+#define LOTUS_BASE_CALL_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The object that a member is taken of: given itself, by a std::reference_wrapper or by a pointer.
+template <class Class, class Object>
+LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
+  if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
+    return std::forward<Object>(object);
+  } else if constexpr (std::is_convertible_v<Object, const Class&>) {
+    return object.get();
+  } else {
+    return *std::forward<Object>(object);
+  }
+}
+
+template <class Class, class Member, class Object, class... Arguments>
+LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call_member(Member Class::*member,
+                                                                Object&& object,
+                                                                Arguments&&... arguments) {
+  if constexpr (std::is_function_v<Member>) {
+    return (object_of_member<Class>(std::forward<Object>(object)).*
+            member)(std::forward<Arguments>(arguments)...);
+  } else {
+    return (object_of_member<Class>(std::forward<Object>(object)).*member);
+  }
+}
+
+/// Calls what std::is_invocable_v says can be called: functions, function objects, and members.
+template <class Function, class... Arguments>
+LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call(Function&& function,
+                                                         Arguments&&... arguments) {
+  if constexpr (std::is_member_pointer_v<std::decay_t<Function>>) {
+    return call_member(function, std::forward<Arguments>(arguments)...);
+  } else {
+    return std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
+  }
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_CALL_HPP
+
+// Operations that share clock reads, for compose.hpp.
+#ifndef LOTUS_RECORD_OPERATION_RUN_HPP
+#define LOTUS_RECORD_OPERATION_RUN_HPP
+
+#if LOTUS_SUPPORTED
+#else
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
+// same there; programs build and run, and nothing is logged.
+#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
+#define LOTUS_RECORD_UNSUPPORTED_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class recording : std::uint32_t { off, on, annotated };
+
+constexpr recording recording_mode() noexcept {
+  return recording::off;
+}
+constexpr bool is_recording() noexcept {
+  return false;
+}
+inline std::uint64_t now_ticks() noexcept {
+  return 0;
+}
+constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
+constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
+  return {};
+}
+template <class Ticks>
+constexpr void look_at_cpu(Ticks) noexcept {}
+constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void publish_wait() noexcept {}
+constexpr void publish_end_of_wait() noexcept {}
+struct published_wait {};
+constexpr std::uint64_t begin_aggregated() noexcept {
+  return 0;
+}
+constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
+struct cpu_watch {
+  bool per_batch;
+};
+inline constexpr cpu_watch this_cpu_watch{};
+constexpr void begin_annotation(record_tag) noexcept {}
+constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
+
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+struct step_notice {
+  folder_listener listener;
+  char folder[1];
+};
+struct services {
+  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
+  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
+  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
+  constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_heap(record_tag) const noexcept {}
+  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
+  constexpr bool start(const options&) const noexcept { return false; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool step(step_notice&) const noexcept { return false; }
+  constexpr bool stop(step_notice&) const noexcept { return false; }
+  constexpr void flush() const noexcept {}
+  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
+  constexpr std::uint64_t dropped() const noexcept { return 0; }
+};
+inline constexpr std::uint32_t async_ids_at_once = 1;
+struct module_state {
+  std::atomic<const services*> hub{nullptr};
+};
+inline module_state this_module;
+inline const services& join_session(bool) noexcept {
+  static constexpr services none{};
+  return none;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
+/// around all of them when the run ends, also by an exception.
+class operation_run {
+ public:
+  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
+    if (!is_recording()) return;
+    annotated_ = recording_mode() == recording::annotated;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
+    look_at_cpu(now_ticks);
+    first_ticks_ = last_ticks_ = now_ticks();
+  }
+  operation_run(const operation_run&) = delete;
+  operation_run& operator=(const operation_run&) = delete;
+
+  /// What runs now. An exception that ends it has it logged up to there.
+  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
+    running_ = tag;
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_part(tag);
+    running_ = {};
+    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
+    const std::uint64_t now = now_ticks();
+    look_at_cpu([now] { return now; });
+    if (!tag.empty()) push(last_ticks_, now, tag);
+    last_ticks_ = now;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
+    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(first_ticks_, whole_);
+    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
+      push(first_ticks_, last_ticks_, whole_);
+    }
+  }
+
+  /// What runs gets its name when it ends; see laps.
+  void nameless() noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
+  }
+
+ private:
+  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  static constexpr record_tag nothing_yet{event_kind::none, 1};
+
+  LOTUS_DETAIL_RARE void begin_nameless() noexcept;
+  LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
+  /// By an exception of an operation, or before the first.
+  LOTUS_DETAIL_RARE void end_early() noexcept;
+
+  record_tag whole_;
+  record_tag running_ = nothing_yet;
+  std::uint64_t first_ticks_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  bool annotated_ = false;
+  bool nameless_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_OPERATION_RUN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
+/// functions) and without template arguments.
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
+  const std::string_view text = __PRETTY_FUNCTION__;
+  // A function has no type of its own.
+  if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
+    return "function";
+  }
+  std::size_t name_at = text.find("T = ") + 4;
+  std::size_t name_end = name_at;
+  int parentheses = 0;
+  bool lambda = false;
+  int arguments = 0;  // a '>' in parentheses is none of theirs
+  for (std::size_t at = name_at; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool outside = arguments == 0 && parentheses == 0;
+    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
+    if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
+    if (c == '<' && parentheses == 0) {
+      ++arguments;
+    } else if (c == '>' && parentheses == 0) {
+      --arguments;
+    } else if (c == '(') {
+      ++parentheses;
+    } else if (c == ')') {
+      --parentheses;
+    } else if (!outside) {
+      continue;
+    } else if (c == ';' || c == ']') {
+      break;
+    } else if (c == ':') {
+      name_at = name_end = at + 1;
+      lambda = false;
+    } else {
+      name_end = at + 1;
+    }
+  }
+  if (lambda) return "lambda";
+  return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
+}
+
+struct transform_name {
+  static constexpr std::string_view name() noexcept { return "Transform"; }
+};
+inline record_tag transform_tag() noexcept {
+  return known_tag_of<transform_name>::tag.of(transform_name::name());
+}
+
+/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
+/// that it changed.
+template <class F, class T>
+LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
+  if constexpr (std::is_invocable_v<F&, T&&>) {
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
+      return call(f, std::forward<T>(value));
+    } else {
+      call(f, std::forward<T>(value));
+      return std::decay_t<T>{std::forward<T>(value)};
+    }
+  } else {
+    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
+                  "an operation must take what the one before it returns");
+    std::decay_t<T> own{std::forward<T>(value)};
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
+      call(f, own);
+      return own;
+    } else {
+      return call(f, own);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// A callable and the name under which it is logged. Made by op().
+template <class F>
+struct operation {
+  F call;                  ///< what runs
+  detail::record_tag tag;  ///< under which it is logged
+};
+
+/// Gives a callable a name: compose(op("Flip", f)).
+/// @param name  interned by content.
+template <class F>
+operation<std::decay_t<F>> op(std::string_view name, F&& f) {
+  return {std::forward<F>(f), detail::operation_tag(name)};
+}
+
+namespace detail {
+
+template <class T>
+struct is_operation : std::false_type {};
+template <class F>
+struct is_operation<operation<F>> : std::true_type {};
+
+template <class F>
+auto as_operation(F&& f) {
+  if constexpr (is_operation<std::decay_t<F>>::value) {
+    return std::decay_t<F>{std::forward<F>(f)};
+  } else {
+    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+  }
+}
+
+/// Operations one after another.
+template <class... Fs>
+struct operation_list {
+  template <class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto run(operation_run&, T&& value) {
+    return std::decay_t<T>{std::forward<T>(value)};
+  }
+};
+
+template <class F, class... Fs>
+struct operation_list<F, Fs...> {
+  explicit operation_list(operation<F> its_first, operation<Fs>... others)
+      : first{std::move(its_first)}, rest{std::move(others)...} {}
+
+  template <class T>
+  LOTUS_DETAIL_ALWAYS_INLINE auto run(operation_run& all, T&& value) {
+    all.running(first.tag);
+    auto result = apply_operation(first.call, std::forward<T>(value));
+    all.ended(first.tag);
+    if constexpr (sizeof...(Fs) == 0) {
+      return result;
+    } else {
+      return rest.run(all, std::move(result));
+    }
+  }
+
+  operation<F> first;
+  operation_list<Fs...> rest;
+};
+
+}  // namespace detail
+
+/// A fixed list of operations, called one after another; made by compose(). Copies when its
+/// callables copy. Thread safety: that of the callables.
+template <class... Fs>
+class composed {
+ public:
+  /// Takes the operations, to be called in this order.
+  explicit composed(operation<Fs>... operations)
+      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
+
+  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
+  /// Exceptions of an operation pass through, logged up to there.
+  template <class T>
+  auto operator()(T&& value) {
+    detail::operation_run run{whole_};
+    return operations_.run(run, std::forward<T>(value));
+  }
+
+ private:
+  detail::operation_list<Fs...> operations_;
+  detail::record_tag whole_;
+};
+
+/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless given by op(). A callable takes what the one before returned,
+/// or changes it in place and returns nothing.
+template <class... Fs>
+auto compose(Fs&&... fs) {
+  return composed{detail::as_operation(std::forward<Fs>(fs))...};
+}
+
+namespace detail {
+
+/// An operation on `T` that a chain was given.
+template <class T>
+class chain_link {
+ public:
+  explicit chain_link(record_tag tag) noexcept : tag_{tag} {}
+  chain_link& operator=(const chain_link&) = delete;
+  virtual ~chain_link() = default;
+  virtual T call(T value) = 0;
+  virtual chain_link* copy() const = 0;
+
+  record_tag tag() const noexcept { return tag_; }
+  chain_link*& next() noexcept { return next_; }
+
+ protected:
+  chain_link(const chain_link& other) noexcept : tag_{other.tag_} {}
+
+ private:
+  record_tag tag_;
+  chain_link* next_ = nullptr;
+};
+
+template <class T, class F>
+class chain_operation final : public chain_link<T> {
+ public:
+  template <class From>
+  chain_operation(record_tag tag, From&& from)
+      : chain_link<T>{tag}, function_{std::forward<From>(from)} {}
+  T call(T value) override { return apply_operation(function_, std::move(value)); }
+  chain_link<T>* copy() const override { return new chain_operation{*this}; }
+
+ private:
+  F function_;
+};
+
+}  // namespace detail
+
+/// A list of operations on `T` put together at run time. Otherwise as compose().
+template <class T>
+class chain {
+ public:
+  chain() = default;
+  chain(const chain& other) : whole_{other.whole_} {
+    for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
+  }
+  chain(chain&& other) noexcept { swap(other); }
+  chain& operator=(chain other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~chain() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next());
+  }
+
+  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// @param name  interned by content.
+  template <class F>
+  chain& add(std::string_view name, F&& f) {
+    append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
+                                                           std::forward<F>(f)});
+    return *this;
+  }
+
+  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  T operator()(T value) {
+    detail::operation_run run{whole_};
+    for (auto* link = first_; link != nullptr; link = link->next()) {
+      run.running(link->tag());
+      value = link->call(std::move(value));
+      run.ended(link->tag());
+    }
+    return value;
+  }
+
+  /// How many operations there are.
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void append(detail::chain_link<T>* link) noexcept {
+    (last_ == nullptr ? first_ : last_->next()) = link;
+    last_ = link;
+    ++size_;
+  }
+
+  void swap(chain& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
+    std::swap(size_, other.size_);
+    std::swap(whole_, other.whole_);
+  }
+
+  detail::chain_link<T>* first_ = nullptr;
+  detail::chain_link<T>* last_ = nullptr;
+  std::size_t size_ = 0;
+  detail::record_tag whole_ = detail::transform_tag();
+};
+
+/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
+/// lap begins where the one before ended. "STransform" around all is logged at the end of the
+/// block.
+class laps {
+ public:
+  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
+
+  /// Logs what ran since the lap before, or since construction.
+  /// @param name  interned by content.
+  void operator()(std::string_view name) noexcept {
+    if (!detail::is_recording()) return;
+    run_.ended(detail::operation_tag(name));
+    run_.nameless();
+  }
+
+ private:
+  detail::operation_run run_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COMPOSE_HPP
+
+// Numbers over time: the depth of a queue, bytes held.
+#ifndef LOTUS_COUNTER_HPP
+#define LOTUS_COUNTER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexcept {
+  push(now_ticks(), static_cast<std::uint64_t>(value), {event_kind::counter, name.value()});
+}
+
+}  // namespace detail
+
+/// From now on the counter of this name, one for the whole process, has this value. Not in the logs
+/// of Lotus' format: the hidden log beside them has it.
+/// @param name  interned by content: needs to live only for this call.
+/// Errors: none thrown. Thread safety: any thread.
+LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
+}
+/// With a name known when compiled: its id is looked up once.
+template <class Here, bool Fixed>
+LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
+                                        std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(place.tag(), value);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COUNTER_HPP
+
+// Several loaders in one process, each of which numbers its batches by itself.
+#ifndef LOTUS_LOADER_HPP
+#define LOTUS_LOADER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Returns whose the records of this thread were so far.
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+  return join_session(true).enter_loader(loader);
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
+  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
+}
+
+}  // namespace detail
+
+/// Batches, stages and operations of this thread that end in the block belong to the loader of this
+/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
+/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
+/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
+class loader_scope {
+ public:
+  /// @param name  empty: the default loader, as without a scope.
+  explicit loader_scope(std::string_view name) noexcept
+      : before_{detail::enter_loader(detail::loader_of(name))} {}
+  loader_scope(const loader_scope&) = delete;
+  loader_scope& operator=(const loader_scope&) = delete;
+  ~loader_scope() { detail::enter_loader(before_); }
+
+ private:
+  std::uint32_t before_;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_LOADER_HPP
+
+// Every public macro; the only reader of LOTUS_DISABLE.
+#ifndef LOTUS_MACROS_HPP
+#define LOTUS_MACROS_HPP
+
+// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
+#ifndef LOTUS_MAP_HPP
+#define LOTUS_MAP_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+class collector_state;
+
+/// Makes the compiler believe that what stands there is read and written here, so that what
+/// computes it or is computed from it stays on its side.
+LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
+  __asm__ volatile("" : : "r"(value) : "memory");
+}
+template <class T>
+LOTUS_DETAIL_ALWAYS_INLINE const volatile void* address_of(T& value) noexcept {
+  return &reinterpret_cast<const volatile char&>(value);
+}
+LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
+  __asm__ volatile("" : : : "memory");
+}
+
+}  // namespace detail
+
+#if LOTUS_SUPPORTED
+/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
+/// break, return or an exception ends the pass and pauses. Its code: engine/map_passes.hpp.
+class map_region {
+ public:
+  /// @param name  of the operation; copied, up to 255 bytes.
+  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept;
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+  LOTUS_DETAIL_PER_MODULE ~map_region();
+
+  /// Ends a pass and begins the next; false when there is none.
+  LOTUS_DETAIL_PER_MODULE bool next() noexcept;
+
+ private:
+  LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
+  LOTUS_DETAIL_PER_MODULE void end_pass() noexcept;
+  LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
+  LOTUS_DETAIL_PER_MODULE void list() const noexcept;
+  LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
+  /// The region of this thread that collects, the inner of nested ones.
+  LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
+
+  char name_[256] = {};
+  detail::collector_state* collector_ = nullptr;
+  unsigned warm_up_ = 0;
+  unsigned passes_ = 1;
+  unsigned pass_ = 0;
+  bool collecting_ = false;
+  bool counts_instructions_ = false;
+  map_region* outer_ = nullptr;
+  std::uint64_t interval_ticks_ = 0;
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::int64_t begin_ns_ = 0;
+};
+#else
+/// Its block runs once.
+class map_region {
+ public:
+  explicit map_region(std::string_view) noexcept {}
+  map_region(const map_region&) = delete;
+  map_region& operator=(const map_region&) = delete;
+  bool next() noexcept { return !begun_ && (begun_ = true); }
+
+ private:
+  bool begun_ = false;
+};
+#endif
+
+/// A region with what its block takes and gives: that is computed neither before nor after a pass.
+/// Without it the compiler may move a pure function of local values out of the region.
+template <class... Values>
+class fenced_map_region {
+ public:
+  /// @param values  borrowed; must outlive the region.
+  explicit fenced_map_region(std::string_view name, Values&... values) noexcept
+      : region_{name}, values_{detail::address_of(values)..., nullptr} {}
+
+  /// As map_region::next().
+  LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
+    fence(std::index_sequence_for<Values...>{});
+    const bool more = region_.next();
+    fence(std::index_sequence_for<Values...>{});
+    return more;
+  }
+
+ private:
+  template <std::size_t... I>
+  LOTUS_DETAIL_ALWAYS_INLINE void fence(std::index_sequence<I...>) noexcept {
+    (detail::fence_value(values_[I]), ...);
+    detail::fence_memory();
+  }
+
+  map_region region_;
+  const volatile void* values_[sizeof...(Values) + 1];
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_MAP_HPP
+
+// Scopes that leave more or less than a record: a text of what the operation was given beside it,
+// or only a count and how long it took.
+#ifndef LOTUS_SCOPE_ARGUMENTS_HPP
+#define LOTUS_SCOPE_ARGUMENTS_HPP
+
+#if LOTUS_SUPPORTED
+// A call that is counted and not recorded: its begin and its end.
+#ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
+
+// Operations that are counted and not recorded: where their sums stand in the ring file, and how
+// the end of one gets into them.
+#ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_AGGREGATES_HPP
+
+// How a block of a ring file begins; record/ring_layout.hpp has the rest.
+#ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
+#define LOTUS_RECORD_BLOCK_HEADER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
+
+struct block_header {
+  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
+  std::uint32_t unused;
+  std::uint64_t bytes;  ///< of the block, this header included
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_BLOCK_HEADER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// Durations fall into buckets of whole ticks: below 2 * 64 each number has its own, from there on
+// each doubling has 64 of one width. A bucket's middle is so within 0.8 % of all that is in it.
+
+inline constexpr unsigned octave_bits = 6;
+inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
+inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
+
+/// The bucket of a duration; below octaves * octave_buckets.
+constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
+  const auto shift = static_cast<unsigned>(63 - octave_bits) -
+                     static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
+  return static_cast<std::uint32_t>((shift << octave_bits) + (ticks >> shift));
+}
+
+/// The least duration that falls into a bucket, in ticks.
+constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
+  const std::uint32_t octave = bucket >> octave_bits;
+  if (octave == 0) return bucket;
+  return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
+}
+/// How many durations fall into a bucket.
+constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
+  const std::uint32_t octave = bucket >> octave_bits;
+  return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
+}
+
+// A block of aggregates holds chunks, one behind the other: an aggregate for each name and loader,
+// and the counts of an octave where a call first needs them. Only the thread whose they are writes
+// to them.
+//
+// The last call of a thread stands by itself, and is added to its aggregate when the next one ends:
+// to look for the bucket of a duration that has just been measured would keep the processor
+// waiting, as the clock is read only when all before it is done.
+
+/// A call that has ended.
+struct aggregate_call {
+  std::uint64_t key;    ///< which aggregate it belongs to
+  std::uint64_t ticks;  ///< less than 0, by a few, where two processors' clocks are apart: then 0
+  std::uint64_t self_ticks;  ///< of these, what no other scope had
+};
+
+constexpr bool is_negative(const aggregate_call& call) noexcept {
+  return static_cast<std::int64_t>(call.ticks) < 0;
+}
+
+/// The key of a name and of a loader, by their ids.
+constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
+  return std::uint64_t{loader} << 32 | name;
+}
+
+struct last_call {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> ticks;
+  std::atomic<std::uint64_t> self_ticks;
+  std::atomic<std::uint64_t> number;  ///< stored last
+};
+
+struct aggregates_block {
+  block_header header;
+  std::uint32_t chain;                 ///< the same in all blocks of a thread
+  std::atomic<std::uint32_t> threads;  ///< whose they have been, one after the other
+  std::atomic<std::uint32_t> tid;      ///< of the last of them
+  std::uint32_t unused;
+  std::atomic<std::uint64_t> used_bytes;  ///< of the chunks
+  last_call last[2];  ///< of the greater number; in the thread's first block, in others 0
+
+  char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
+  const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
+
+  /// @param number  of the call, from 1
+  LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
+                                         std::uint64_t number) noexcept {
+    last_call& to = last[number % 2];
+    to.key.store(call.key, std::memory_order_relaxed);
+    to.ticks.store(call.ticks, std::memory_order_relaxed);
+    to.self_ticks.store(call.self_ticks, std::memory_order_relaxed);
+    to.number.store(number, std::memory_order_release);
+  }
+};
+
+/// Of so many names and loaders a thread has sums; all others are one aggregate more.
+inline constexpr std::uint32_t most_aggregates = 4096;
+
+enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
+
+struct chunk_header {
+  chunk_kind kind;
+  std::uint32_t number;  ///< of the aggregate, among those of its thread
+};
+
+/// What an aggregate came to with a call, all of it or nothing.
+struct aggregate_sums {
+  std::atomic<std::uint64_t> total_ticks;
+  std::atomic<std::uint64_t> self_ticks;
+  std::atomic<std::uint64_t> in_bucket;  ///< that the call fell into: see bucket_content()
+  std::atomic<std::uint64_t> call;       ///< its number among the thread's
+};
+
+/// A bucket and how much is in it, which its own count may not say yet.
+inline constexpr unsigned bucket_bits = 12;
+constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
+  return count << bucket_bits | bucket;
+}
+
+struct stored_aggregate {
+  chunk_header header;
+  std::uint64_t key;
+  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is whole at any instant
+  aggregate_sums sums[2];
+};
+
+struct stored_octave {
+  chunk_header header;
+  std::uint64_t octave;
+  std::atomic<std::uint64_t> counts[octave_buckets];
+};
+static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 &&
+                  sizeof(stored_octave) == 528 &&
+                  octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
+              "they stand in ring files");
+
+/// Where an aggregate of this process stands.
+struct local_aggregate {
+  std::uint64_t key;
+  stored_aggregate* stored;
+  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until one is needed
+};
+
+struct aggregate_memory;
+
+/// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
+/// for `first` and `memory`.
+struct thread_aggregates {
+  /// The thread's first block; null sends every call the slow way. Written under the producer's
+  /// guard.
+  std::atomic<aggregates_block*> first{nullptr};
+  const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
+  std::uint64_t calls = 0;                   ///< that ended; the last one is first->last[calls % 2]
+  local_aggregate** table = nullptr;         ///< by key, with room left
+  std::uint64_t mask = 0;                    ///< of places in it
+  std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
+  std::uint32_t interrupting = 0;            ///< calls, below
+  /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
+  /// its own either.
+  std::uint64_t inner_ticks = 0;
+  std::uint64_t untold_ticks = 0;      ///< calls' own, that no record has told of yet
+  aggregate_memory* memory = nullptr;  ///< under the producer's guard
+  std::uint32_t told_name = 0;         ///< one that the thread has calls of
+  /// Those of handlers that interrupted the adding of a call.
+  static constexpr std::uint32_t most_interrupting = 16;
+  aggregate_call interrupting_calls[most_interrupting];
+
+  static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
+
+  /// Where the key's stands in `table`, or would stand.
+  static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
+    return (key ^ key >> 32) & mask;
+  }
+
+  /// Adds the last call to what it belongs to. False where there is no room for it yet.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const std::uint64_t number = calls;
+    const last_call& call = in.last[number % 2];
+    const local_aggregate* const to = last_to;
+    const std::uint64_t ticks = call.ticks.load(relaxed);
+    const std::uint32_t bucket = bucket_of(ticks);
+    std::atomic<std::uint64_t>* const counts = to->octave_counts[bucket >> octave_bits];
+    if (LOTUS_DETAIL_UNLIKELY(counts == nullptr)) return false;
+    std::atomic<std::uint64_t>& count = counts[bucket % octave_buckets];
+    stored_aggregate& stored = *to->stored;
+    const std::uint64_t so_many = stored.count.load(relaxed);
+    const aggregate_sums& before = stored.sums[so_many % 2];
+    aggregate_sums& next = stored.sums[~so_many % 2];
+    const std::uint64_t in_bucket = count.load(relaxed) + 1;
+    next.total_ticks.store(before.total_ticks.load(relaxed) + ticks, relaxed);
+    next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
+    next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
+    next.call.store(number, relaxed);
+    // Before this it is the last call that has to be added, from here on it is in; what its bucket
+    // does not say yet is in the sums.
+    stored.count.store(so_many + 1, std::memory_order_release);
+    count.store(in_bucket, std::memory_order_release);
+    return true;
+  }
+
+  /// Null where there is none yet.
+  LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
+    for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
+      const local_aggregate* const found = table[place];
+      if (found == nullptr || LOTUS_DETAIL_LIKELY(found->key == key)) return found;
+    }
+  }
+
+  /// Of calls that no record has told of; a span begins or ends.
+  std::uint64_t tell(record_tag& tag) noexcept {
+    // A handler that interrupted the adding of a call.
+    if (storing.load(std::memory_order_relaxed) != 0) return 0;
+    inner_ticks |= recorded_inside;
+    const std::uint64_t own_ticks = untold_ticks;
+    untold_ticks = 0;
+    tag = {event_kind::aggregated, told_name, large_stage_number};
+    return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
+  }
+
+  /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
+  /// there is no room for it, or for the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE bool take(const aggregate_call& call) noexcept {
+    aggregates_block* const in = first.load(std::memory_order_acquire);
+    if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
+    const local_aggregate* to = last_to;
+    if (LOTUS_DETAIL_UNLIKELY(to->key != call.key)) {
+      to = find(call.key);
+      if (LOTUS_DETAIL_UNLIKELY(to == nullptr)) return false;
+    }
+    if (LOTUS_DETAIL_UNLIKELY(!add_last(*in))) return false;
+    last_to = to;
+    in->append(call, ++calls);
+    untold_ticks += call.self_ticks;
+    return true;
+  }
+};
+
+/// What every thread has.
+struct aggregating_ring : thread_ring {
+  thread_aggregates aggregates;
+};
+LOTUS_DETAIL_ALWAYS_INLINE thread_aggregates& aggregates_of(thread_ring& ring) noexcept {
+  return static_cast<aggregating_ring&>(ring).aggregates;
+}
+inline const thread_aggregates& aggregates_of(const thread_ring& ring) noexcept {
+  return static_cast<const aggregating_ring&>(ring).aggregates;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lets the next begin or end of a span look.
+LOTUS_DETAIL_RARE void mark_watch() noexcept;
+/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
+/// and those of handlers that interrupted the taking of another.
+/// @param taken  by a thread that may have been interrupted meanwhile.
+LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
+
+/// A call begins. Returns what its end gives to aggregate().
+LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
+  thread_ring* const p = this_ring;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return 0;
+  const std::uint64_t outer_ticks = aggregates_of(*p).inner_ticks;
+  aggregates_of(*p).inner_ticks = 0;
+  return outer_ticks;
+}
+
+/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
+/// this returns.
+/// @param outer_ticks  as begin_aggregated() gave.
+/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
+LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
+                                          record_tag tag, std::uint64_t outer_ticks) noexcept {
+  const auto name = static_cast<std::uint32_t>(tag.value());
+  const std::uint64_t ticks = end_ticks - begin_ticks;
+  thread_ring* const p = this_ring;
+  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
+    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
+  }
+  thread_aggregates& a = aggregates_of(*p);
+  const std::uint64_t inner_ticks = a.inner_ticks;
+  a.inner_ticks = outer_ticks + ticks;
+  // A span has begun or ended inside, and looked.
+  if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
+    a.inner_ticks |= thread_aggregates::recorded_inside;
+    mark_watch();
+  }
+  const aggregate_call call{aggregate_key(name, p->loader), ticks,
+                            ticks > inner_ticks ? ticks - inner_ticks : 0};
+  if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
+    return aggregate_rarely(call, false);
+  }
+  // As in push().
+  a.storing.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool taken = a.take(call);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  a.storing.store(0, std::memory_order_relaxed);
+  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool is_sequence = false;
+template <class T>
+inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declval<const T&>())),
+                                                 decltype(std::end(std::declval<const T&>()))>> =
+    true;
+
+/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
+class LOTUS_DETAIL_PER_MODULE arguments_text {
+ public:
+  static constexpr std::size_t most_bytes = 120;
+
+  template <class... Arguments>
+  explicit arguments_text(const Arguments&... arguments) noexcept {
+    (add(arguments), ...);
+    if (cut_) add_raw("...", 0);
+  }
+
+  std::string_view text() const noexcept { return {text_, bytes_}; }
+
+ private:
+  template <class T>
+  void add(const T& argument) noexcept {
+    if (bytes_ > 0) add_raw(", ");
+    put(argument);
+  }
+
+  template <class T>
+  void put(const T& argument) noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      add_raw(argument ? "true" : "false");
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      add_raw(argument);
+    } else if constexpr (std::is_enum_v<T>) {
+      put(static_cast<std::underlying_type_t<T>>(argument));
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      put_number(static_cast<long long>(argument));
+    } else if constexpr (std::is_integral_v<T>) {
+      put_number(static_cast<unsigned long long>(argument));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      put_number(static_cast<double>(argument));
+    } else {
+      static_assert(is_sequence<T>,
+                    "an argument is a text, a number, an enumerator, or a sequence of these");
+      add_raw("[");
+      const char* between = "";
+      for (const auto& element : argument) {
+        add_raw(between);
+        put(element);
+        between = ", ";
+        if (cut_) break;
+      }
+      add_raw("]");
+    }
+  }
+
+  LOTUS_DETAIL_PER_MODULE void put_number(long long number) noexcept;
+  LOTUS_DETAIL_PER_MODULE void put_number(unsigned long long number) noexcept;
+  LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
+  template <class Number>
+  void put_printed(const char* format, Number number) noexcept;
+  /// @param kept_free  bytes at the end that it does not use.
+  LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
+
+  char text_[most_bytes];
+  std::size_t bytes_ = 0;
+  bool cut_ = false;
+};
+
+}  // namespace detail
+
+/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
+/// two scopes, of writing the text, and of looking it up.
+class scope_with_arguments : detail::span {
+ public:
+  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
+  /// these; are read where this is recording. Each text that differs is kept in memory.
+  template <class Here, bool Fixed, class... Arguments>
+  explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
+                                const Arguments&... arguments) noexcept
+      : span{[&place] { return place.tag(); }} {
+    if (tag().empty()) return;
+    const detail::arguments_text text{arguments...};
+    arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
+  }
+  ~scope_with_arguments() {
+    if (!arguments_.empty()) precede(arguments_, 0);
+  }
+
+ private:
+  detail::record_tag arguments_;
+};
+
+/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
+/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
+class aggregated_scope {
+ public:
+  /// @param place  with the name, which need not live longer than this call.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
+      const detail::place<Here, Fixed>& place) noexcept {
+    const detail::recording mode = detail::recording_mode();
+    if (mode == detail::recording::off) return;
+    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
+    if (tag_.empty()) return;
+    outer_ticks_ = detail::begin_aggregated();
+    begin_ticks_ = detail::now_ticks();
+  }
+  LOTUS_DETAIL_ALWAYS_INLINE ~aggregated_scope() {
+    if (tag_.empty()) return;
+    const std::uint64_t end_ticks = detail::now_ticks();
+    const detail::recording mode = detail::recording_mode();
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::off)) return;
+    detail::aggregate(begin_ticks_, end_ticks, tag_, outer_ticks_);
+    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::annotated)) end_annotation();
+  }
+  aggregated_scope(const aggregated_scope&) = delete;
+  aggregated_scope& operator=(const aggregated_scope&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ private:
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
+      detail::place<Here, Fixed> place) noexcept {
+    if (!detail::is_recording()) return {};
+    const detail::record_tag tag = place.tag();
+    if (detail::recording_mode() == detail::recording::annotated) {
+      detail::begin_annotation(annotation_of(tag));
+    }
+    return tag;
+  }
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_annotation() const noexcept {
+    detail::end_annotation(begin_ticks_, annotation_of(tag_));
+  }
+
+  /// What it allocates is the operation's around it, which has a record.
+  static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
+    return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
+            detail::large_stage_number};
+  }
+
+  detail::record_tag tag_;
+  std::uint64_t begin_ticks_ = 0;
+  std::uint64_t outer_ticks_ = 0;
+};
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SCOPE_ARGUMENTS_HPP
+
+// Pipelines of stages: which batch, item or request a thread works for.
+#ifndef LOTUS_STAGE_HPP
+#define LOTUS_STAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A span with a number of 64 bits, most of which are small.
+class numbered_span : span {
+ protected:
+  /// @param make_name  the tag of an operation; called where the span is measured.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
+      : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
+  /// An operation, as long as no number is given.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
+      : span{make_name} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
+    if (LOTUS_DETAIL_LIKELY(number_ < large_stage_number) || tag().empty()) return;
+    precede({event_kind::stage_number, tag().value() >> 32}, number_);
+  }
+
+  void set_number(std::uint64_t number) noexcept {
+    number_ = number;
+    retag([number](record_tag operation) { return stage_tag(operation, number); });
+  }
+  /// Nothing is recorded.
+  void forget() noexcept {
+    retag([](record_tag) { return record_tag{}; });
+  }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
+                                                         std::uint64_t number) noexcept {
+    return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
+            LOTUS_DETAIL_LIKELY(number < large_stage_number) ? static_cast<std::uint32_t>(number)
+                                                             : large_stage_number};
+  }
+
+  std::uint64_t number_ = 0;
+};
+
+/// A stage whose number may be known only when it ends; without one it is an operation.
+class late_stage : numbered_span {
+ public:
+  explicit late_stage(record_tag operation) noexcept
+      : numbered_span{[operation] { return operation; }} {}
+  ~late_stage() = default;
+
+  template <class Number>
+  void number(const Number& number) noexcept {
+    if constexpr (std::is_integral_v<Number>) {
+      set_number(static_cast<std::uint64_t>(number));
+    } else if (number) {
+      this->number(*number);
+    } else {
+      forget();
+    }
+  }
+};
+
+/// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
+template <class Number, class Function>
+class staged_function {
+ public:
+  staged_function(std::string_view name, Number number, Function function)
+      : operation_{operation_tag(name)},
+        number_{std::move(number)},
+        function_{std::move(function)} {}
+
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) const {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  template <class F, class... Arguments>
+  decltype(auto) call(F& function, Arguments&&... arguments) const {
+    using result = std::invoke_result_t<F&, Arguments...>;
+    late_stage stage{operation_};
+    if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
+      stage.number(detail::call(number_, std::as_const(arguments)...));
+      return detail::call(function, std::forward<Arguments>(arguments)...);
+    } else {
+      static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
+                    "staged: the projection takes neither the arguments of the function nor its "
+                    "result");
+      decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
+      stage.number(detail::call(number_, std::as_const(made)));
+      return static_cast<result>(std::move(made));
+    }
+  }
+
+  record_tag operation_;
+  Number number_;
+  Function function_;
+};
+
+/// A first argument that is a number.
+struct argument_number {
+  template <class Argument, class... Others>
+  constexpr auto operator()(const Argument& number, const Others&...) const noexcept
+      -> std::enable_if_t<std::is_integral_v<Argument>, Argument> {
+    return number;
+  }
+};
+
+}  // namespace detail
+
+/// Scope: this thread works for batch (or item, or request) `number` in a stage of the pipeline. An
+/// operation, "S<name>", that lotus-tool also takes for a part of that batch's way.
+/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
+/// of 2^32 - 1 or more takes a second record.
+class stage : detail::numbered_span {
+ public:
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
+  /// look-up.
+  LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
+      : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
+  /// With a name known when compiled: its id is looked up once.
+  template <class Here, bool Fixed>
+  LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
+                                   std::uint64_t number) noexcept
+      : numbered_span{[&place] { return place.tag(); }, number} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
+};
+
+/// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
+/// call is a stage.
+/// @param name      interned by content: needs to live only for this call.
+/// @param number    of the batch, item or request: called with the arguments, or, where it does not
+/// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
+/// there is none, as at the end of a source.
+/// @param function  what it throws passes through; it is logged up to there, where its number was
+/// known before.
+template <class Number, class Function>
+auto staged(std::string_view name, Number number, Function function) {
+  return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
+}
+
+/// The same for a function whose first argument is the number.
+template <class Function>
+auto staged(std::string_view name, Function function) {
+  return staged(name, detail::argument_number{}, std::move(function));
+}
+
+/// This item goes into that batch (a shuffle buffer, collation): then stages may number items.
+/// @param batch, item  below 2^56, else it is dropped and counted.
+LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
+  if (!detail::is_recording()) return;
+  const std::uint64_t large = batch | item;
+  const detail::record_tag tag =
+      LOTUS_DETAIL_LIKELY(large >> detail::record_tag::value_bits == 0)
+          ? detail::record_tag{detail::event_kind::batch_takes, batch}
+          : detail::batch_tag(detail::event_kind::batch_takes, batch > item ? batch : item);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) detail::push(detail::now_ticks(), item, tag);
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STAGE_HPP
+
+// Makes a name that no other macro of this file has, so that two may stand on one line or in one
+// macro of the user's.
+#if defined(__COUNTER__)
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
+#else
+  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
+#endif
+
+// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
+// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
+// scope stands in an argument of another macro, as in an assertion of a test.
+#if defined(__clang__)
+  #if __has_warning("-Wc2y-extensions")
+    #pragma clang diagnostic ignored "-Wc2y-extensions"
+  #endif
+#endif
+
+// Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
+// expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
+#if defined(LOTUS_DISABLE)
+  #define LOTUS_DETAIL_SCOPE(type, argument)                       \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0 : (static_cast<void>(argument), 0)
+  #define LOTUS_DETAIL_SITE(name) (name)
+  #define LOTUS_DETAIL_PLACE(name) (name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)                \
+    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
+        true ? 0                                                   \
+             : (static_cast<void>(first),                          \
+                static_cast<void>(::lotus::detail::arguments_text{__VA_ARGS__}), 0)
+  #define LOTUS_DETAIL_EVENT(function, argument) \
+    static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
+    static_cast<void>(true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0))
+  #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (bool variable = true; variable;     \
+         variable = true ? false             \
+                         : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
+#else
+  #define LOTUS_DETAIL_SCOPE(type, argument)                \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      argument                                              \
+    }
+  #define LOTUS_DETAIL_SITE(literal)                                            \
+    []() noexcept {                                                             \
+      struct lotus_here {                                                       \
+        static constexpr ::std::string_view name() noexcept { return literal; } \
+      };                                                                        \
+      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
+    }()
+  // Whether the name is a literal is seen by how it is written.
+  #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
+  #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
+    [](::std::string_view given) noexcept {                                                   \
+      struct lotus_here {};                                                                   \
+      return ::lotus::detail::place<lotus_here, ::lotus::detail::is_literal(written)>{given}; \
+    }(name)
+  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, second                                         \
+    }
+  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)         \
+    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
+      first, __VA_ARGS__                                    \
+    }
+  #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
+  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
+  #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
+  #define LOTUS_DETAIL_REGION(variable, ...) \
+    for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
+#endif
+
+/// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
+#define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
+/// The same with a name known only at run time: anything a std::string_view is made from.
+#define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
+
+/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
+/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
+/// literal or anything a std::string_view is made from.
+#define LOTUS_SCOPE_ARGS(name, ...) \
+  LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
+
+/// Counts the time from here to the end of the block instead of logging it: for operations of a
+/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
+/// is made from.
+#define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
+
+/// Scope in a worker around all that makes batch `i`.
+#define LOTUS_BATCH_PREPROCESSED(i) \
+  LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
+/// Scope in the consumer around its wait for batch `i`.
+#define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
+/// In the consumer: batch `i` came out of order and is put aside.
+#define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
+/// In the consumer: batch `i` is handed over.
+#define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
+/// In the consumer: the work for batch `i` is given to a worker.
+#define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
+
+/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
+/// anything a std::string_view is made from; see lotus::stage.
+#define LOTUS_STAGE(name, i) \
+  LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
+/// Item `item` goes into batch `batch`; see lotus::batch_takes.
+#define LOTUS_BATCH_TAKES(batch, item)                                        \
+  LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
+                            static_cast<::std::uint64_t>(item))
+/// To the end of the block, what this thread records belongs to the loader `name`; see
+/// lotus::loader_scope.
+#define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
+/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
+#define LOTUS_COUNTER(name, n) \
+  LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
+
+/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
+#define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
+/// It stops; once for each LOTUS_RESUME().
+#define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
+/// It collects nothing more until the program ends.
+#define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
+
+/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
+/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
+/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
+/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
+/// block takes and gives, so that the compiler moves no work on them out of the block.
+// The analyzer does not see the innermost region put back where many follow one another.
+// NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
+#define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
+
+#endif  // LOTUS_MACROS_HPP
+
+// Spans that are no block of a program: those that it has measured itself, and ranges of a
+// timeline.
+#ifndef LOTUS_RECORD_SPAN_HPP
+#define LOTUS_RECORD_SPAN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
+/// have one name; leading zeros belong to the name.
+LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
+
+}  // namespace detail
+
+/// A stretch of this thread's time, to the end of the block, that has a name on the timeline of
+/// lotus-tool and, with LOTUS_ANNOTATE, of other profilers: for orientation, in no log of Lotus'
+/// format and in no statistics. For what is to be measured take LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
+class range : detail::span {
+ public:
+  /// @param name  interned by content, without the number at its end: needs to live only for this
+  /// call.
+  explicit range(std::string_view name) noexcept
+      : span{[name] { return detail::range_tag(name); }} {}
+  ~range() = default;
+};
+
+/// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
+/// each shared object of the program, has its own. Costs an allocation.
+LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
+
+/// Ends the range of this thread that was pushed last; without one nothing.
+LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
+
+namespace detail {
+
+/// Nanoseconds of a time point of std::chrono, without <chrono>.
+template <class TimePoint>
+constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
+  using period = typename TimePoint::period;
+  const auto count = at.time_since_epoch().count();
+  if constexpr (std::is_integral_v<std::decay_t<decltype(count)>> &&
+                1'000'000'000 * period::num % period::den == 0) {
+    return static_cast<std::int64_t>(count) * (1'000'000'000 * period::num / period::den);
+  } else {
+    return static_cast<std::int64_t>(static_cast<long double>(count) * 1e9L * period::num /
+                                     period::den);
+  }
+}
+
+}  // namespace detail
+
+/// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
+/// and more the longer ago: clocks drift.
+/// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
+/// lotus-tool as one that cannot be; an async_scope may overlap anything.
+/// @param name        interned by content: needs to live only for this call.
+/// @param begin, end  of std::chrono::steady_clock, in whatever unit, or of another clock that
+/// counts as CLOCK_MONOTONIC does.
+/// Errors: none thrown. Thread safety: any thread.
+template <class Begin, class End>
+void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
+  static_assert(
+      Begin::clock::is_steady && std::is_same_v<typename Begin::clock, typename End::clock>,
+      "both are times of one steady clock");
+  if (!detail::is_recording()) return;
+  const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
+      detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
+  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_SPAN_HPP
+
+// Start and stop, at once or by steps.
+#ifndef LOTUS_SESSION_HPP
+#define LOTUS_SESSION_HPP
+
+#if LOTUS_SUPPORTED
+#else
+// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
+// same there; programs build and run, and nothing is logged.
+#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
+#define LOTUS_RECORD_UNSUPPORTED_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class recording : std::uint32_t { off, on, annotated };
+
+constexpr recording recording_mode() noexcept {
+  return recording::off;
+}
+constexpr bool is_recording() noexcept {
+  return false;
+}
+inline std::uint64_t now_ticks() noexcept {
+  return 0;
+}
+constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
+constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
+  return {};
+}
+template <class Ticks>
+constexpr void look_at_cpu(Ticks) noexcept {}
+constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void publish_wait() noexcept {}
+constexpr void publish_end_of_wait() noexcept {}
+struct published_wait {};
+constexpr std::uint64_t begin_aggregated() noexcept {
+  return 0;
+}
+constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
+struct cpu_watch {
+  bool per_batch;
+};
+inline constexpr cpu_watch this_cpu_watch{};
+constexpr void begin_annotation(record_tag) noexcept {}
+constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
+
+struct given_ticks {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+struct step_notice {
+  folder_listener listener;
+  char folder[1];
+};
+struct services {
+  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
+  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
+  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
+  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
+  constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_heap(record_tag) const noexcept {}
+  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
+  constexpr bool start(const options&) const noexcept { return false; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool step(step_notice&) const noexcept { return false; }
+  constexpr bool stop(step_notice&) const noexcept { return false; }
+  constexpr void flush() const noexcept {}
+  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
+  constexpr std::uint64_t dropped() const noexcept { return 0; }
+};
+inline constexpr std::uint32_t async_ids_at_once = 1;
+struct module_state {
+  std::atomic<const services*> hub{nullptr};
+};
+inline module_state this_module;
+inline const services& join_session(bool) noexcept {
+  static constexpr services none{};
+  return none;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
+
+#endif
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+/// Starts recording; see options. Records what ends from now on, on every thread, also of other
+/// shared objects of this process and of children it forks. At most 5 ms: what processes that died
+/// left, and takes longer to put into the logs, is put there meanwhile.
+/// @return false, after saying why once, when the directory cannot be written; the program can go
+/// on and just is not recorded. True also when this very recording runs already. Thread safety: all
+/// of these functions.
+inline bool start(const options& chosen = {}) noexcept {
+  return detail::join_session(false).start(chosen);
+}
+
+/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
+inline bool start(std::string_view log_file) {
+  options chosen;
+  chosen.log_file = log_file;
+  return start(chosen);
+}
+
+/// Starts with step 0 of a schedule: records its active steps only, each such stretch of steps into
+/// a folder of its own, `steps_<first>_<last>` beside where the logs would be, a run for
+/// lotus-tool. What begins and ends within the stretch is recorded, on every thread; a process that
+/// was forked within it records into that folder until it calls step() itself.
+/// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
+/// active, as above.
+inline bool start(const options& chosen, const schedule& steps) {
+  steps.on_trace_ready.keep();
+  return detail::join_session(false).start_steps(chosen, steps);
+}
+
+/// The same with a `log_file` only.
+inline bool start(std::string_view log_file, const schedule& steps) {
+  options chosen;
+  chosen.log_file = log_file;
+  return start(chosen, steps);
+}
+
+/// One step is over, the next begins; nothing without a schedule. Where recorded steps are over,
+/// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
+inline void step() {
+  detail::step_notice notice;
+  if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
+}
+
+/// Writes every record that is complete by now to the logs. Not needed before exit.
+inline void flush() noexcept {
+  detail::join_session(true).flush();
+}
+
+/// Puts what is recorded by now aside, in a run folder of its own beside the run's,
+/// `<run>.snapshot-<UTC>-<reason>`, for lotus-tool: of this process all that is complete, of others
+/// of the run what they have drained. No thread waits for it that records. What an older snapshot
+/// holds is deleted where all would be more than options::snapshots_bytes.
+/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. At most 64 bytes count.
+/// @return false, after saying why, where there is no recording, no room, or one is being made.
+inline bool snapshot(std::string_view reason) noexcept {
+  return detail::join_session(true).snapshot(reason.data(), reason.size());
+}
+
+/// Ends recording, everything written. Scopes still open are not recorded. Of a schedule whose
+/// steps are being recorded it calls on_trace_ready. start() may follow.
+inline void stop() {
+  detail::step_notice notice;
+  if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
+}
+
+/// How many records this process has lost: dropped by choice (full_ring::drop), because neither
+/// disk nor memory could take them, or for a batch number of 2^56 or more.
+inline std::uint64_t dropped() noexcept {
+  return detail::join_session(true).dropped();
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SESSION_HPP
+
+#endif  // LOTUS_LOTUS_HPP
+
+// Beyond the guard: another header may have included this one before LOTUS_IMPLEMENTATION was
+// defined.
+#if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
+// Everything behind the API: what the functions that it calls do. Compiled in every file of a
+// header-only program; in one file, that which defines LOTUS_IMPLEMENTATION, of one with
+// LOTUS_COMPILED.
+#ifndef LOTUS_ENGINE_ENGINE_HPP
+#define LOTUS_ENGINE_ENGINE_HPP
+
+// What scopes, batches and ranges do beside the hot path.
+#ifndef LOTUS_ENGINE_API_CALLS_HPP
+#define LOTUS_ENGINE_API_CALLS_HPP
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag
+known_tag::first_tag(std::string_view name) noexcept {
+  const record_tag tag = operation_tag(name);
+  // The next time there may be memory for the name.
+  if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
+  return tag;
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::precede(record_tag event,
+                                                       std::uint64_t word) const noexcept {
+  if (is_recording()) push(begin_ticks_, word, event);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::tell_crossed_threads(record_tag tag) noexcept {
+  join_session(true).crossed_threads(tag);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin_ticks,
+                                                             std::uint64_t end_ticks,
+                                                             record_tag tag) noexcept {
+  end_annotation(begin_ticks, tag);
+  push(begin_ticks, end_ticks, tag);
+}
+
+/// Other measured spans are on no timeline: they get their names too late, or need not nest.
+inline bool has_task(record_tag tag) noexcept {
+  return tag.kind() == event_kind::async_piece;
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_rarely(record_tag tag) noexcept {
+  if (!is_recording()) return false;
+  if (recording_mode() != recording::annotated) return true;
+  const services& session = join_session(true);
+  has_task(tag) ? session.begin_task(tag) : session.begin_heap(tag);
+  return true;
+}
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void measured_span::end_rarely(std::uint64_t begin_ticks,
+                                                                   record_tag tag) noexcept {
+  if (tag.empty()) return;
+  const services& session = join_session(true);
+  has_task(tag) ? session.end_task(begin_ticks, tag) : session.end_heap(begin_ticks, tag, tag);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void operation_run::begin_nameless() noexcept {
+  join_session(true).begin_heap(whole_);
+  nameless_ = true;
+}
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void operation_run::end_part(record_tag tag) noexcept {
+  if (nameless_) {
+    join_session(true).end_heap(last_ticks_, whole_, tag);
+  } else if (running_.kind() != nothing_yet.kind()) {
+    end_annotation(last_ticks_, running_);
+  }
+  nameless_ = false;
+}
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void operation_run::end_early() noexcept {
+  if (running_.kind() == nothing_yet.kind()) {
+    first_ticks_ = 0;
+  } else {
+    ended(running_);
+  }
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void take_async_ids() noexcept {
+  const std::uint32_t first = join_session(true).take_async_ids();
+  this_async_ids = {first, first + async_ids_at_once};
+}
+
+LOTUS_DETAIL_SEAM record_tag range_tag(std::string_view name) noexcept {
+  constexpr std::size_t most_digits = 9;
+  std::uint32_t number = 0;
+  std::uint32_t unit = 1;
+  std::size_t digits = 0;
+  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
+    if (name[i] < '0' || name[i] > '9') break;
+    number += unit * static_cast<std::uint32_t>(name[i] - '0');
+  }
+  const std::size_t text = name.size() - digits;
+  const bool split = digits > 0 && text > 0 && (digits == 1 || name[text] != '0') &&
+                     (name[text - 1] < '0' || name[text - 1] > '9');
+  const record_tag of = operation_tag(split ? name.substr(0, text) : name);
+  return {event_kind::range, static_cast<std::uint32_t>(of.value()),
+          split ? number : large_stage_number};
+}
+
+struct open_range {
+  range of;
+  open_range* around;
+};
+
+LOTUS_DETAIL_PER_MODULE inline thread_local open_range* innermost_range = nullptr;
+
+template <class Number>
+void arguments_text::put_printed(const char* format, Number number) noexcept {
+  char digits[32];
+  const int length = std::snprintf(digits, sizeof digits, format, number);
+  add_raw({digits, static_cast<std::size_t>(length)});
+}
+LOTUS_DETAIL_SEAM void arguments_text::put_number(long long number) noexcept {
+  put_printed("%lld", number);
+}
+LOTUS_DETAIL_SEAM void arguments_text::put_number(unsigned long long number) noexcept {
+  put_printed("%llu", number);
+}
+LOTUS_DETAIL_SEAM void arguments_text::put_number(double number) noexcept {
+  put_printed("%g", number);
+}
+
+LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
+                                               std::size_t kept_free) noexcept {
+  std::size_t room = sizeof text_ - kept_free - bytes_;
+  if (kept_free > 0 && cut_) return;
+  if (text.size() > room) {
+    // No character of UTF-8 in half.
+    while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
+    cut_ = true;
+  } else {
+    room = text.size();
+  }
+  if (room > 0) std::memcpy(text_ + bytes_, text.data(), room);
+  bytes_ += room;
+}
+
+}  // namespace detail
+
+LOTUS_DETAIL_SEAM void range_push(std::string_view name) {
+  detail::innermost_range = new detail::open_range{range{name}, detail::innermost_range};
+}
+
+LOTUS_DETAIL_SEAM void range_pop() noexcept {
+  const detail::open_range* const ended = detail::innermost_range;
+  if (ended == nullptr) return;
+  detail::innermost_range = ended->around;
+  delete ended;
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_ENGINE_API_CALLS_HPP
+
+#if LOTUS_SUPPORTED
+// The profiler of the process: which one it is, and its state, which all shared objects share.
+#ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
+#define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
+
 #include <unistd.h>
 
-#include <cstring>
+// Every environment variable of lotus, in one table, and the one way to read them.
+#ifndef LOTUS_BASE_ENVIRONMENT_HPP
+#define LOTUS_BASE_ENVIRONMENT_HPP
+
+#include <stdlib.h>
+#include <string.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// In the order of the table.
+enum class variable : std::uint8_t {
+  log_file,
+  format,
+  keep_bytes,
+  rank,
+  annotate,
+  collector,
+  collector_timeout_ms,
+  perf_control,
+  map_op,
+  map_warmup,
+  map_passes,
+  map_sleep_ms,
+  map_rate,
+  map_folder,
+  map_list,
+};
+
+enum class variable_type : std::uint8_t {
+  text,    ///< what it may be, its user checks
+  number,  ///< a whole one, in decimal
+  word,    ///< one of some
+  words,   ///< several of some, with commas
+};
+
+struct variable_row {
+  const char* name;
+  variable_type type;
+  const char* values;       ///< as they are shown; of words: all of them, with '|'
+  const char* otherwise;    ///< as it is shown: where it is not set, is empty, or makes no sense
+  const char* meaning;      ///< in a few words
+  std::uint64_t least = 0;  ///< of a number
+  std::uint64_t most = 0;   ///< likewise
+  std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
+};
+
+/// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
+/// as not set, so that VARIABLE= before a command takes back what a shell exports.
+inline constexpr variable_row environment_table[] = {
+    {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
+     "records a program that does not call lotus::start(), to logs that begin so"},
+    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text",
+     "the format of the logs; compact also where options::format says text"},
+    {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
+     "keeps only the newest logs of about so many bytes; 0 keeps all", 0, UINT64_MAX, 0},
+    {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
+     "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
+    {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
+     "shows scopes on the timelines of VTune, Nsight Systems and PyTorch's profiler"},
+    {"LOTUS_COLLECTOR", variable_type::word, "auto|callgrind|perf|itt|uprof|builtin|none",
+     "auto; none where it is not known",
+     "the profiler that collects in regions; auto takes the one that runs the program"},
+    {"LOTUS_COLLECTOR_TIMEOUT_MS", variable_type::number, "ms", "2000",
+     "how long a collector may take to answer", 1, 3'599'999, 2000},
+    {"LOTUS_PERF_CONTROL", variable_type::text, "fifo:CTL,ACK or fd:CTL,ACK", "no perf",
+     "the control channel, as it was given to perf record --control"},
+    {"LOTUS_MAP_OP", variable_type::text, "name", "all regions",
+     "the only LOTUS_MAP_REGION to collect in"},
+    {"LOTUS_MAP_WARMUP", variable_type::number, "passes", "4",
+     "passes of a region before those that are collected", 0, 1'000'000'000, 4},
+    {"LOTUS_MAP_PASSES", variable_type::number, "passes", "1",
+     "passes of a region that are collected", 1, 1'000'000'000, 1},
+    {"LOTUS_MAP_SLEEP_MS", variable_type::number, "ms", "1000",
+     "wait before a collector that does not answer (VTune, uProf) is resumed", 0, 1'000'000'000,
+     1000},
+    {"LOTUS_MAP_RATE", variable_type::number, "samples a second", "1000",
+     "how often the builtin collector and perf sample", 1, 1'000'000, 1000},
+    {"LOTUS_MAP_FOLDER", variable_type::text, "directory", "next to the logs",
+     "where the builtin collector writes its samples"},
+    {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
+     "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
+};
+inline constexpr std::size_t environment_variables =
+    sizeof(environment_table) / sizeof(environment_table[0]);
+static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,
+              "a row for each variable, in the same order");
+
+constexpr const variable_row& row_of(variable which) noexcept {
+  return environment_table[static_cast<std::size_t>(which)];
+}
+
+/// Null where it is not set, or to nothing.
+inline const char* environment_text(variable which) noexcept {
+  const char* const text = secure_getenv(row_of(which).name);
+  return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
+/// Says what is wrong about a value. @param bad  the value, or the word of it, that makes no sense.
+using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
+
+/// What has been reported, a bit for each variable.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
+static_assert(environment_variables <= 32);
+
+/// Reports a value that makes no sense, at the first call for a variable in this shared object.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which,
+                                                                  std::string_view bad,
+                                                                  report_variable report) noexcept {
+  const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(which);
+  if ((reported_variables.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  report(row_of(which), bad);
+}
+
+/// A whole number in decimal, and nothing else. False where that is not `text`, or it is too large.
+inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
+  std::uint64_t sum = 0;
+  if (*text == '\0') return false;
+  for (; *text != '\0'; ++text) {
+    const auto digit = static_cast<unsigned>(static_cast<unsigned char>(*text)) - '0';
+    if (digit > 9 || sum > (UINT64_MAX - digit) / 10) return false;
+    sum = sum * 10 + digit;
+  }
+  number = sum;
+  return true;
+}
+
+/// Whether a number is given that makes sense. @param value  that one, else the default.
+inline bool environment_number(variable which, std::uint64_t& value,
+                               report_variable report) noexcept {
+  const variable_row& row = row_of(which);
+  value = row.by_default;
+  const char* const text = environment_text(which);
+  if (text == nullptr) return false;
+  std::uint64_t number = 0;
+  if (!parse_number(text, number) || number < row.least || number > row.most) {
+    report_once(which, text, report);
+    return false;
+  }
+  value = number;
+  return true;
+}
+
+/// The place of a word among those of the row; -1 where it is none of them.
+inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
+  std::string_view left = row.values;
+  for (int place = 0;; ++place) {
+    const std::size_t end = left.find('|');
+    if (left.substr(0, end) == word) return place;
+    if (end == std::string_view::npos) return -1;
+    left.remove_prefix(end + 1);
+  }
+}
+
+/// The word that is given, by its place in the row: the first one where none is, and where it is
+/// not known `unknown`.
+inline std::size_t environment_word(variable which, std::size_t unknown,
+                                    report_variable report) noexcept {
+  const char* const text = environment_text(which);
+  if (text == nullptr) return 0;
+  const int place = place_of_word(row_of(which), text);
+  if (place >= 0) return static_cast<std::size_t>(place);
+  report_once(which, text, report);
+  return unknown;
+}
+
+/// The words that are given, a bit for each at its place in the row; others are left out.
+inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
+  const char* const text = environment_text(which);
+  std::string_view left = text == nullptr ? "" : text;
+  std::uint32_t given = 0;
+  while (!left.empty()) {
+    const std::size_t comma = left.find(',');
+    const std::string_view word = left.substr(0, comma);
+    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
+    const int place = place_of_word(row_of(which), word);
+    if (place >= 0) {
+      given |= std::uint32_t{1} << static_cast<unsigned>(place);
+    } else {
+      report_once(which, word, report);
+    }
+  }
+  return given;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_ENVIRONMENT_HPP
+
+// What the dynamic loader is asked, and how a fork is kept away from that.
+#ifndef LOTUS_BASE_FORK_HPP
+#define LOTUS_BASE_FORK_HPP
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+// Locks that survive signals and fork.
+#ifndef LOTUS_BASE_LOCK_HPP
+#define LOTUS_BASE_LOCK_HPP
+
+#include <time.h>
+
+#include <cerrno>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Keeps this thread from being cancelled for its lifetime; errno is at its end what it was. All
+/// system calls of a scope stand inside one: its end changes no errno that somebody is about to
+/// look at, and is no place where a thread ends.
+class uncancelled {
+ public:
+  uncancelled() noexcept : errno_{errno} {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+  }
+  ~uncancelled() {
+    pthread_setcancelstate(before_, nullptr);
+    errno = errno_;
+  }
+  uncancelled(const uncancelled&) = delete;
+  uncancelled& operator=(const uncancelled&) = delete;
+
+ private:
+  int errno_;
+  int before_ = 0;
+};
+
+/// Blocks every signal of this thread for its lifetime, too. All slow paths run inside one, so a
+/// handler never meets a lock that its own thread holds. Two system calls.
+class signals_blocked {
+ public:
+  signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+ private:
+  uncancelled quiet_;
+  sigset_t before_;
+};
+
+/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
+class mutex {
+ public:
+  void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
+  /// False where another thread kept it for a second.
+  bool lock_within_a_second() noexcept {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    ++until.tv_sec;
+    return pthread_mutex_timedlock(&mutex_, &until) == 0;
+  }
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+class locked {
+ public:
+  explicit locked(mutex& m) noexcept : mutex_{m} { mutex_.lock(); }
+  ~locked() { mutex_.unlock(); }
+  locked(const locked&) = delete;
+  locked& operator=(const locked&) = delete;
+
+ private:
+  mutex& mutex_;
+};
+
+/// What the first caller finds, for all callers. Nobody waits for ever for somebody who may wait
+/// for him, and these go on with `meanwhile` at once: the finder himself, where what he loads runs
+/// code that asks again, and processes that were forked meanwhile, for in them nobody goes on
+/// finding. Trivially destructible. Thread safety: all.
+template <class T>
+class found_once {
+ public:
+  /// Callers that come while it is being found wait, for a second at most: where finding loads a
+  /// library, the thread that waits may be a static constructor, which runs under the dynamic
+  /// loader's lock.
+  template <class Find>
+  T get(Find&& find, T meanwhile) noexcept {
+    if (found_.load(std::memory_order_acquire)) return value_;
+    if (is_finder_or_forked() || !mutex_.lock_within_a_second()) return meanwhile;
+    return find_locked(find);
+  }
+
+  /// Callers that come while it is being found do not wait.
+  template <class Find>
+  T get_at_once(Find&& find, T meanwhile) noexcept {
+    if (found_.load(std::memory_order_acquire)) return value_;
+    if (is_finder_or_forked() || !mutex_.try_lock()) return meanwhile;
+    return find_locked(find);
+  }
+
+  /// What has been found by now, or `meanwhile`. Never waits.
+  T known(T meanwhile) const noexcept {
+    return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
+  }
+
+ private:
+  bool is_finder_or_forked() const noexcept {
+    const pid_t finder = finder_.load(std::memory_order_acquire);
+    if (finder == 0) return false;
+    return finder != getpid() ||
+           pthread_equal(finder_thread_.load(std::memory_order_relaxed), pthread_self()) != 0;
+  }
+
+  template <class Find>
+  T find_locked(Find&& find) noexcept {
+    if (!found_.load(std::memory_order_relaxed)) {
+      finder_thread_.store(pthread_self(), std::memory_order_relaxed);
+      finder_.store(getpid(), std::memory_order_release);
+      value_ = find();
+      found_.store(true, std::memory_order_release);
+    }
+    mutex_.unlock();
+    return value_;
+  }
+
+  std::atomic<bool> found_{false};
+  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
+  std::atomic<pthread_t> finder_thread_{};
+  mutex mutex_;
+  T value_{};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_LOCK_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What must not be underway on any thread while one forks, as the child would find it so for ever.
+/// One for each shared object; trivially destructible.
+struct at_forks {
+  mutex loader;  ///< held from before a fork until after it
+
+  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
+  void (*before)() noexcept = nullptr;
+  void (*after_in_parent)() noexcept = nullptr;
+  void (*after_in_child)() noexcept = nullptr;
+
+  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
+  unsigned times_registered = 0;      ///< as seen by the fork that is underway
+  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
+  sigset_t signals_before{};          ///< of the thread that forks
+
+  static constexpr pid_t registered = -1;
+};
+LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
+
+/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
+/// the program's own fork handlers must not wait for them.
+LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
+
+LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (this_thread_forks) {
+    ++forks.times_registered;
+    return;
+  }
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  forks.loader.lock();
+  forks.signals_before = before;
+  this_thread_forks = true;
+  forks.times_registered = 1;
+  forks.before_was_called = forks.before != nullptr;
+  if (forks.before_was_called) forks.before();
+}
+
+LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
+  at_forks& forks = this_module_at_forks;
+  if (--forks.times_registered > 0) return;
+  if (whole != nullptr) {
+    if (!forks.before_was_called) forks.before();
+    whole();
+  }
+  const sigset_t before = forks.signals_before;
+  this_thread_forks = false;
+  forks.loader.unlock();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
+/// it does it anew: then they may be there twice.
+LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
+  at_forks& forks = this_module_at_forks;
+  const pid_t process = getpid();
+  for (pid_t seen = 0; seen != at_forks::registered;) {
+    seen = forks.registering.load(std::memory_order_acquire);
+    if (seen == process) sched_yield();
+    if (seen == process || seen == at_forks::registered) continue;
+    if (!forks.registering.compare_exchange_strong(seen, process)) continue;
+    pthread_atfork(
+        prepare_fork, [] { resume_after_fork(this_module_at_forks.after_in_parent); },
+        [] { resume_after_fork(this_module_at_forks.after_in_child); });
+    forks.registering.store(at_forks::registered, std::memory_order_release);
+  }
+}
+
+/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
+/// chance in a child. `each` runs under that lock, which all objects of the process share.
+LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
+                                                    void* result) noexcept {
+  const signals_blocked quiet;
+  // When the object is loaded, and so before there are threads in most programs: a fork that is
+  // underway on another thread may not see handlers that come now.
+  LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
+  register_at_forks();  // scopes in static constructors of other objects run earlier
+  const bool held = this_thread_forks;
+  if (!held) this_module_at_forks.loader.lock();
+  dl_iterate_phdr(each, result);
+  if (!held) this_module_at_forks.loader.unlock();
+}
+
+/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
+/// handlers and other objects go on calling it.
+inline void pin_module_of(const void* code) noexcept {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
+  const char* path = static_cast<const link_map*>(extra)->l_name;
+  if (path == nullptr || *path == '\0') return;  // the program itself
+  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FORK_HPP
+
+// Memory that does not come from malloc.
+#ifndef LOTUS_BASE_MEMORY_HPP
+#define LOTUS_BASE_MEMORY_HPP
+
+#include <sys/mman.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
+/// malloc may still record. Null when there is none.
+inline void* map_memory(std::size_t bytes) noexcept {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
+class growing_memory {
+ public:
+  growing_memory() noexcept = default;
+  growing_memory(const growing_memory&) = delete;
+  growing_memory& operator=(const growing_memory&) = delete;
+  ~growing_memory() {
+    if (memory_ != nullptr) munmap(memory_, room_);
+  }
+
+  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
+  void* add(std::size_t bytes) noexcept {
+    if (bytes > room_ - used_) {
+      std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
+      while (room - used_ < bytes) room *= 2;
+      void* grown = room_ == 0 ? map_memory(room) : mremap(memory_, room_, room, MREMAP_MAYMOVE);
+      if (grown == nullptr || grown == MAP_FAILED) return nullptr;
+      memory_ = static_cast<char*>(grown);
+      room_ = room;
+    }
+    char* const added = memory_ + used_;
+    used_ += bytes;
+    return added;
+  }
+
+  const char* data() const noexcept { return memory_; }
+  std::size_t bytes() const noexcept { return used_; }
+
+ private:
+  char* memory_ = nullptr;
+  std::size_t used_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MEMORY_HPP
+
+// How all shared objects of one process find something that there is once.
+//
+// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
+// the program exports nothing. So the first object to ask puts it into a page at a known address;
+// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
+#ifndef LOTUS_BASE_RENDEZVOUS_HPP
+#define LOTUS_BASE_RENDEZVOUS_HPP
 
 // Descriptors in somebody else's program: out of its way, and used only while they are ours.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
+#include <fcntl.h>
 #include <sys/stat.h>
-
-#include <cerrno>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -615,6 +3845,663 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_DESCRIPTOR_HPP
 
+// Reading from descriptors, and writing to them.
+#ifndef LOTUS_BASE_FILE_HPP
+#define LOTUS_BASE_FILE_HPP
+
+#include <errno.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
+/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
+/// taken back; a signal that was there before is the program's and stays. Three system calls.
+class write_signals_ours {
+ public:
+  write_signals_ours() noexcept {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &both, &before_);
+    sigpending(&pending_);
+  }
+  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  write_signals_ours(const write_signals_ours&) = delete;
+  write_signals_ours& operator=(const write_signals_ours&) = delete;
+
+  /// @param error  with which the call has failed. Returns it.
+  int after(int error) const noexcept {
+    const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, raised);
+    const timespec at_once{};
+    while (sigtimedwait(&one, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    return error;
+  }
+
+ private:
+  sigset_t before_;
+  sigset_t pending_;
+};
+
+/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
+/// bytes.
+template <std::size_t Bytes>
+std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
+  if (fd >= 0) close(fd);
+  const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
+  text[bytes] = '\0';
+  return bytes;
+}
+
+/// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
+LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = write(fd, from, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return signals.after(errno);
+    if (n == 0) return EIO;
+    from += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
+inline int lengthen(int fd, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
+}
+
+/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
+/// or errno.
+inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
+  const write_signals_ours signals;
+  return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
+}
+
+/// Reads `bytes` at `offset`; false where the file does not have them.
+inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FILE_HPP
+
+// What is mapped into this process.
+#ifndef LOTUS_BASE_MAPPINGS_HPP
+#define LOTUS_BASE_MAPPINGS_HPP
+
+// A callable that is borrowed for one call, without being a template parameter of what calls it.
+#ifndef LOTUS_BASE_FUNCTION_REF_HPP
+#define LOTUS_BASE_FUNCTION_REF_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+template <class Signature>
+class function_ref;
+
+/// As std::function_ref of C++26, for parameters: a template would compile the function once for
+/// every lambda that it is given. Borrows the callable, which must outlive the call.
+/// Errors: none thrown; the callable must not throw either.
+template <class Result, class... Arguments>
+class function_ref<Result(Arguments...)> {
+ public:
+  template <class Callable>
+  function_ref(
+      const Callable& callable) noexcept  // NOLINT(google-explicit-constructor): a parameter
+      : callable_{&callable}, call_{[](const void* on, Arguments... with) noexcept -> Result {
+          return (*static_cast<const Callable*>(on))(static_cast<Arguments&&>(with)...);
+        }} {}
+
+  Result operator()(Arguments... with) const noexcept {
+    return call_(callable_, static_cast<Arguments&&>(with)...);
+  }
+
+ private:
+  const void* callable_;
+  Result (*call_)(const void*, Arguments...) noexcept;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_FUNCTION_REF_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
+LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  if (fd < 0) return;
+  char text[8192];
+  std::size_t held = 0;
+  ssize_t got = 0;
+  bool found = false;
+  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
+    held += static_cast<std::size_t>(got);
+    std::size_t at = 0;
+    while (const void* end = std::memchr(text + at, '\n', held - at)) {
+      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
+      if ((found = each(std::string_view{text + at, length}))) break;
+      at += length + 1;
+    }
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    std::memmove(text, text + at, held);
+  }
+  close(fd);
+}
+
+/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+inline std::string_view mapped_path(std::string_view line) noexcept {
+  const std::size_t slash = line.find('/');
+  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MAPPINGS_HPP
+
+// A page at an address that all shared objects of a process know.
+#ifndef LOTUS_BASE_MEETING_PAGE_HPP
+#define LOTUS_BASE_MEETING_PAGE_HPP
+
+#include <sys/syscall.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
+/// version of the library: who changes it changes `ours`.
+struct meeting_page {
+  struct point {
+    char name[56];
+    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
+  };
+  static constexpr std::size_t bytes = 4096;
+  static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
+
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> used;
+  point points[(bytes - 16) / sizeof(point)];
+
+  /// Null where there is none.
+  void* find(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (name == points[i].name) return points[i].value;
+    }
+    return nullptr;
+  }
+
+  /// Null where there is no room. One at a time.
+  void* add(std::string_view name) noexcept {
+    const std::uint64_t count = used.load(std::memory_order_relaxed);
+    if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
+      return nullptr;
+    }
+    std::memcpy(points[count].name, name.data(), name.size());
+    used.store(count + 1, std::memory_order_release);
+    return points[count].value;
+  }
+};
+static_assert(sizeof(meeting_page) <= meeting_page::bytes);
+
+/// Where the page may be, the first that is free: below what kernels with three levels of page
+/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
+inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
+                                                            0x2a4f'4c4f'0000};
+
+/// Whether a word can be read there, without trying.
+inline bool is_readable(const void* address) noexcept {
+  unsigned char resident = 0;
+  if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
+  // Looks at the set before it finds that there is nothing to do with it.
+  constexpr int no_request = -1;
+  return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
+}
+
+/// The page of this process; null where it has none.
+inline meeting_page* find_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
+    if (is_readable(page) && page->magic.load(std::memory_order_acquire) == meeting_page::ours) {
+      return page;
+    }
+  }
+  return nullptr;
+}
+
+/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
+/// One at a time.
+inline meeting_page* make_meeting_page() noexcept {
+  for (const std::uintptr_t address : meeting_page_addresses) {
+    void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    // Private: a forked child has it too, but not its parent's.
+    void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    if (memory == wanted) {
+      auto* page = static_cast<meeting_page*>(memory);
+      page->magic.store(meeting_page::ours, std::memory_order_release);
+      return page;
+    }
+    munmap(memory, meeting_page::bytes);
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_MEETING_PAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
+template <class T>
+using meeting_point = std::atomic<T*>;
+
+/// In a mapping with a name, or null.
+LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
+  void* found = nullptr;
+  for_each_mapping([&](std::string_view line) {
+    const std::string_view path = mapped_path(line);
+    if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
+    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
+    return true;
+  });
+  return found;
+}
+
+/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
+inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
+  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (lengthen(fd, bytes) == 0) {
+    // Private: a forked child has it too, but not its parent's.
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  }
+  close(fd);
+  if (memory == MAP_FAILED) return nullptr;
+  if (find_named_mapping(name) == memory) return memory;
+  munmap(memory, bytes);
+  return nullptr;
+}
+
+/// The meeting point `name` of this process, or null. Allocates nothing.
+template <class T>
+meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
+  meeting_page* page = find_meeting_page();
+  void* found = page != nullptr ? page->find(name) : nullptr;
+  return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
+}
+
+/// Made where there is none; null where that fails.
+template <class T>
+meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
+  static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
+  if (meeting_point<T>* found = find_meeting_point<T>(name)) return found;
+  meeting_page* page = find_meeting_page();
+  if (page == nullptr) page = make_meeting_page();
+  void* made = page != nullptr ? page->add(name) : nullptr;
+  if (made == nullptr) made = make_named_mapping(name, sizeof(meeting_point<T>));
+  return static_cast<meeting_point<T>*>(made);
+}
+
+/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
+/// objects share, so two threads never make two.
+template <class T, class Use>
+LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
+  struct request {
+    const char* name;
+    Use& use;
+  } asked{name, use};
+  iterate_objects(
+      [](dl_phdr_info*, std::size_t, void* from) {
+        auto& asking = *static_cast<request*>(from);
+        asking.use(find_or_make_meeting_point<T>(asking.name));
+        return 1;
+      },
+      &asked);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_RENDEZVOUS_HPP
+
+// What a collector is to the rest of the library: a table of functions.
+#ifndef LOTUS_COLLECTORS_BACKEND_HPP
+#define LOTUS_COLLECTORS_BACKEND_HPP
+
+// What is said of an environment variable that makes no sense.
+#ifndef LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
+#define LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
+
+// What the library says: one line, to the program's handler or to stderr.
+#ifndef LOTUS_RECORD_MESSAGE_HPP
+#define LOTUS_RECORD_MESSAGE_HPP
+
+#include <stdarg.h>
+
+// How a shared object finds the one session of its process.
+#ifndef LOTUS_RECORD_JOIN_HPP
+#define LOTUS_RECORD_JOIN_HPP
+
+// Itanium C++ ABI, 3.3.6.3.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What tells one shared object from another, there. Under a name of our own: where a header before
+/// this one has a static object in a function, g++ has declared the other, in a way that differs.
+extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
+
+/// Bump the number whenever services, options, schedule, module_state, producer or record change.
+inline constexpr char hub_name[] = "lotus-hub-13-v" LOTUS_DETAIL_STRINGIZE(
+    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+
+/// Makes the session, where this object has made none, and returns its services; session.hpp.
+LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
+LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
+
+/// The services of the session, if there is one; makes none.
+LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
+  if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
+  const auto* hub = find_meeting_point<const services>(hub_name);
+  return hub == nullptr ? nullptr : hub->load(std::memory_order_acquire);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
+  if (const services* s = this_module.hub.load(std::memory_order_acquire)) s->leave(this_module);
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
+
+/// When the object is unloaded, or the process exits: after the static objects of this object,
+/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
+/// which sanitizers take for the program's own: they would call it when the object is gone.
+LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
+  if (leaves_at_exit.exchange(true)) return;
+  __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
+}
+
+/// Says that other objects will not find the session of this one; record/message.hpp.
+LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
+  module_state& m = this_module;
+  const services* s = m.hub.load(std::memory_order_acquire);
+  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
+  const signals_blocked quiet;
+  LOTUS_DETAIL_CALL_AT_LOAD(leave_session_at_exit);
+  bool alone = false;
+  if (s == nullptr) {
+    meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
+      if (hub != nullptr) s = hub->load(std::memory_order_acquire);
+      if (s != nullptr) return;
+      // Where there is no hub, every object keeps a session for itself.
+      alone = hub == nullptr && !has_session();
+      s = make_services();
+      if (hub != nullptr) hub->store(s, std::memory_order_release);
+    });
+  }
+  s->join(m, environment_counts);
+  if (alone) say_alone();
+  return *s;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_JOIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the session's program wants messages to go to. Thread safety: all.
+class message_handler {
+ public:
+  /// @param handler  null: none
+  void use(void (*handler)(const char*)) noexcept {
+    handler_.store(handler, std::memory_order_release);
+  }
+  /// False where there is no handler.
+  bool deliver(const char* line) const noexcept {
+    void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
+    if (handler != nullptr) handler(line);
+    return handler != nullptr;
+  }
+
+ private:
+  std::atomic<void (*)(const char*)> handler_{nullptr};
+};
+
+/// Says one line, printf-like, from any shared object: to the options::on_message that the process
+/// last started with; without one on stderr, behind "lotus: ". Allocates nothing. Thread safety:
+/// all.
+LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
+                                                                              ...) noexcept {
+  constexpr std::size_t head = 7;
+  char line[4096 + 512] = "lotus: ";
+  va_list values;
+  va_start(values, format);
+  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  va_end(values);
+  if (n < 0) return;
+  // Names of files may hold anything, and it stays one line.
+  for (char* c = line + head; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
+  }
+  const signals_blocked quiet;
+  const services* s = services_if_any();
+  if (s != nullptr && s->deliver(line + head)) return;
+  const std::size_t length = std::strlen(line);
+  line[length] = '\n';
+  write_all(STDERR_FILENO, line, length + 1);
+}
+
+LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
+  say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
+      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
+      "does");
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_MESSAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// For the functions of base/environment.hpp that read a number or words.
+LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
+    const variable_row& row, std::string_view bad) noexcept {
+  const int bytes = static_cast<int>(bad.size());
+  if (row.type == variable_type::number) {
+    std::uint64_t number = 0;
+    if (parse_number(bad.data(), number) && number > row.most) {
+      return say("%s=%.*s: must be a number from %llu to %llu; taken as %s", row.name, bytes,
+                 bad.data(), static_cast<unsigned long long>(row.least),
+                 static_cast<unsigned long long>(row.most), row.otherwise);
+    }
+    return say("%s=%.*s: must be a number from %llu; taken as %s", row.name, bytes, bad.data(),
+               static_cast<unsigned long long>(row.least), row.otherwise);
+  }
+  if (row.type == variable_type::text) {
+    return say("%s=%.*s: must be %s; taken as: %s", row.name, bytes, bad.data(), row.values,
+               row.otherwise);
+  }
+  // "itt|nvtx|torch" as "itt, nvtx and torch".
+  char words[128];
+  std::size_t used = 0;
+  for (const char* c = row.values; *c != '\0' && used < sizeof(words) - 8; ++c) {
+    const char* const between = std::strchr(c + 1, '|') == nullptr ? " and " : ", ";
+    if (*c == '|') {
+      for (const char* b = between; *b != '\0'; ++b) words[used++] = *b;
+    } else {
+      words[used++] = *c;
+    }
+  }
+  words[used] = '\0';
+  say("%s=%.*s is not known; it can be %s%s", row.name, bytes, bad.data(), words,
+      row.type == variable_type::words ? ", with commas" : "");
+}
+
+/// As environment_number(), without whether it is given.
+inline std::uint64_t number_setting(variable which) noexcept {
+  std::uint64_t value = 0;
+  environment_number(which, value, say_of_variable);
+  return value;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// How long a collector may take to answer.
+inline std::int64_t collector_timeout_ms() noexcept {
+  return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
+}
+
+/// The interval that lotus-tool asked its collector for.
+inline std::uint64_t asked_interval_ns() noexcept {
+  return 1'000'000'000 / number_setting(variable::map_rate);
+}
+
+/// One kind of collector. All calls come one at a time, never nested, never after detach().
+struct collector_backend {
+  /// resume() and pause() return only when collection is on or off; without it the caller must
+  /// sleep, or late samples of the code before fall into the region.
+  bool acknowledges = true;
+  /// It sees every instruction from resume() to pause(), the library's own included.
+  bool counts_instructions = false;
+  /// Gets ready, paused. False, after saying why, when it cannot be used.
+  bool (*begin)() noexcept = nullptr;
+  /// False when the collector does not answer any more.
+  bool (*resume)() noexcept = nullptr;
+  bool (*pause)() noexcept = nullptr;
+  /// For good. May be called at any time after begin().
+  void (*detach)() noexcept = nullptr;
+  /// CPU time between two samples, in ns; 0 where there are no samples.
+  std::uint64_t (*interval_ns)() noexcept = nullptr;
+  /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
+  void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_BACKEND_HPP
+
+// The one table of collectors.
+#ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+#define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
+
+// The collector that needs nothing but the kernel.
+#ifndef LOTUS_COLLECTORS_BUILTIN_HPP
+#define LOTUS_COLLECTORS_BUILTIN_HPP
+
+#include <cstdlib>
+
+// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
+// the logs.
+#ifndef LOTUS_SAMPLING_SAMPLER_HPP
+#define LOTUS_SAMPLING_SAMPLER_HPP
+
+#include <linux/futex.h>
+#include <poll.h>
+
+// The threads of this process, and which of them are the library's own.
+#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
+
+#include <dirent.h>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(pid_t)` for every thread of this process.
+template <class Each>
+void for_each_thread(Each&& each) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
+  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
+  if (tasks == nullptr && fd >= 0) close(fd);
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks)) {
+    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (tid > 0) each(tid);
+  }
+  closedir(tasks);
+}
+
+/// Whether the library has started this thread: it is known by its name.
+inline bool is_own_thread(pid_t tid) noexcept {
+  char path[64];
+  char name[32] = {};
+  std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  if (fd < 0) return false;
+  const ssize_t got = read(fd, name, sizeof(name) - 1);
+  close(fd);
+  return got > 0 &&
+         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+}
+
+/// Calls `each(pid_t)` for every thread of the program but the calling one.
+template <class Each>
+void for_each_other_thread(Each&& each) noexcept {
+  for_each_thread([&](pid_t tid) {
+    if (tid != gettid() && !is_own_thread(tid)) each(tid);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
+
+// Writes a file of samples beside the logs.
+#ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
+#define LOTUS_SAMPLING_SAMPLE_FILE_HPP
+
+// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+#ifndef LOTUS_BASE_CLOCK_HPP
+#define LOTUS_BASE_CLOCK_HPP
+
 #if defined(__x86_64__)
   #include <cpuid.h>
 #endif
@@ -626,17 +4513,6 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-/// The processor's own counter: the TSC, or cntvct_el0. About 10 ns, no system call.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t hardware_ticks() noexcept {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-  std::uint64_t ticks;
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
 }
 
 /// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
@@ -870,3101 +4746,9 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CLOCK_HPP
 
-// Locks that survive signals and fork.
-#ifndef LOTUS_BASE_LOCK_HPP
-#define LOTUS_BASE_LOCK_HPP
-
-#include <pthread.h>
-#include <signal.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Keeps this thread from being cancelled for its lifetime; errno is at its end what it was. All
-/// system calls of a scope stand inside one: its end changes no errno that somebody is about to
-/// look at, and is no place where a thread ends.
-class uncancelled {
- public:
-  uncancelled() noexcept : errno_{errno} {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
-  }
-  ~uncancelled() {
-    pthread_setcancelstate(before_, nullptr);
-    errno = errno_;
-  }
-  uncancelled(const uncancelled&) = delete;
-  uncancelled& operator=(const uncancelled&) = delete;
-
- private:
-  int errno_;
-  int before_ = 0;
-};
-
-/// Blocks every signal of this thread for its lifetime, too. All slow paths run inside one, so a
-/// handler never meets a lock that its own thread holds. Two system calls.
-class signals_blocked {
- public:
-  signals_blocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
-
- private:
-  uncancelled quiet_;
-  sigset_t before_;
-};
-
-/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
-class mutex {
- public:
-  void lock() noexcept { pthread_mutex_lock(&mutex_); }
-  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
-  bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  /// False where another thread kept it for a second.
-  bool lock_within_a_second() noexcept {
-    timespec until{};
-    clock_gettime(CLOCK_REALTIME, &until);
-    ++until.tv_sec;
-    return pthread_mutex_timedlock(&mutex_, &until) == 0;
-  }
-
- private:
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-};
-
-class locked {
- public:
-  explicit locked(mutex& m) noexcept : mutex_{m} { mutex_.lock(); }
-  ~locked() { mutex_.unlock(); }
-  locked(const locked&) = delete;
-  locked& operator=(const locked&) = delete;
-
- private:
-  mutex& mutex_;
-};
-
-/// What the first caller finds, for all callers. Nobody waits for ever for somebody who may wait
-/// for him, and these go on with `meanwhile` at once: the finder himself, where what he loads runs
-/// code that asks again, and processes that were forked meanwhile, for in them nobody goes on
-/// finding. Trivially destructible. Thread safety: all.
-template <class T>
-class found_once {
- public:
-  /// Callers that come while it is being found wait, for a second at most: where finding loads a
-  /// library, the thread that waits may be a static constructor, which runs under the dynamic
-  /// loader's lock.
-  template <class Find>
-  T get(Find&& find, T meanwhile) noexcept {
-    if (found_.load(std::memory_order_acquire)) return value_;
-    if (is_finder_or_forked() || !mutex_.lock_within_a_second()) return meanwhile;
-    return find_locked(find);
-  }
-
-  /// Callers that come while it is being found do not wait.
-  template <class Find>
-  T get_at_once(Find&& find, T meanwhile) noexcept {
-    if (found_.load(std::memory_order_acquire)) return value_;
-    if (is_finder_or_forked() || !mutex_.try_lock()) return meanwhile;
-    return find_locked(find);
-  }
-
-  /// What has been found by now, or `meanwhile`. Never waits.
-  T known(T meanwhile) const noexcept {
-    return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
-  }
-
- private:
-  bool is_finder_or_forked() const noexcept {
-    const pid_t finder = finder_.load(std::memory_order_acquire);
-    if (finder == 0) return false;
-    return finder != getpid() ||
-           pthread_equal(finder_thread_.load(std::memory_order_relaxed), pthread_self()) != 0;
-  }
-
-  template <class Find>
-  T find_locked(Find&& find) noexcept {
-    if (!found_.load(std::memory_order_relaxed)) {
-      finder_thread_.store(pthread_self(), std::memory_order_relaxed);
-      finder_.store(getpid(), std::memory_order_release);
-      value_ = find();
-      found_.store(true, std::memory_order_release);
-    }
-    mutex_.unlock();
-    return value_;
-  }
-
-  std::atomic<bool> found_{false};
-  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
-  std::atomic<pthread_t> finder_thread_{};
-  mutex mutex_;
-  T value_{};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_LOCK_HPP
-
-// What stands in a ring file: everything that is needed to write the lines of a process that died.
-//
-// A ring file is a header, then blocks, each as long as its header says, up to the first of no
-// kind.
-#ifndef LOTUS_RECORD_RING_LAYOUT_HPP
-#define LOTUS_RECORD_RING_LAYOUT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
-inline constexpr std::uint32_t ring_file_layout = 6;
-inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
-inline constexpr std::size_t max_prefix_bytes = 200;
-
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
-                  std::atomic<std::uint32_t>::is_always_lock_free,
-              "processes share these");
-
-/// What a ring file's header says of its run.
-inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
-inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
-
-struct ring_file_header {
-  char magic[8];
-  std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< where the first block begins
-  std::uint32_t pid;
-  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
-  char version[16];
-  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
-  std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
-  std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
-};
-
-enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
-
-struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
-  std::uint32_t unused;
-  std::uint64_t bytes;  ///< of the block, this header included
-};
-
-/// The logs of a thread: those in Lotus' format, and a hidden one for what that cannot hold.
-enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
-inline constexpr std::size_t log_roles = 3;
-
-/// How far a log file is known to hold whole, committed lines.
-struct log_position {
-  std::uint64_t inode;       ///< 0: not written yet
-  std::uint64_t length;      ///< bytes
-  bool appending;            ///< what lies beyond `length` is an append that was not committed
-  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id
-  std::uint32_t loader = 0;  ///< whose log it is: id of the name, 0: the default one's
-};
-
-/// The main lane takes records; the other one those of a signal handler that interrupted the
-/// storing of a record.
-inline constexpr std::size_t lanes = 2;
-inline constexpr std::size_t interrupt_lane_records = 64;
-
-struct commit_point {
-  std::uint64_t tail[lanes];  ///< records before it stand in the logs
-  std::uint32_t loader;       ///< of the records behind the main lane's tail
-  log_position logs[log_roles];
-};
-
-struct ring_block {
-  block_header header;
-  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
-  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
-  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
-  std::atomic<std::uint64_t>
-      waiting_since;  ///< ticks: the thread waits for a batch; 0: it does not
-  alignas(64) std::atomic<std::uint32_t> commit_index;
-  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
-  record interrupt_slots[interrupt_lane_records];
-  // Followed by `capacity` records.
-
-  record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
-  record& slot(std::size_t lane, std::uint64_t position) noexcept {
-    return lane == 0 ? slots()[position & (capacity - 1)]
-                     : interrupt_slots[position % interrupt_lane_records];
-  }
-  /// Records of the main lane that are not in the logs.
-  std::uint64_t used() const noexcept {
-    return published[0].load(std::memory_order_relaxed) - committed().tail[0];
-  }
-  bool full() const noexcept { return used() >= capacity; }
-  /// To the main lane, which is not full.
-  void append(const record& r) noexcept {
-    const std::uint64_t at = published[0].load(std::memory_order_relaxed);
-    slot(0, at) = r;
-    published[0].store(at + 1, std::memory_order_release);
-  }
-  const commit_point& committed() const noexcept {
-    return commits[commit_index.load(std::memory_order_acquire)];
-  }
-  void commit(const commit_point& c) noexcept {
-    const std::uint32_t next = 1 - commit_index.load(std::memory_order_relaxed);
-    commits[next] = c;
-    commit_index.store(next, std::memory_order_release);
-  }
-  static constexpr std::size_t bytes_for(std::size_t capacity) noexcept {
-    return sizeof(ring_block) + capacity * sizeof(record);
-  }
-};
-
-/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
-struct names_block {
-  block_header header;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
-
-  char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
-};
-
-struct stored_name {
-  std::uint32_t id;
-  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
-};
-
-constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
-  return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
-}
-
-// Locks on bytes of the file (F_OFD_SETLK), each of them held by at most one; looking takes none.
-inline constexpr off_t owner_lock_byte = 0;     ///< its process lives
-inline constexpr off_t recovery_lock_byte = 1;  ///< somebody recovers it
-
-/// Returns 0 or errno; EAGAIN where somebody else holds it.
-inline int take_file_lock(int fd, off_t byte) noexcept {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
-  return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
-}
-
-inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
-  // Where this cannot be known, nobody may touch the file.
-  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
-inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
-  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_RING_LAYOUT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-struct backlog_chunk;
-class compact_chain;
-
-// Whether a thread may have been off the CPU since it last looked is one load and a compare. The
-// kernel clears the pointer of its rseq area when it switches the thread out; so while that still
-// points to where we let it point, wall time was CPU time, and no clock need be read.
-
-LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
-
-/// What one thread looks at, in one shared object. The session sets it: store/cpu_clock.hpp.
-struct cpu_watch {
-  const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
-  std::uint64_t undisturbed = 1;              ///< what it holds until then
-  bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
-
-  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
-  // thread's own it gets another value, which all shared objects see; else this one's watch does.
-  bool own_word = false;
-  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
-  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
-
-  LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
-    return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
-  }
-  /// A switch that comes between the two lines is found at the next one.
-  void mark() noexcept {
-    if (!may_be_marked()) return;
-    if (own_word) {
-      __atomic_store_n(const_cast<std::uint64_t*>(word), marked, __ATOMIC_RELAXED);
-    } else {
-      marked = armed;
-      armed = undisturbed = never_held;
-    }
-  }
-  /// Whether it was marked, and nothing else has happened.
-  bool unmark() noexcept {
-    if (own_word) {
-      if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
-      __atomic_store_n(const_cast<std::uint64_t*>(word), armed, __ATOMIC_RELAXED);
-      return true;
-    }
-    if (armed != never_held) return false;
-    armed = undisturbed = marked;
-    return !per_batch && may_be_marked();
-  }
-
-  static constexpr std::uint64_t never_held = ~std::uint64_t{0};
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
-
-/// How long a thread was off the CPU since it was last asked.
-struct off_cpu_time {
-  std::uint64_t off_ns = 0;        ///< 0: not at all, or nobody knows
-  std::uint64_t run_queue_ns = 0;  ///< of it, waiting for a CPU; or run_queue_unknown
-};
-
-/// What has been told of a thread's time off the CPU. For the owning thread.
-struct cpu_account {
-  bool reading = false;  ///< a handler that interrupts the reading keeps off
-  bool begun = false;
-  std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
-  std::int64_t told_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< readings in a row that found nothing
-  std::int64_t futile_since_ns = 0;
-  owned_descriptor schedstat;
-};
-
-/// One living thread's way into its ring. Stays where it is until the thread is dead, whatever
-/// becomes of the ring; then another thread takes it over. Never freed.
-struct alignas(64) producer {
-  // For the owning thread; the session changes them only where the owner cannot be storing.
-  record* slots = nullptr;
-  std::uint64_t mask = 0;
-  std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
-  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
-  cpu_account cpu;
-
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
-  alignas(64) std::atomic<std::uint64_t> limit{0};
-  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
-  std::atomic<std::uint64_t> last_limit{0};
-  std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
-  std::atomic<std::uint64_t> none_published{
-      0};  ///< stands in for a ring's counter before there is one
-  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
-  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
-
-  // For the session, under `guard`.
-  alignas(64) mutex guard;
-  std::atomic<std::uint32_t> tid{0};  ///< 0: free
-  ring_block* ring = nullptr;
-  bool ring_in_file = false;  ///< what the ring holds survives the process
-  std::uint32_t loader = 0;   ///< that the thread is in: the id of its name, 0 the default one
-  bool attached = false;      ///< the ring is the running session's; else left over from one before
-  /// Kept open between drains, for as many threads as the session likes.
-  open_log logs[log_roles];
-  bool logs_kept_open = false;
-  std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
-  compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
-  backlog_chunk* backlog_first = nullptr;
-  backlog_chunk* backlog_last = nullptr;
-  producer* next = nullptr;
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local producer* this_producer = nullptr;
-
-LOTUS_DETAIL_COLD inline std::uint64_t monotonic_ticks() noexcept {
-  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-}
-
-/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
-  const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
-  return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_first(const record& r) noexcept {
-  const services& s = join_session(true);
-  this_producer = s.this_thread();
-  if (this_producer != nullptr) s.push_slow(*this_producer, r);
-}
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void push_rarely(producer& p,
-                                                                  const record& r) noexcept {
-  const services& s = *this_module.hub.load(std::memory_order_acquire);
-  if (p.storing.load(std::memory_order_relaxed) != 0) {
-    s.push_nested(p, r);
-  } else {
-    s.push_slow(p, r);
-  }
-}
-
-/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
-/// lost. The record is complete for every reader, also after a kill, once this returns.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
-LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
-                                     record_tag tag) noexcept {
-  producer* const p = this_producer;
-  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return push_first({begin_ticks, end_ticks, tag});
-  if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
-  // ran before has put everything back as it was.
-  p->storing.store(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const std::uint64_t at = p->published->load(std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
-    p->storing.store(0, std::memory_order_relaxed);
-    return push_rarely(*p, {begin_ticks, end_ticks, tag});
-  }
-  p->slots[at & p->mask] = {begin_ticks, end_ticks, tag};
-  p->published->store(at + 1, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  p->storing.store(0, std::memory_order_relaxed);
-}
-
-/// Reads the clocks, and records what was found as known at `ticks`.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void read_cpu(std::uint64_t ticks) noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer == nullptr) return;
-  record_tag aggregated;
-  const std::uint64_t own_ticks = s.aggregated_ticks(*this_producer, &aggregated);
-  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
-  if (this_cpu_watch.unmark()) return;
-  const off_cpu_time found = s.read_cpu(*this_producer, this_cpu_watch);
-  if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
-}
-
-/// Call it where an operation begins, before its clock is read, and where it ends, behind.
-/// @param ticks  std::uint64_t(): the time that what is found belongs before.
-template <class Ticks>
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
-  const cpu_watch& watch = this_cpu_watch;
-  const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
-  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks());
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_THREAD_HPP
-
-#else
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
-// and chains are the same classes there; programs build and run, and nothing is logged.
-#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
-#define LOTUS_RECORD_UNSUPPORTED_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-enum class recording : std::uint32_t { off, on, annotated };
-
-constexpr recording recording_mode() noexcept {
-  return recording::off;
-}
-constexpr bool is_recording() noexcept {
-  return false;
-}
-constexpr std::uint64_t now_ticks() noexcept {
-  return 0;
-}
-constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
-constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
-  return {};
-}
-template <class Ticks>
-constexpr void look_at_cpu(Ticks) noexcept {}
-constexpr void read_cpu(std::uint64_t) noexcept {}
-constexpr void publish_wait() noexcept {}
-constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
-constexpr std::uint64_t begin_aggregated() noexcept {
-  return 0;
-}
-constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
-struct cpu_watch {
-  bool per_batch;
-};
-inline constexpr cpu_watch this_cpu_watch{};
-constexpr void begin_annotation(record_tag) noexcept {}
-constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
-
-struct given_ticks {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-struct services {
-  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
-  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
-  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
-  constexpr void crossed_threads(record_tag) const noexcept {}
-  constexpr void begin_heap(record_tag) const noexcept {}
-  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-};
-inline constexpr std::uint32_t async_ids_at_once = 1;
-struct module_state {
-  std::atomic<const services*> hub{nullptr};
-};
-inline module_state this_module;
-inline const services& join_session(bool) noexcept {
-  static constexpr services none{};
-  return none;
-}
-
-}  // namespace detail
-
-/// Nothing is recorded: false, always.
-inline bool start(const options& = {}) noexcept {
-  return false;
-}
-inline bool start(std::string_view) {
-  return false;
-}
-inline bool start(const options&, const schedule&) noexcept {
-  return false;
-}
-inline bool start(std::string_view, const schedule&) noexcept {
-  return false;
-}
-inline void step() noexcept {}
-inline void flush() noexcept {}
-inline void stop() noexcept {}
-inline std::uint64_t dropped() noexcept {
-  return 0;
-}
-
-class collector {
- public:
-  static void resume() noexcept {}
-  static void pause() noexcept {}
-  static void detach() noexcept {}
-};
-
-/// Its block runs once.
-class map_region {
- public:
-  explicit map_region(std::string_view) noexcept {}
-  map_region(const map_region&) = delete;
-  map_region& operator=(const map_region&) = delete;
-
-  bool next() noexcept { return !begun_ && (begun_ = true); }
-
- private:
-  bool begun_ = false;
-};
-
-template <class... Values>
-class fenced_map_region {
- public:
-  explicit fenced_map_region(std::string_view name, Values&...) noexcept : region_{name} {}
-  bool next() noexcept { return region_.next(); }
-
- private:
-  map_region region_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
-
-#endif
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The tag under which an operation is recorded; never empty.
-LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
-  const services* s = this_module.hub.load(std::memory_order_acquire);
-  if (s == nullptr) s = &join_session(true);
-  return {event_kind::operation, s->intern(name)};
-}
-
-/// The tag of a name that is always the same, once it is known.
-class known_tag {
- public:
-  record_tag of(std::string_view name) noexcept {
-    const record_tag known = tag_.load(std::memory_order_relaxed);
-    return LOTUS_DETAIL_LIKELY(!known.empty()) ? known : first_tag(name);
-  }
-
- private:
-  LOTUS_DETAIL_COLD record_tag first_tag(std::string_view name) noexcept {
-    const record_tag tag = operation_tag(name);
-    // The next time there may be memory for the name.
-    if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
-    return tag;
-  }
-
-  std::atomic<record_tag> tag_{record_tag{}};
-};
-
-/// A member of a hidden template, since a static in an inline function would keep a plugin from
-/// unloading.
-template <class Here>
-struct LOTUS_DETAIL_PER_MODULE known_tag_of {
-  static known_tag tag;
-};
-template <class Here>
-LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
-
-/// Whether source text is nothing but string literals.
-constexpr bool is_literal(std::string_view text) noexcept {
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (!quoted && text[i] != ' ') {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// A place in the source, which has the type `Here` for itself, and the name that it gives.
-/// @tparam Fixed  whether the name is the same every time.
-template <class Here, bool Fixed>
-struct place {
-  std::string_view name;
-
-  LOTUS_DETAIL_ALWAYS_INLINE record_tag tag() const noexcept {
-    if constexpr (Fixed) {
-      return known_tag_of<Here>::tag.of(name);
-    } else {
-      return operation_tag(name);
-    }
-  }
-};
-
-/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
-/// only ever on the stack, for its end is the end of a block.
-class span {
- public:
-  span(const span&) = delete;
-  span& operator=(const span&) = delete;
-  static void* operator new(std::size_t) = delete;
-  static void* operator new[](std::size_t) = delete;
-
- protected:
-  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
-  template <class MakeTag>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
-    const recording mode = recording_mode();
-    if (mode == recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : rare_tag(make_tag);
-    if (tag_.empty()) return;
-#if !defined(NDEBUG)
-    thread_ = &this_cpu_watch;
-#endif
-    look_at_cpu(now_ticks);
-    begin_ticks_ = now_ticks();
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~span() {
-    if (tag_.empty()) return;
-#if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) tell_crossed_threads(tag_);
-#endif
-    const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
-    const recording mode = recording_mode();
-    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
-      push(begin_ticks_, end_ticks, tag_);
-    } else if (mode == recording::annotated) {
-      end_annotated(begin_ticks_, end_ticks, tag_);
-    }
-  }
-
-  /// Empty where it is not measured.
-  record_tag tag() const noexcept {
-    return tag_;
-  }
-  /// Records an event with the begin of this span, which is measured and follows.
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void precede(record_tag event,
-                                                         std::uint64_t word) const noexcept {
-    if (is_recording()) push(begin_ticks_, word, event);
-  }
-
-  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
-  template <class MakeTag>
-  LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
-    if (tag_.empty()) return;
-    const record_tag before = tag_;
-    tag_ = make_tag(before);
-    const bool annotated = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(tag_.empty() && annotated)) end_annotation(0, before);
-  }
-
- private:
-  template <class MakeTag>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag rare_tag(MakeTag make_tag) noexcept {
-    if (!is_recording()) return {};
-    const record_tag tag = make_tag();
-    if (recording_mode() == recording::annotated) begin_annotation(tag);
-    return tag;
-  }
-
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void tell_crossed_threads(
-      record_tag tag) noexcept {
-    join_session(true).crossed_threads(tag);
-  }
-
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_annotated(std::uint64_t begin_ticks,
-                                                                      std::uint64_t end_ticks,
-                                                                      record_tag tag) noexcept {
-    end_annotation(begin_ticks, tag);
-    push(begin_ticks, end_ticks, tag);
-  }
-
-  record_tag tag_;
-  std::uint64_t begin_ticks_ = 0;
-  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
-};
-
-/// Measures what does not end with a block. Thread safety: one thread at a time.
-class measured_span {
- public:
-  /// Begins, where this is recording.
-  /// @param tag  that it has by now: what it allocates is held under its name.
-  LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
-    const recording mode = recording_mode();
-    if (mode == recording::off) return;
-    if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_rarely(tag)) return;
-    look_at_cpu(now_ticks);
-    begin_ticks_ = now_ticks();
-  }
-  bool runs() const noexcept { return begin_ticks_ != 0; }
-
-  /// Ends, and logs what has begun.
-  LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
-    if (!runs()) return;
-    const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
-    const recording mode = recording_mode();
-    if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_rarely(begin_ticks_, tag);
-    if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
-    begin_ticks_ = 0;
-  }
-
-  /// What has begun with that tag is not logged.
-  LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
-    if (!runs()) return;
-    if (recording_mode() == recording::annotated) end_rarely(0, tag);
-    begin_ticks_ = 0;
-  }
-
- private:
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static bool begin_rarely(record_tag tag) noexcept {
-    if (!is_recording()) return false;
-    if (recording_mode() == recording::annotated) join_session(true).begin_heap(tag);
-    return true;
-  }
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static void end_rarely(std::uint64_t begin_ticks,
-                                                                   record_tag tag) noexcept {
-    if (!tag.empty()) join_session(true).end_heap(begin_ticks, tag, tag);
-  }
-
-  std::uint64_t begin_ticks_ = 0;
-};
-
-}  // namespace detail
-
-/// Logs one operation, "S<name>", from here to the end of the block; see LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
-class scope : detail::span {
- public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
-      : span{[name] { return detail::operation_tag(name); }} {}
-  /// With a name known when compiled: its id is looked up once.
-  template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
-      : span{[&place] { return place.tag(); }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_SCOPE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Numbers of this thread that no other asynchronous operation of the process has.
-struct async_ids {
-  std::uint32_t next = 0;
-  std::uint32_t end = 0;
-};
-LOTUS_DETAIL_PER_MODULE inline thread_local async_ids this_async_ids;
-
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void take_async_ids() noexcept {
-  const std::uint32_t first = join_session(true).take_async_ids();
-  this_async_ids = {first, first + async_ids_at_once};
-}
-
-LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
-  async_ids& ids = this_async_ids;
-  if (LOTUS_DETAIL_UNLIKELY(ids.next == ids.end)) take_async_ids();
-  return ids.next++;
-}
-
-}  // namespace detail
-
-/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
-/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
-/// thread on which it ends; lotus-tool puts them together.
-/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
-class async_scope {
- public:
-  /// @param name  interned by content: needs to live only for this call.
-  explicit async_scope(std::string_view name) noexcept {
-    if (!detail::is_recording()) return;
-    tag_ = {detail::event_kind::async_piece,
-            static_cast<std::uint32_t>(detail::operation_tag(name).value()),
-            detail::new_async_id()};
-    piece_.begin(tag_);
-  }
-  async_scope(const async_scope&) = delete;
-  async_scope& operator=(const async_scope&) = delete;
-  ~async_scope() { piece_.end(tag_); }
-
-  /// The operation waits from here on; nothing where it does already. Before the coroutine is
-  /// handed to whoever will resume it.
-  void suspend() noexcept { piece_.end(tag_); }
-
-  /// It goes on, on this thread; nothing where it runs already.
-  void resume() noexcept {
-    if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
-  }
-
- private:
-  detail::record_tag tag_;
-  detail::measured_span piece_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_ASYNC_SCOPE_HPP
-
-// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
-#ifndef LOTUS_BATCH_HPP
-#define LOTUS_BATCH_HPP
-
-#if LOTUS_SUPPORTED
-// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
-// one that hangs does not.
-#ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
-#define LOTUS_RECORD_PUBLISHED_WAIT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Gives a thread a ring that has none: its first wait may be the one that hangs.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void get_ring() noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer != nullptr) s.get_ring(*this_producer);
-}
-
-/// In the ring file, which a kill leaves.
-LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
-  if (!is_recording()) return;
-  if (this_producer == nullptr || this_producer->waiting_since == &this_producer->none_waiting) {
-    get_ring();
-  }
-  if (this_producer == nullptr) return;
-  this_producer->waiting_since->store(now_ticks(), std::memory_order_relaxed);
-}
-
-/// The wait is over, or given up; none is fine.
-LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
-  producer* const p = this_producer;
-  if (p == nullptr) return;
-  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
-  if (since == 0) return;
-  const std::uint64_t ticks = now_ticks() - since;
-  if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
-    p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
-  }
-  p->waiting_since->store(0, std::memory_order_relaxed);
-}
-
-/// For the life of an object.
-class published_wait {
- public:
-  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
-  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
-  published_wait(const published_wait&) = delete;
-  published_wait& operator=(const published_wait&) = delete;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_PUBLISHED_WAIT_HPP
-
-#endif
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Before batches and waits begin, and before they end: where threads cannot notice when they are
-/// switched out. So what is found at the end was in the batch, and what at the begin was not.
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
-  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
-}
-
-template <event_kind Kind>
-class batch_span : span {
- public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
-      : span{[batch] {
-          look_at_batch();
-          return batch_tag(Kind, batch);
-        }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() { look_at_batch(); }
-};
-
-template <event_kind Kind>
-LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
-  if (!is_recording()) return;
-  const std::uint64_t now = now_ticks();
-  const record_tag tag = batch_tag(Kind, batch);
-  if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
-}
-
-}  // namespace detail
-
-/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
-using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
-
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
-/// top and options::snapshot_when_wait_ms know of it.
-class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
- public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
-      : batch_span{batch} {}
-};
-
-/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
-/// got() nothing is logged, as at the end of the data. Belongs to one thread.
-class wait_for_batch {
- public:
-  wait_for_batch() noexcept {
-    if (detail::is_recording()) detail::look_at_batch();
-    detail::publish_wait();
-    wait_.begin(tag_of(0));
-  }
-  wait_for_batch(const wait_for_batch&) = delete;
-  wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() {
-    if (!wait_.runs()) return;
-    detail::publish_end_of_wait();
-    wait_.forget(tag_of(0));
-  }
-
-  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
-  void got(std::uint64_t batch) noexcept {
-    if (!wait_.runs()) return;
-    detail::look_at_batch();
-    detail::publish_end_of_wait();
-    wait_.end(tag_of(batch));
-  }
-
- private:
-  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
-    return detail::batch_tag(detail::event_kind::batch_wait, batch);
-  }
-
-  detail::measured_span wait_;
-};
-
-/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
-/// "SBatchWait_i" with the 1000-ns marker.
-LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_arrived>(batch);
-}
-
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_consumed>(batch);
-}
-
-/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_queued>(batch);
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BATCH_HPP
-
-// Chains of transforms, timed with shared clock reads: k operations take k + 1.
-#ifndef LOTUS_COMPOSE_HPP
-#define LOTUS_COMPOSE_HPP
-
-#include <tuple>
-#include <utility>
-#include <vector>
-
-// Operations that share clock reads, for compose.hpp.
-#ifndef LOTUS_RECORD_OPERATION_RUN_HPP
-#define LOTUS_RECORD_OPERATION_RUN_HPP
-
-#if LOTUS_SUPPORTED
-#else
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. Scopes, batches
-// and chains are the same classes there; programs build and run, and nothing is logged.
-#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
-#define LOTUS_RECORD_UNSUPPORTED_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-enum class recording : std::uint32_t { off, on, annotated };
-
-constexpr recording recording_mode() noexcept {
-  return recording::off;
-}
-constexpr bool is_recording() noexcept {
-  return false;
-}
-constexpr std::uint64_t now_ticks() noexcept {
-  return 0;
-}
-constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
-constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
-  return {};
-}
-template <class Ticks>
-constexpr void look_at_cpu(Ticks) noexcept {}
-constexpr void read_cpu(std::uint64_t) noexcept {}
-constexpr void publish_wait() noexcept {}
-constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
-constexpr std::uint64_t begin_aggregated() noexcept {
-  return 0;
-}
-constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
-struct cpu_watch {
-  bool per_batch;
-};
-inline constexpr cpu_watch this_cpu_watch{};
-constexpr void begin_annotation(record_tag) noexcept {}
-constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
-
-struct given_ticks {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-struct services {
-  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
-  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
-  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
-  constexpr void crossed_threads(record_tag) const noexcept {}
-  constexpr void begin_heap(record_tag) const noexcept {}
-  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-};
-inline constexpr std::uint32_t async_ids_at_once = 1;
-struct module_state {
-  std::atomic<const services*> hub{nullptr};
-};
-inline module_state this_module;
-inline const services& join_session(bool) noexcept {
-  static constexpr services none{};
-  return none;
-}
-
-}  // namespace detail
-
-/// Nothing is recorded: false, always.
-inline bool start(const options& = {}) noexcept {
-  return false;
-}
-inline bool start(std::string_view) {
-  return false;
-}
-inline bool start(const options&, const schedule&) noexcept {
-  return false;
-}
-inline bool start(std::string_view, const schedule&) noexcept {
-  return false;
-}
-inline void step() noexcept {}
-inline void flush() noexcept {}
-inline void stop() noexcept {}
-inline std::uint64_t dropped() noexcept {
-  return 0;
-}
-
-class collector {
- public:
-  static void resume() noexcept {}
-  static void pause() noexcept {}
-  static void detach() noexcept {}
-};
-
-/// Its block runs once.
-class map_region {
- public:
-  explicit map_region(std::string_view) noexcept {}
-  map_region(const map_region&) = delete;
-  map_region& operator=(const map_region&) = delete;
-
-  bool next() noexcept { return !begun_ && (begun_ = true); }
-
- private:
-  bool begun_ = false;
-};
-
-template <class... Values>
-class fenced_map_region {
- public:
-  explicit fenced_map_region(std::string_view name, Values&...) noexcept : region_{name} {}
-  bool next() noexcept { return region_.next(); }
-
- private:
-  map_region region_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
-
-#endif
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
-class operation_run {
- public:
-  explicit operation_run(record_tag whole) noexcept : whole_{whole} {
-    if (!is_recording()) return;
-    annotated_ = recording_mode() == recording::annotated;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    look_at_cpu(now_ticks);
-    first_ticks_ = last_ticks_ = now_ticks();
-  }
-  operation_run(const operation_run&) = delete;
-  operation_run& operator=(const operation_run&) = delete;
-
-  /// What runs now. An exception that ends it has it logged up to there.
-  LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
-    running_ = tag;
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE void ended(record_tag tag) noexcept {
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_part(tag);
-    running_ = {};
-    if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
-    const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; });
-    if (!tag.empty()) push(last_ticks_, now, tag);
-    last_ticks_ = now;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE ~operation_run() {
-    if (LOTUS_DETAIL_UNLIKELY(!running_.empty())) end_early();
-    if (LOTUS_DETAIL_UNLIKELY(annotated_)) end_annotation(first_ticks_, whole_);
-    if (first_ticks_ != 0 && !whole_.empty() && is_recording()) {
-      push(first_ticks_, last_ticks_, whole_);
-    }
-  }
-
-  /// What runs gets its name when it ends; see laps.
-  LOTUS_DETAIL_PER_MODULE void nameless() noexcept {
-    if (!annotated_) return;
-    join_session(true).begin_heap(whole_);
-    nameless_ = true;
-  }
-
- private:
-  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
-  static constexpr record_tag nothing_yet{event_kind::none, 1};
-
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_part(record_tag tag) noexcept {
-    if (nameless_) {
-      join_session(true).end_heap(last_ticks_, whole_, tag);
-    } else if (running_.kind() != nothing_yet.kind()) {
-      end_annotation(last_ticks_, running_);
-    }
-    nameless_ = false;
-  }
-
-  /// By an exception of an operation, or before the first.
-  void end_early() noexcept {
-    if (running_.kind() == nothing_yet.kind()) {
-      first_ticks_ = 0;
-    } else {
-      ended(running_);
-    }
-  }
-
-  record_tag whole_;
-  record_tag running_ = nothing_yet;
-  std::uint64_t first_ticks_ = 0;
-  std::uint64_t last_ticks_ = 0;
-  bool annotated_ = false;
-  bool nameless_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_OPERATION_RUN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
-/// functions) and without template arguments.
-template <class T>
-constexpr std::string_view type_name() noexcept {
-  // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
-  const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type of its own.
-  if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
-    return "function";
-  }
-  std::size_t name_at = text.find("T = ") + 4;
-  std::size_t name_end = name_at;
-  int parentheses = 0;
-  bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses is none of theirs
-  for (std::size_t at = name_at; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool outside = arguments == 0 && parentheses == 0;
-    // "<lambda(int)>" (g++), "(lambda at crop.cpp:7:3)" (clang)
-    if (outside && text.substr(at + 1, 6) == "lambda") lambda = true;
-    if (c == '<' && parentheses == 0) {
-      ++arguments;
-    } else if (c == '>' && parentheses == 0) {
-      --arguments;
-    } else if (c == '(') {
-      ++parentheses;
-    } else if (c == ')') {
-      --parentheses;
-    } else if (!outside) {
-      continue;
-    } else if (c == ';' || c == ']') {
-      break;
-    } else if (c == ':') {
-      name_at = name_end = at + 1;
-      lambda = false;
-    } else {
-      name_end = at + 1;
-    }
-  }
-  if (lambda) return "lambda";
-  return name_at == name_end ? "unnamed" : text.substr(name_at, name_end - name_at);
-}
-
-struct transform_name {
-  static constexpr std::string_view name() noexcept { return "Transform"; }
-};
-inline record_tag transform_tag() noexcept {
-  return known_tag_of<transform_name>::tag.of(transform_name::name());
-}
-
-/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
-/// that it changed.
-template <class F, class T>
-LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
-  if constexpr (std::is_invocable_v<F&, T&&>) {
-    if constexpr (!std::is_void_v<std::invoke_result_t<F&, T&&>>) {
-      return std::invoke(f, std::forward<T>(value));
-    } else {
-      std::invoke(f, std::forward<T>(value));
-      return std::decay_t<T>{std::forward<T>(value)};
-    }
-  } else {
-    static_assert(std::is_invocable_v<F&, std::decay_t<T>&>,
-                  "an operation must take what the one before it returns");
-    std::decay_t<T> own{std::forward<T>(value)};
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, std::decay_t<T>&>>) {
-      std::invoke(f, own);
-      return own;
-    } else {
-      return std::invoke(f, own);
-    }
-  }
-}
-
-}  // namespace detail
-
-/// A callable and the name under which it is logged. Made by op().
-template <class F>
-struct operation {
-  F call;                  ///< what runs
-  detail::record_tag tag;  ///< under which it is logged
-};
-
-/// Gives a callable a name: compose(op("Flip", f)).
-/// @param name  interned by content.
-template <class F>
-operation<std::decay_t<F>> op(std::string_view name, F&& f) {
-  return {std::forward<F>(f), detail::operation_tag(name)};
-}
-
-namespace detail {
-
-template <class T>
-struct is_operation : std::false_type {};
-template <class F>
-struct is_operation<operation<F>> : std::true_type {};
-
-template <class F>
-auto as_operation(F&& f) {
-  if constexpr (is_operation<std::decay_t<F>>::value) {
-    return std::decay_t<F>{std::forward<F>(f)};
-  } else {
-    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
-  }
-}
-
-}  // namespace detail
-
-/// A fixed list of operations, called one after another; made by compose(). Copies when its
-/// callables copy. Thread safety: that of the callables.
-template <class... Fs>
-class composed {
- public:
-  /// Takes the operations, to be called in this order.
-  explicit composed(operation<Fs>... operations)
-      : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
-
-  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
-  /// Exceptions of an operation pass through, logged up to there.
-  template <class T>
-  auto operator()(T&& value) {
-    detail::operation_run run{whole_};
-    return from<0>(run, std::forward<T>(value));
-  }
-
- private:
-  template <std::size_t I, class T>
-  LOTUS_DETAIL_ALWAYS_INLINE auto from(detail::operation_run& run, T&& value) {
-    if constexpr (I == sizeof...(Fs)) {
-      return std::decay_t<T>{std::forward<T>(value)};
-    } else {
-      auto& operation = std::get<I>(operations_);
-      run.running(operation.tag);
-      auto result = detail::apply_operation(operation.call, std::forward<T>(value));
-      run.ended(operation.tag);
-      if constexpr (I + 1 == sizeof...(Fs)) {
-        return result;
-      } else {
-        return from<I + 1>(run, std::move(result));
-      }
-    }
-  }
-
-  std::tuple<operation<Fs>...> operations_;
-  detail::record_tag whole_;
-};
-
-/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless given by op(). A callable takes what the one before returned,
-/// or changes it in place and returns nothing.
-template <class... Fs>
-auto compose(Fs&&... fs) {
-  return std::apply([](auto&&... operations) { return composed{std::move(operations)...}; },
-                    std::make_tuple(detail::as_operation(std::forward<Fs>(fs))...));
-}
-
-/// A list of operations on `T` put together at run time. Otherwise as compose().
-template <class T>
-class chain {
- public:
-  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
-  /// @param name  interned by content.
-  template <class F>
-  chain& add(std::string_view name, F&& f) {
-    operations_.push_back({wrap(std::forward<F>(f)), detail::operation_tag(name)});
-    return *this;
-  }
-
-  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
-  T operator()(T value) {
-    detail::operation_run run{whole_};
-    for (auto& operation : operations_) {
-      run.running(operation.tag);
-      value = operation.call(std::move(value));
-      run.ended(operation.tag);
-    }
-    return value;
-  }
-
-  /// How many operations there are.
-  std::size_t size() const noexcept { return operations_.size(); }
-
- private:
-  template <class F>
-  static std::function<T(T)> wrap(F&& f) {
-    return [call = std::decay_t<F>(std::forward<F>(f))](T value) mutable -> T {
-      return detail::apply_operation(call, std::move(value));
-    };
-  }
-
-  std::vector<operation<std::function<T(T)>>> operations_;
-  detail::record_tag whole_ = detail::transform_tag();
-};
-
-/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
-/// lap begins where the one before ended. "STransform" around all is logged at the end of the
-/// block.
-class laps {
- public:
-  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
-
-  /// Logs what ran since the lap before, or since construction.
-  /// @param name  interned by content.
-  void operator()(std::string_view name) noexcept {
-    if (!detail::is_recording()) return;
-    run_.ended(detail::operation_tag(name));
-    run_.nameless();
-  }
-
- private:
-  detail::operation_run run_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COMPOSE_HPP
-
-// Numbers over time: the depth of a queue, bytes held.
-#ifndef LOTUS_COUNTER_HPP
-#define LOTUS_COUNTER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexcept {
-  push(now_ticks(), static_cast<std::uint64_t>(value), {event_kind::counter, name.value()});
-}
-
-}  // namespace detail
-
-/// From now on the counter of this name, one for the whole process, has this value. Not in the logs
-/// of Lotus' format: the hidden log beside them has it.
-/// @param name  interned by content: needs to live only for this call.
-/// Errors: none thrown. Thread safety: any thread.
-LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
-  if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
-}
-/// With a name known when compiled: its id is looked up once.
-template <class Here, bool Fixed>
-LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
-                                        std::int64_t value) noexcept {
-  if (detail::is_recording()) detail::count(place.tag(), value);
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COUNTER_HPP
-
-// Several loaders in one process, each of which numbers its batches by itself.
-#ifndef LOTUS_LOADER_HPP
-#define LOTUS_LOADER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Returns whose the records of this thread were so far.
-LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
-  return join_session(true).enter_loader(loader);
-}
-
-LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
-  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
-}
-
-}  // namespace detail
-
-/// Batches, stages and operations of this thread that end in the block belong to the loader of this
-/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
-/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
-/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
-class loader_scope {
- public:
-  /// @param name  empty: the default loader, as without a scope.
-  explicit loader_scope(std::string_view name) noexcept
-      : before_{detail::enter_loader(detail::loader_of(name))} {}
-  loader_scope(const loader_scope&) = delete;
-  loader_scope& operator=(const loader_scope&) = delete;
-  ~loader_scope() { detail::enter_loader(before_); }
-
- private:
-  std::uint32_t before_;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_LOADER_HPP
-
-// Every public macro; the only reader of LOTUS_DISABLE.
-#ifndef LOTUS_MACROS_HPP
-#define LOTUS_MACROS_HPP
-
-// Scopes that leave more or less than a record: a text of what the operation was given beside it,
-// or only a count and how long it took.
-#ifndef LOTUS_SCOPE_ARGUMENTS_HPP
-#define LOTUS_SCOPE_ARGUMENTS_HPP
-
-#include <cstdio>
-#include <cstring>
-#include <iterator>
-
-#if LOTUS_SUPPORTED
-// A call that is counted and not recorded: its begin and its end.
-#ifndef LOTUS_RECORD_AGGREGATE_CALLS_HPP
-#define LOTUS_RECORD_AGGREGATE_CALLS_HPP
-
-// Operations that are counted and not recorded: where their sums stand in the ring file, and how
-// the end of one gets into them.
-#ifndef LOTUS_RECORD_AGGREGATES_HPP
-#define LOTUS_RECORD_AGGREGATES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-// Durations fall into buckets of whole ticks: below 2 * 64 each number has its own, from there on
-// each doubling has 64 of one width. A bucket's middle is so within 0.8 % of all that is in it.
-
-inline constexpr unsigned octave_bits = 6;
-inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
-inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
-
-/// The bucket of a duration; below octaves * octave_buckets.
-constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
-  const auto shift = static_cast<unsigned>(63 - octave_bits) -
-                     static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
-  return static_cast<std::uint32_t>((shift << octave_bits) + (ticks >> shift));
-}
-
-/// The least duration that falls into a bucket, in ticks.
-constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
-  const std::uint32_t octave = bucket >> octave_bits;
-  if (octave == 0) return bucket;
-  return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
-}
-/// How many durations fall into a bucket.
-constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
-  const std::uint32_t octave = bucket >> octave_bits;
-  return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
-}
-
-// A block of aggregates holds chunks, one behind the other: an aggregate for each name and loader,
-// and the counts of an octave where a call first needs them. Only the thread whose they are writes
-// to them.
-//
-// The last call of a thread stands by itself, and is added to its aggregate when the next one ends:
-// to look for the bucket of a duration that has just been measured would keep the processor
-// waiting, as the clock is read only when all before it is done.
-
-/// A call that has ended.
-struct aggregate_call {
-  std::uint64_t key;    ///< which aggregate it belongs to
-  std::uint64_t ticks;  ///< less than 0, by a few, where two processors' clocks are apart: then 0
-  std::uint64_t self_ticks;  ///< of these, what no other scope had
-};
-
-constexpr bool is_negative(const aggregate_call& call) noexcept {
-  return static_cast<std::int64_t>(call.ticks) < 0;
-}
-
-/// The key of a name and of a loader, by their ids.
-constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
-  return std::uint64_t{loader} << 32 | name;
-}
-
-struct last_call {
-  std::atomic<std::uint64_t> key;
-  std::atomic<std::uint64_t> ticks;
-  std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> number;  ///< stored last
-};
-
-struct aggregates_block {
-  block_header header;
-  std::uint32_t chain;                 ///< the same in all blocks of a thread
-  std::atomic<std::uint32_t> threads;  ///< whose they have been, one after the other
-  std::atomic<std::uint32_t> tid;      ///< of the last of them
-  std::uint32_t unused;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the chunks
-  last_call last[2];  ///< of the greater number; in the thread's first block, in others 0
-
-  char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
-  const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
-
-  /// @param number  of the call, from 1
-  LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
-                                         std::uint64_t number) noexcept {
-    last_call& to = last[number % 2];
-    to.key.store(call.key, std::memory_order_relaxed);
-    to.ticks.store(call.ticks, std::memory_order_relaxed);
-    to.self_ticks.store(call.self_ticks, std::memory_order_relaxed);
-    to.number.store(number, std::memory_order_release);
-  }
-};
-
-/// Of so many names and loaders a thread has sums; all others are one aggregate more.
-inline constexpr std::uint32_t most_aggregates = 4096;
-
-enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
-
-struct chunk_header {
-  chunk_kind kind;
-  std::uint32_t number;  ///< of the aggregate, among those of its thread
-};
-
-/// What an aggregate came to with a call, all of it or nothing.
-struct aggregate_sums {
-  std::atomic<std::uint64_t> total_ticks;
-  std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> in_bucket;  ///< that the call fell into: see bucket_content()
-  std::atomic<std::uint64_t> call;       ///< its number among the thread's
-};
-
-/// A bucket and how much is in it, which its own count may not say yet.
-inline constexpr unsigned bucket_bits = 12;
-constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
-  return count << bucket_bits | bucket;
-}
-
-struct stored_aggregate {
-  chunk_header header;
-  std::uint64_t key;
-  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is whole at any instant
-  aggregate_sums sums[2];
-};
-
-struct stored_octave {
-  chunk_header header;
-  std::uint64_t octave;
-  std::atomic<std::uint64_t> counts[octave_buckets];
-};
-static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 &&
-                  sizeof(stored_octave) == 528 &&
-                  octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
-              "they stand in ring files");
-
-/// Where an aggregate of this process stands.
-struct local_aggregate {
-  std::uint64_t key;
-  stored_aggregate* stored;
-  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until one is needed
-};
-
-struct aggregate_memory;
-
-/// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
-/// for `first` and `memory`.
-struct thread_aggregates {
-  /// The thread's first block; null sends every call the slow way. Written under the producer's
-  /// guard.
-  std::atomic<aggregates_block*> first{nullptr};
-  const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
-  std::uint64_t calls = 0;                   ///< that ended; the last one is first->last[calls % 2]
-  local_aggregate** table = nullptr;         ///< by key, with room left
-  std::uint64_t mask = 0;                    ///< of places in it
-  std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
-  std::uint32_t interrupting = 0;            ///< calls, below
-  /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
-  /// its own either.
-  std::uint64_t inner_ticks = 0;
-  std::uint64_t untold_ticks = 0;      ///< calls' own, that no record has told of yet
-  aggregate_memory* memory = nullptr;  ///< under the producer's guard
-  std::uint32_t told_name = 0;         ///< one that the thread has calls of
-  /// Those of handlers that interrupted the adding of a call.
-  static constexpr std::uint32_t most_interrupting = 16;
-  aggregate_call interrupting_calls[most_interrupting];
-
-  static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
-
-  /// Where the key's stands in `table`, or would stand.
-  static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
-    return (key ^ key >> 32) & mask;
-  }
-
-  /// Adds the last call to what it belongs to. False where there is no room for it yet.
-  LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
-    constexpr auto relaxed = std::memory_order_relaxed;
-    const std::uint64_t number = calls;
-    const last_call& call = in.last[number % 2];
-    const local_aggregate* const to = last_to;
-    const std::uint64_t ticks = call.ticks.load(relaxed);
-    const std::uint32_t bucket = bucket_of(ticks);
-    std::atomic<std::uint64_t>* const counts = to->octave_counts[bucket >> octave_bits];
-    if (LOTUS_DETAIL_UNLIKELY(counts == nullptr)) return false;
-    std::atomic<std::uint64_t>& count = counts[bucket % octave_buckets];
-    stored_aggregate& stored = *to->stored;
-    const std::uint64_t so_many = stored.count.load(relaxed);
-    const aggregate_sums& before = stored.sums[so_many % 2];
-    aggregate_sums& next = stored.sums[~so_many % 2];
-    const std::uint64_t in_bucket = count.load(relaxed) + 1;
-    next.total_ticks.store(before.total_ticks.load(relaxed) + ticks, relaxed);
-    next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
-    next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
-    next.call.store(number, relaxed);
-    // Before this it is the last call that has to be added, from here on it is in; what its bucket
-    // does not say yet is in the sums.
-    stored.count.store(so_many + 1, std::memory_order_release);
-    count.store(in_bucket, std::memory_order_release);
-    return true;
-  }
-
-  /// Null where there is none yet.
-  LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
-    for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
-      const local_aggregate* const found = table[place];
-      if (found == nullptr || LOTUS_DETAIL_LIKELY(found->key == key)) return found;
-    }
-  }
-
-  /// Of calls that no record has told of; a span begins or ends.
-  std::uint64_t tell(record_tag& tag) noexcept {
-    // A handler that interrupted the adding of a call.
-    if (storing.load(std::memory_order_relaxed) != 0) return 0;
-    inner_ticks |= recorded_inside;
-    const std::uint64_t own_ticks = untold_ticks;
-    untold_ticks = 0;
-    tag = {event_kind::aggregated, told_name, large_stage_number};
-    return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
-  }
-
-  /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
-  /// there is no room for it, or for the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE bool take(const aggregate_call& call) noexcept {
-    aggregates_block* const in = first.load(std::memory_order_acquire);
-    if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
-    const local_aggregate* to = last_to;
-    if (LOTUS_DETAIL_UNLIKELY(to->key != call.key)) {
-      to = find(call.key);
-      if (LOTUS_DETAIL_UNLIKELY(to == nullptr)) return false;
-    }
-    if (LOTUS_DETAIL_UNLIKELY(!add_last(*in))) return false;
-    last_to = to;
-    in->append(call, ++calls);
-    untold_ticks += call.self_ticks;
-    return true;
-  }
-};
-
-/// What every producer is.
-struct aggregating_producer : producer {
-  thread_aggregates aggregates;
-};
-LOTUS_DETAIL_ALWAYS_INLINE thread_aggregates& aggregates_of(producer& p) noexcept {
-  return static_cast<aggregating_producer&>(p).aggregates;
-}
-inline const thread_aggregates& aggregates_of(const producer& p) noexcept {
-  return static_cast<const aggregating_producer&>(p).aggregates;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_AGGREGATES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Lets the next begin or end of a span look.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void mark_watch() noexcept {
-  // Another shared object may have a watch already, for this one to mark.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
-  this_cpu_watch.mark();
-}
-
-/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
-/// and those of handlers that interrupted the taking of another.
-/// @param taken  by a thread that may have been interrupted meanwhile.
-LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void aggregate_rarely(aggregate_call call,
-                                                                       bool taken) noexcept {
-  const services& s = join_session(true);
-  if (this_producer == nullptr) this_producer = s.this_thread();
-  if (this_producer == nullptr) return;
-  thread_aggregates& a = aggregates_of(*this_producer);
-  if (a.storing.load(std::memory_order_relaxed) != 0) {
-    if (a.interrupting < thread_aggregates::most_interrupting) {
-      a.interrupting_calls[a.interrupting++] = call;
-    } else {
-      this_producer->dropped.fetch_add(1, std::memory_order_relaxed);
-    }
-    return;
-  }
-  if (!taken) s.aggregate_slow(*this_producer, call);
-  while (a.interrupting > 0) {
-    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
-    s.aggregate_slow(*this_producer, interrupting);
-  }
-}
-
-/// A call begins. Returns what its end gives to aggregate().
-LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
-  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
-  producer* const p = this_producer;
-  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) return 0;
-  const std::uint64_t outer_ticks = aggregates_of(*p).inner_ticks;
-  aggregates_of(*p).inner_ticks = 0;
-  return outer_ticks;
-}
-
-/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
-/// this returns.
-/// @param outer_ticks  as begin_aggregated() gave.
-/// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
-LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
-                                          record_tag tag, std::uint64_t outer_ticks) noexcept {
-  const auto name = static_cast<std::uint32_t>(tag.value());
-  const std::uint64_t ticks = end_ticks - begin_ticks;
-  producer* const p = this_producer;
-  if (LOTUS_DETAIL_UNLIKELY(p == nullptr)) {
-    return aggregate_rarely({aggregate_key(name, 0), ticks, ticks}, false);
-  }
-  thread_aggregates& a = aggregates_of(*p);
-  const std::uint64_t inner_ticks = a.inner_ticks;
-  a.inner_ticks = outer_ticks + ticks;
-  // A span has begun or ended inside, and looked.
-  if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
-    a.inner_ticks |= thread_aggregates::recorded_inside;
-    mark_watch();
-  }
-  const aggregate_call call{aggregate_key(name, p->loader), ticks,
-                            ticks > inner_ticks ? ticks - inner_ticks : 0};
-  if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
-    return aggregate_rarely(call, false);
-  }
-  // As in push().
-  a.storing.store(1, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool taken = a.take(call);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  a.storing.store(0, std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_AGGREGATE_CALLS_HPP
-
-#endif
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-template <class T, class = void>
-inline constexpr bool is_sequence = false;
-template <class T>
-inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declval<const T&>())),
-                                                 decltype(std::end(std::declval<const T&>()))>> =
-    true;
-
-/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
-class LOTUS_DETAIL_PER_MODULE arguments_text {
- public:
-  static constexpr std::size_t most_bytes = 120;
-
-  template <class... Arguments>
-  explicit arguments_text(const Arguments&... arguments) noexcept {
-    (add(arguments), ...);
-    if (cut_) add_raw("...", 0);
-  }
-
-  std::string_view text() const noexcept { return {text_, bytes_}; }
-
- private:
-  template <class T>
-  void add(const T& argument) noexcept {
-    if (bytes_ > 0) add_raw(", ");
-    put(argument);
-  }
-
-  template <class T>
-  void put(const T& argument) noexcept {
-    if constexpr (std::is_same_v<T, bool>) {
-      add_raw(argument ? "true" : "false");
-    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-      add_raw(argument);
-    } else if constexpr (std::is_enum_v<T>) {
-      put(static_cast<std::underlying_type_t<T>>(argument));
-    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      print("%lld", static_cast<long long>(argument));
-    } else if constexpr (std::is_integral_v<T>) {
-      print("%llu", static_cast<unsigned long long>(argument));
-    } else if constexpr (std::is_floating_point_v<T>) {
-      print("%g", static_cast<double>(argument));
-    } else {
-      static_assert(is_sequence<T>,
-                    "an argument is a text, a number, an enumerator, or a sequence of these");
-      add_raw("[");
-      const char* between = "";
-      for (const auto& element : argument) {
-        add_raw(between);
-        put(element);
-        between = ", ";
-        if (cut_) break;
-      }
-      add_raw("]");
-    }
-  }
-
-  template <class Number>
-  void print(const char* format, Number number) noexcept {
-    char digits[32];
-    const int length = std::snprintf(digits, sizeof digits, format, number);
-    add_raw({digits, static_cast<std::size_t>(length)});
-  }
-
-  /// @param kept_free  bytes at the end that it does not use.
-  void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept {
-    std::size_t room = sizeof text_ - kept_free - bytes_;
-    if (kept_free > 0 && cut_) return;
-    if (text.size() > room) {
-      // No character of UTF-8 in half.
-      while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
-      cut_ = true;
-    } else {
-      room = text.size();
-    }
-    if (room > 0) std::memcpy(text_ + bytes_, text.data(), room);
-    bytes_ += room;
-  }
-
-  char text_[most_bytes];
-  std::size_t bytes_ = 0;
-  bool cut_ = false;
-};
-
-}  // namespace detail
-
-/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
-/// two scopes, of writing the text, and of looking it up.
-class scope_with_arguments : detail::span {
- public:
-  /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
-  /// these; are read where this is recording. Each text that differs is kept in memory.
-  template <class Here, bool Fixed, class... Arguments>
-  explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
-                                const Arguments&... arguments) noexcept
-      : span{[&place] { return place.tag(); }} {
-    if (tag().empty()) return;
-    const detail::arguments_text text{arguments...};
-    arguments_ = {detail::event_kind::arguments, detail::operation_tag(text.text()).value()};
-  }
-  ~scope_with_arguments() {
-    if (!arguments_.empty()) precede(arguments_, 0);
-  }
-
- private:
-  detail::record_tag arguments_;
-};
-
-/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
-/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
-class aggregated_scope {
- public:
-  /// @param place  with the name, which need not live longer than this call.
-  template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
-      const detail::place<Here, Fixed>& place) noexcept {
-    const detail::recording mode = detail::recording_mode();
-    if (mode == detail::recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == detail::recording::on) ? place.tag() : rare_tag(place);
-    if (tag_.empty()) return;
-    outer_ticks_ = detail::begin_aggregated();
-    begin_ticks_ = detail::now_ticks();
-  }
-  LOTUS_DETAIL_ALWAYS_INLINE ~aggregated_scope() {
-    if (tag_.empty()) return;
-    const std::uint64_t end_ticks = detail::now_ticks();
-    const detail::recording mode = detail::recording_mode();
-    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::off)) return;
-    detail::aggregate(begin_ticks_, end_ticks, tag_, outer_ticks_);
-    if (LOTUS_DETAIL_UNLIKELY(mode == detail::recording::annotated)) end_annotation();
-  }
-  aggregated_scope(const aggregated_scope&) = delete;
-  aggregated_scope& operator=(const aggregated_scope&) = delete;
-  static void* operator new(std::size_t) = delete;
-  static void* operator new[](std::size_t) = delete;
-
- private:
-  template <class Here, bool Fixed>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static detail::record_tag rare_tag(
-      detail::place<Here, Fixed> place) noexcept {
-    if (!detail::is_recording()) return {};
-    const detail::record_tag tag = place.tag();
-    if (detail::recording_mode() == detail::recording::annotated) {
-      detail::begin_annotation(annotation_of(tag));
-    }
-    return tag;
-  }
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD void end_annotation() const noexcept {
-    detail::end_annotation(begin_ticks_, annotation_of(tag_));
-  }
-
-  /// What it allocates is the operation's around it, which has a record.
-  static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
-    return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
-            detail::large_stage_number};
-  }
-
-  detail::record_tag tag_;
-  std::uint64_t begin_ticks_ = 0;
-  std::uint64_t outer_ticks_ = 0;
-};
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_SCOPE_ARGUMENTS_HPP
-
-// Pipelines of stages: which batch, item or request a thread works for.
-#ifndef LOTUS_STAGE_HPP
-#define LOTUS_STAGE_HPP
-
-#include <optional>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A span with a number of 64 bits, most of which are small.
-class numbered_span : span {
- protected:
-  /// @param make_name  the tag of an operation; called where the span is measured.
-  template <class MakeName>
-  LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
-      : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// An operation, as long as no number is given.
-  template <class MakeName>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
-      : span{make_name} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
-    if (LOTUS_DETAIL_LIKELY(number_ < large_stage_number) || tag().empty()) return;
-    precede({event_kind::stage_number, tag().value() >> 32}, number_);
-  }
-
-  void set_number(std::uint64_t number) noexcept {
-    number_ = number;
-    retag([number](record_tag operation) { return stage_tag(operation, number); });
-  }
-  /// Nothing is recorded.
-  void forget() noexcept {
-    retag([](record_tag) { return record_tag{}; });
-  }
-
- private:
-  LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
-                                                         std::uint64_t number) noexcept {
-    return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
-            LOTUS_DETAIL_LIKELY(number < large_stage_number) ? static_cast<std::uint32_t>(number)
-                                                             : large_stage_number};
-  }
-
-  std::uint64_t number_ = 0;
-};
-
-/// A stage whose number may be known only when it ends; without one it is an operation.
-class late_stage : numbered_span {
- public:
-  explicit late_stage(record_tag operation) noexcept
-      : numbered_span{[operation] { return operation; }} {}
-  ~late_stage() = default;
-
-  template <class Number>
-  void number(const Number& number) noexcept {
-    if constexpr (std::is_integral_v<Number>) {
-      set_number(static_cast<std::uint64_t>(number));
-    } else if (number) {
-      this->number(*number);
-    } else {
-      forget();
-    }
-  }
-};
-
-/// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
-template <class Number, class Function>
-class staged_function {
- public:
-  staged_function(std::string_view name, Number number, Function function)
-      : operation_{operation_tag(name)},
-        number_{std::move(number)},
-        function_{std::move(function)} {}
-
-  template <class... Arguments>
-  decltype(auto) operator()(Arguments&&... arguments) const {
-    return call(function_, std::forward<Arguments>(arguments)...);
-  }
-  template <class... Arguments>
-  decltype(auto) operator()(Arguments&&... arguments) {
-    return call(function_, std::forward<Arguments>(arguments)...);
-  }
-
- private:
-  template <class F, class... Arguments>
-  decltype(auto) call(F& function, Arguments&&... arguments) const {
-    using result = std::invoke_result_t<F&, Arguments...>;
-    late_stage stage{operation_};
-    if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
-      stage.number(std::invoke(number_, std::as_const(arguments)...));
-      return std::invoke(function, std::forward<Arguments>(arguments)...);
-    } else {
-      static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
-                    "staged: the projection takes neither the arguments of the function nor its "
-                    "result");
-      decltype(auto) made = std::invoke(function, std::forward<Arguments>(arguments)...);
-      stage.number(std::invoke(number_, std::as_const(made)));
-      return static_cast<result>(std::move(made));
-    }
-  }
-
-  record_tag operation_;
-  Number number_;
-  Function function_;
-};
-
-/// A first argument that is a number.
-struct argument_number {
-  template <class Argument, class... Others>
-  constexpr auto operator()(const Argument& number, const Others&...) const noexcept
-      -> std::enable_if_t<std::is_integral_v<Argument>, Argument> {
-    return number;
-  }
-};
-
-}  // namespace detail
-
-/// Scope: this thread works for batch (or item, or request) `number` in a stage of the pipeline. An
-/// operation, "S<name>", that lotus-tool also takes for a part of that batch's way.
-/// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
-/// of 2^32 - 1 or more takes a second record.
-class stage : detail::numbered_span {
- public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
-  LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
-      : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// With a name known when compiled: its id is looked up once.
-  template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
-                                   std::uint64_t number) noexcept
-      : numbered_span{[&place] { return place.tag(); }, number} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
-};
-
-/// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
-/// call is a stage.
-/// @param name      interned by content: needs to live only for this call.
-/// @param number    of the batch, item or request: called with the arguments, or, where it does not
-/// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
-/// there is none, as at the end of a source.
-/// @param function  what it throws passes through; it is logged up to there, where its number was
-/// known before.
-template <class Number, class Function>
-auto staged(std::string_view name, Number number, Function function) {
-  return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
-}
-
-/// The same for a function whose first argument is the number.
-template <class Function>
-auto staged(std::string_view name, Function function) {
-  return staged(name, detail::argument_number{}, std::move(function));
-}
-
-/// This item goes into that batch (a shuffle buffer, collation): then stages may number items.
-/// @param batch, item  below 2^56, else it is dropped and counted.
-LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
-  if (!detail::is_recording()) return;
-  const std::uint64_t large = batch | item;
-  const detail::record_tag tag =
-      LOTUS_DETAIL_LIKELY(large >> detail::record_tag::value_bits == 0)
-          ? detail::record_tag{detail::event_kind::batch_takes, batch}
-          : detail::batch_tag(detail::event_kind::batch_takes, batch > item ? batch : item);
-  if (LOTUS_DETAIL_LIKELY(!tag.empty())) detail::push(detail::now_ticks(), item, tag);
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STAGE_HPP
-
-#if LOTUS_SUPPORTED
-// Resume, pause and detach of a profiler, chosen at run time.
-#ifndef LOTUS_COLLECTOR_HPP
-#define LOTUS_COLLECTOR_HPP
-
-#include <stdlib.h>
-
-#include <new>
-
-// What the dynamic loader is asked, and how a fork is kept away from that.
-#ifndef LOTUS_BASE_FORK_HPP
-#define LOTUS_BASE_FORK_HPP
-
-#include <dlfcn.h>
-#include <link.h>
-#include <sched.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What must not be underway on any thread while one forks, as the child would find it so for ever.
-/// One for each shared object; trivially destructible.
-struct at_forks {
-  mutex loader;  ///< held from before a fork until after it
-
-  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
-  void (*before)() noexcept = nullptr;
-  void (*after_in_parent)() noexcept = nullptr;
-  void (*after_in_child)() noexcept = nullptr;
-
-  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
-  unsigned times_registered = 0;      ///< as seen by the fork that is underway
-  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
-  sigset_t signals_before{};          ///< of the thread that forks
-
-  static constexpr pid_t registered = -1;
-};
-LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
-
-/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
-/// the program's own fork handlers must not wait for them.
-LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
-
-LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
-  at_forks& forks = this_module_at_forks;
-  if (this_thread_forks) {
-    ++forks.times_registered;
-    return;
-  }
-  sigset_t all;
-  sigfillset(&all);
-  sigset_t before;
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  forks.loader.lock();
-  forks.signals_before = before;
-  this_thread_forks = true;
-  forks.times_registered = 1;
-  forks.before_was_called = forks.before != nullptr;
-  if (forks.before_was_called) forks.before();
-}
-
-LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
-  at_forks& forks = this_module_at_forks;
-  if (--forks.times_registered > 0) return;
-  if (whole != nullptr) {
-    if (!forks.before_was_called) forks.before();
-    whole();
-  }
-  const sigset_t before = forks.signals_before;
-  this_thread_forks = false;
-  forks.loader.unlock();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
-/// it does it anew: then they may be there twice.
-LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
-  at_forks& forks = this_module_at_forks;
-  const pid_t process = getpid();
-  for (pid_t seen = 0; seen != at_forks::registered;) {
-    seen = forks.registering.load(std::memory_order_acquire);
-    if (seen == process) sched_yield();
-    if (seen == process || seen == at_forks::registered) continue;
-    if (!forks.registering.compare_exchange_strong(seen, process)) continue;
-    pthread_atfork(
-        prepare_fork, [] { resume_after_fork(this_module_at_forks.after_in_parent); },
-        [] { resume_after_fork(this_module_at_forks.after_in_child); });
-    forks.registering.store(at_forks::registered, std::memory_order_release);
-  }
-}
-
-/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
-/// chance in a child. `each` runs under that lock, which all objects of the process share.
-LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
-                                                    void* result) noexcept {
-  const signals_blocked quiet;
-  // When the object is loaded, and so before there are threads in most programs: a fork that is
-  // underway on another thread may not see handlers that come now.
-  LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  register_at_forks();  // scopes in static constructors of other objects run earlier
-  const bool held = this_thread_forks;
-  if (!held) this_module_at_forks.loader.lock();
-  dl_iterate_phdr(each, result);
-  if (!held) this_module_at_forks.loader.unlock();
-}
-
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
-inline void pin_module_of(const void* code) noexcept {
-  Dl_info info{};
-  void* extra = nullptr;
-  if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
-  const char* path = static_cast<const link_map*>(extra)->l_name;
-  if (path == nullptr || *path == '\0') return;  // the program itself
-  dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_FORK_HPP
-
-// Memory that does not come from malloc.
-#ifndef LOTUS_BASE_MEMORY_HPP
-#define LOTUS_BASE_MEMORY_HPP
-
-#include <sys/mman.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
-/// malloc may still record. Null when there is none.
-inline void* map_memory(std::size_t bytes) noexcept {
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
-}
-
-/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
-class growing_memory {
- public:
-  growing_memory() noexcept = default;
-  growing_memory(const growing_memory&) = delete;
-  growing_memory& operator=(const growing_memory&) = delete;
-  ~growing_memory() {
-    if (memory_ != nullptr) munmap(memory_, room_);
-  }
-
-  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
-  void* add(std::size_t bytes) noexcept {
-    if (bytes > room_ - used_) {
-      std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
-      while (room - used_ < bytes) room *= 2;
-      void* grown = room_ == 0 ? map_memory(room) : mremap(memory_, room_, room, MREMAP_MAYMOVE);
-      if (grown == nullptr || grown == MAP_FAILED) return nullptr;
-      memory_ = static_cast<char*>(grown);
-      room_ = room;
-    }
-    char* const added = memory_ + used_;
-    used_ += bytes;
-    return added;
-  }
-
-  const char* data() const noexcept { return memory_; }
-  std::size_t bytes() const noexcept { return used_; }
-
- private:
-  char* memory_ = nullptr;
-  std::size_t used_ = 0;
-  std::size_t room_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_MEMORY_HPP
-
-// How all shared objects of one process find something that there is once.
-//
-// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
-// the program exports nothing. So the first object to ask puts it into a page at a known address;
-// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
-#ifndef LOTUS_BASE_RENDEZVOUS_HPP
-#define LOTUS_BASE_RENDEZVOUS_HPP
-
-// Writing to descriptors.
-#ifndef LOTUS_BASE_FILE_HPP
-#define LOTUS_BASE_FILE_HPP
-
-#include <errno.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
-/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
-/// taken back; a signal that was there before is the program's and stays. Three system calls.
-class write_signals_ours {
- public:
-  write_signals_ours() noexcept {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGPIPE);
-    sigaddset(&both, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &both, &before_);
-    sigpending(&pending_);
-  }
-  ~write_signals_ours() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  write_signals_ours(const write_signals_ours&) = delete;
-  write_signals_ours& operator=(const write_signals_ours&) = delete;
-
-  /// @param error  with which the call has failed. Returns it.
-  int after(int error) const noexcept {
-    const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
-    if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, raised);
-    const timespec at_once{};
-    while (sigtimedwait(&one, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-    return error;
-  }
-
- private:
-  sigset_t before_;
-  sigset_t pending_;
-};
-
-/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
-/// bytes.
-template <std::size_t Bytes>
-std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
-  const ssize_t got = fd >= 0 ? read(fd, text, Bytes - 1) : 0;
-  if (fd >= 0) close(fd);
-  const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
-  text[bytes] = '\0';
-  return bytes;
-}
-
-/// Writes all of `data`; resumes after EINTR and short writes. Returns 0 or errno.
-inline int write_all(int fd, const void* data, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = write(fd, from, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return signals.after(errno);
-    if (n == 0) return EIO;
-    from += n;
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return 0;
-}
-
-/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
-inline int lengthen(int fd, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
-  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
-}
-
-/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
-/// or errno.
-inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
-  const write_signals_ours signals;
-  return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_FILE_HPP
-
-// What is mapped into this process.
-#ifndef LOTUS_BASE_MAPPINGS_HPP
-#define LOTUS_BASE_MAPPINGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
-template <class Each>
-void for_each_mapping(Each&& each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/maps", O_RDONLY);
-  if (fd < 0) return;
-  char text[8192];
-  std::size_t held = 0;
-  ssize_t got = 0;
-  bool found = false;
-  while (!found && (got = read(fd, text + held, sizeof(text) - held)) > 0) {
-    held += static_cast<std::size_t>(got);
-    std::size_t at = 0;
-    while (const void* end = std::memchr(text + at, '\n', held - at)) {
-      const auto length = static_cast<std::size_t>(static_cast<const char*>(end) - (text + at));
-      if ((found = each(std::string_view{text + at, length}))) break;
-      at += length + 1;
-    }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
-    std::memmove(text, text + at, held);
-  }
-  close(fd);
-}
-
-/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
-inline std::string_view mapped_path(std::string_view line) noexcept {
-  const std::size_t slash = line.find('/');
-  return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_MAPPINGS_HPP
-
-// A page at an address that all shared objects of a process know.
-#ifndef LOTUS_BASE_MEETING_PAGE_HPP
-#define LOTUS_BASE_MEETING_PAGE_HPP
-
-#include <sys/syscall.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
-/// version of the library: who changes it changes `ours`.
-struct meeting_page {
-  struct point {
-    char name[56];
-    alignas(8) unsigned char value[8];  ///< a std::atomic<T*>, null at first
-  };
-  static constexpr std::size_t bytes = 4096;
-  static constexpr std::uint64_t ours = 0x3173'7574'6f6c'fe01;
-
-  std::atomic<std::uint64_t> magic;
-  std::atomic<std::uint64_t> used;
-  point points[(bytes - 16) / sizeof(point)];
-
-  /// Null where there is none.
-  void* find(std::string_view name) noexcept {
-    const std::uint64_t count = used.load(std::memory_order_acquire);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (name == points[i].name) return points[i].value;
-    }
-    return nullptr;
-  }
-
-  /// Null where there is no room. One at a time.
-  void* add(std::string_view name) noexcept {
-    const std::uint64_t count = used.load(std::memory_order_relaxed);
-    if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
-      return nullptr;
-    }
-    std::memcpy(points[count].name, name.data(), name.size());
-    used.store(count + 1, std::memory_order_release);
-    return points[count].value;
-  }
-};
-static_assert(sizeof(meeting_page) <= meeting_page::bytes);
-
-/// Where the page may be, the first that is free: below what kernels with three levels of page
-/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
-inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
-                                                            0x2a4f'4c4f'0000};
-
-/// Whether a word can be read there, without trying.
-inline bool is_readable(const void* address) noexcept {
-  unsigned char resident = 0;
-  if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // Looks at the set before it finds that there is nothing to do with it.
-  constexpr int no_request = -1;
-  return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
-}
-
-/// The page of this process; null where it has none.
-inline meeting_page* find_meeting_page() noexcept {
-  for (const std::uintptr_t address : meeting_page_addresses) {
-    auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
-    if (is_readable(page) && page->magic.load(std::memory_order_acquire) == meeting_page::ours) {
-      return page;
-    }
-  }
-  return nullptr;
-}
-
-/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
-/// One at a time.
-inline meeting_page* make_meeting_page() noexcept {
-  for (const std::uintptr_t address : meeting_page_addresses) {
-    void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    // Private: a forked child has it too, but not its parent's.
-    void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (memory == MAP_FAILED) continue;
-    if (memory == wanted) {
-      auto* page = static_cast<meeting_page*>(memory);
-      page->magic.store(meeting_page::ours, std::memory_order_release);
-      return page;
-    }
-    munmap(memory, meeting_page::bytes);
-  }
-  return nullptr;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_MEETING_PAGE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
-template <class T>
-using meeting_point = std::atomic<T*>;
-
-/// In a mapping with a name, or null.
-inline void* find_named_mapping(std::string_view name) noexcept {
-  void* found = nullptr;
-  for_each_mapping([&](std::string_view line) {
-    const std::string_view path = mapped_path(line);
-    if (path.rfind("/memfd:", 0) != 0 || path.find(name) == std::string_view::npos) return false;
-    found = reinterpret_cast<void*>(strtoull(line.data(), nullptr, 16));  // ends at the '-'
-    return true;
-  });
-  return found;
-}
-
-/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
-inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
-  const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
-  if (fd < 0) return nullptr;
-  void* memory = MAP_FAILED;
-  if (lengthen(fd, bytes) == 0) {
-    // Private: a forked child has it too, but not its parent's.
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-  }
-  close(fd);
-  if (memory == MAP_FAILED) return nullptr;
-  if (find_named_mapping(name) == memory) return memory;
-  munmap(memory, bytes);
-  return nullptr;
-}
-
-/// The meeting point `name` of this process, or null. Allocates nothing.
-template <class T>
-meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
-  meeting_page* page = find_meeting_page();
-  void* found = page != nullptr ? page->find(name) : nullptr;
-  return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
-}
-
-/// Made where there is none; null where that fails.
-template <class T>
-meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
-  static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
-  if (meeting_point<T>* found = find_meeting_point<T>(name)) return found;
-  meeting_page* page = find_meeting_page();
-  if (page == nullptr) page = make_meeting_page();
-  void* made = page != nullptr ? page->add(name) : nullptr;
-  if (made == nullptr) made = make_named_mapping(name, sizeof(meeting_point<T>));
-  return static_cast<meeting_point<T>*>(made);
-}
-
-/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
-/// objects share, so two threads never make two.
-template <class T, class Use>
-LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
-  struct request {
-    const char* name;
-    Use& use;
-  } asked{name, use};
-  iterate_objects(
-      [](dl_phdr_info*, std::size_t, void* from) {
-        auto& asking = *static_cast<request*>(from);
-        asking.use(find_or_make_meeting_point<T>(asking.name));
-        return 1;
-      },
-      &asked);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BASE_RENDEZVOUS_HPP
-
-// What a collector is to the rest of the library: a table of functions.
-#ifndef LOTUS_COLLECTORS_BACKEND_HPP
-#define LOTUS_COLLECTORS_BACKEND_HPP
-
-#include <cstdlib>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// How long a collector may take to answer: LOTUS_COLLECTOR_TIMEOUT_MS, else 2000.
-inline std::int64_t collector_timeout_ms() noexcept {
-  const char* text = secure_getenv("LOTUS_COLLECTOR_TIMEOUT_MS");
-  const long given = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-  return given > 0 && given < 3'600'000 ? given : 2000;
-}
-
-/// One kind of collector. All calls come one at a time, never nested, never after detach().
-struct collector_backend {
-  /// resume() and pause() return only when collection is on or off; without it the caller must
-  /// sleep, or late samples of the code before fall into the region.
-  bool acknowledges = true;
-  /// It sees every instruction from resume() to pause(), the library's own included.
-  bool counts_instructions = false;
-  /// Gets ready, paused. False, after saying why, when it cannot be used.
-  bool (*begin)() noexcept = nullptr;
-  /// False when the collector does not answer any more.
-  bool (*resume)() noexcept = nullptr;
-  bool (*pause)() noexcept = nullptr;
-  /// For good. May be called at any time after begin().
-  void (*detach)() noexcept = nullptr;
-  /// CPU time between two samples, in ns; 0 where there are no samples.
-  std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
-  void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_BACKEND_HPP
-
-// The one table of collectors.
-#ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
-#define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
-
-// The collector that needs nothing but the kernel.
-#ifndef LOTUS_COLLECTORS_BUILTIN_HPP
-#define LOTUS_COLLECTORS_BUILTIN_HPP
-
-// perf record and perf stat, through their control channel with acknowledgement.
-#ifndef LOTUS_COLLECTORS_PERF_HPP
-#define LOTUS_COLLECTORS_PERF_HPP
-
-#include <poll.h>
-
-// What the library says: one line, to the program's handler or to stderr.
-#ifndef LOTUS_RECORD_MESSAGE_HPP
-#define LOTUS_RECORD_MESSAGE_HPP
-
-#include <stdarg.h>
-
-// How a shared object finds the one session of its process.
-#ifndef LOTUS_RECORD_JOIN_HPP
-#define LOTUS_RECORD_JOIN_HPP
-
-// Itanium C++ ABI, 3.3.6.3.
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
-extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What tells one shared object from another, there. Under a name of our own: where a header before
-/// this one has a static object in a function, g++ has declared the other, in a way that differs.
-extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
-
-/// Bump the number whenever services, start_request, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-12-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
-
-/// Makes the session, where this object has made none, and returns its services; session.hpp.
-LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
-LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
-
-/// The services of the session, if there is one; makes none.
-LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
-  if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
-  const auto* hub = find_meeting_point<const services>(hub_name);
-  return hub == nullptr ? nullptr : hub->load(std::memory_order_acquire);
-}
-
-LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
-  if (const services* s = this_module.hub.load(std::memory_order_acquire)) s->leave(this_module);
-}
-
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
-
-/// When the object is unloaded, or the process exits: after the static objects of this object,
-/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
-/// which sanitizers take for the program's own: they would call it when the object is gone.
-LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
-  if (leaves_at_exit.exchange(true)) return;
-  __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
-}
-
-/// Says that other objects will not find the session of this one; record/message.hpp.
-LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
-
-LOTUS_DETAIL_COLD inline const services& join_session(bool environment_counts) noexcept {
-  module_state& m = this_module;
-  const services* s = m.hub.load(std::memory_order_acquire);
-  if (s != nullptr && m.mode.load(std::memory_order_relaxed) != recording::unknown) return *s;
-  const signals_blocked quiet;
-  LOTUS_DETAIL_CALL_AT_LOAD(leave_session_at_exit);
-  bool alone = false;
-  if (s == nullptr) {
-    meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
-      if (hub != nullptr) s = hub->load(std::memory_order_acquire);
-      if (s != nullptr) return;
-      // Where there is no hub, every object keeps a session for itself.
-      alone = hub == nullptr && !has_session();
-      s = make_services();
-      if (hub != nullptr) hub->store(s, std::memory_order_release);
-    });
-  }
-  s->join(m, environment_counts);
-  if (alone) say_alone();
-  return *s;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_JOIN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What the session's program wants messages to go to. Thread safety: all.
-class message_handler {
- public:
-  /// @param handler  null: none
-  void use(void (*handler)(const char*)) noexcept {
-    handler_.store(handler, std::memory_order_release);
-  }
-  /// False where there is no handler.
-  bool deliver(const char* line) const noexcept {
-    void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
-    if (handler != nullptr) handler(line);
-    return handler != nullptr;
-  }
-
- private:
-  std::atomic<void (*)(const char*)> handler_{nullptr};
-};
-
-/// Says one line, printf-like, from any shared object: to the options::on_message that the process
-/// last started with; without one on stderr, behind "lotus: ". Allocates nothing. Thread safety:
-/// all.
-LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
-                                                                              ...) noexcept {
-  constexpr std::size_t head = 7;
-  char line[4096 + 512] = "lotus: ";
-  va_list values;
-  va_start(values, format);
-  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
-  va_end(values);
-  if (n < 0) return;
-  // Names of files may hold anything, and it stays one line.
-  for (char* c = line + head; *c != '\0'; ++c) {
-    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
-  }
-  const signals_blocked quiet;
-  const services* s = services_if_any();
-  if (s != nullptr && s->deliver(line + head)) return;
-  const std::size_t length = std::strlen(line);
-  line[length] = '\n';
-  write_all(STDERR_FILENO, line, length + 1);
-}
-
-LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
-  say("this shared object cannot find the session of its process (memfd_create or /proc/self/maps "
-      "is denied): it has one of its own, which records what it starts itself or LOTUS_LOG_FILE "
-      "does");
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_MESSAGE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Holds the text that perf was given as --control: "fifo:CTL,ACK" or "fd:CTL,ACK".
-inline constexpr char perf_control_variable[] = "LOTUS_PERF_CONTROL";
-
-/// The two ends of perf's control channel (perf-record(1), --control).
-class perf_control {
- public:
-  static perf_control& instance() noexcept {
-    static perf_control control;
-    return control;
-  }
-
-  bool open_from_environment() noexcept {
-    const char* text = secure_getenv(perf_control_variable);
-    const std::string_view given = text != nullptr ? text : "";
-    const std::size_t colon = given.find(':');
-    const std::size_t comma = given.find(',');
-    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon) {
-      say("the perf collector needs %s=fifo:CTL,ACK, as given to perf --control",
-          perf_control_variable);
-      return false;
-    }
-    const bool fifo = given.substr(0, colon) == "fifo";
-    close_both();
-    control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
-    answers_ = open_end(fifo, given.substr(comma + 1));
-    if (control_.number() < 0 || answers_.number() < 0) {
-      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
-      close_both();
-      return false;
-    }
-    return true;
-  }
-
-  /// Sends a command and waits for the answer; false when none comes in time.
-  bool send(std::string_view command) noexcept {
-    if (control_.number() < 0) return false;
-    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
-    if (lost && !open_from_environment()) return false;
-    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero; what counts is the newline.
-    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
-    for (;;) {
-      const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
-      if (left_ns <= 0) return false;
-      pollfd p{answers_.number(), POLLIN, 0};
-      if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
-      char text[16];
-      const ssize_t got = read(answers_.number(), text, sizeof(text));
-      if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
-    }
-  }
-
-  void close_both() noexcept {
-    control_.close();
-    answers_.close();
-  }
-
- private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
-  /// that is given as a descriptor is opened anew for that.
-  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
-    char path[4096];
-    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
-                                     static_cast<int>(text.size()), text.data());
-    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
-      errno = EINVAL;
-      return {};
-    }
-    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
-  }
-
-  owned_descriptor control_;
-  owned_descriptor answers_;
-};
-
-/// The interval that lotus-tool asked its collector for, from LOTUS_MAP_RATE (Hz); 1 ms without.
-inline std::uint64_t asked_interval_ns() noexcept {
-  const char* text = secure_getenv("LOTUS_MAP_RATE");
-  const double rate_hz = text != nullptr ? std::strtod(text, nullptr) : 0;
-  return rate_hz >= 1 && rate_hz <= 1e6 ? static_cast<std::uint64_t>(1e9 / rate_hz) : 1'000'000;
-}
-
-/// Whether perf runs this program, and says how to reach it.
-inline bool perf_is_here() noexcept {
-  return secure_getenv(perf_control_variable) != nullptr;
-}
-
-inline const collector_backend* perf_backend() noexcept {
-  static constexpr collector_backend table = [] {
-    collector_backend b;
-    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
-    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
-    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
-    b.detach = []() noexcept {
-      perf_control::instance().send("disable\n");
-      perf_control::instance().close_both();
-    };
-    b.interval_ns = asked_interval_ns;
-    return b;
-  }();
-  return &table;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_PERF_HPP
-
-// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
-// the logs.
-#ifndef LOTUS_COLLECTORS_SAMPLER_HPP
-#define LOTUS_COLLECTORS_SAMPLER_HPP
-
-#include <linux/futex.h>
-
-// The threads of this process, and which of them are the library's own.
-#ifndef LOTUS_COLLECTORS_PROCESS_THREADS_HPP
-#define LOTUS_COLLECTORS_PROCESS_THREADS_HPP
-
-#include <dirent.h>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Calls `each(pid_t)` for every thread of this process.
-template <class Each>
-void for_each_thread(Each&& each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
-  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
-  if (tasks == nullptr && fd >= 0) close(fd);
-  if (tasks == nullptr) return;
-  while (const dirent* entry = readdir(tasks)) {
-    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (tid > 0) each(tid);
-  }
-  closedir(tasks);
-}
-
-/// Whether the library has started this thread: it is known by its name.
-inline bool is_own_thread(pid_t tid) noexcept {
-  char path[64];
-  char name[32] = {};
-  std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
-  if (fd < 0) return false;
-  const ssize_t got = read(fd, name, sizeof(name) - 1);
-  close(fd);
-  return got > 0 &&
-         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
-}
-
-/// Calls `each(pid_t)` for every thread of the program but the calling one.
-template <class Each>
-void for_each_other_thread(Each&& each) noexcept {
-  for_each_thread([&](pid_t tid) {
-    if (tid != gettid() && !is_own_thread(tid)) each(tid);
-  });
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_PROCESS_THREADS_HPP
-
-// Writes a file of samples beside the logs.
-#ifndef LOTUS_COLLECTORS_SAMPLE_FILE_HPP
-#define LOTUS_COLLECTORS_SAMPLE_FILE_HPP
-
 // What the files are called that lie beside the logs.
-#ifndef LOTUS_RECOVERY_HIDDEN_FILES_HPP
-#define LOTUS_RECOVERY_HIDDEN_FILES_HPP
+#ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
+#define LOTUS_FOLDER_HIDDEN_FILES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -3999,15 +4783,15 @@ inline constexpr char callgrind_part_start[] = "lotus part of ";
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_HIDDEN_FILES_HPP
+#endif  // LOTUS_FOLDER_HIDDEN_FILES_HPP
 
 // What stands in a file of samples: written by the built-in collector and by lotus-tool.
 //
 // A file is a header, then records, each as long as its perf_event_header says: those of the
 // kernel as they came (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and ours.
 // Times are nanoseconds of CLOCK_MONOTONIC.
-#ifndef LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
-#define LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
+#ifndef LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
+#define LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
 #include <linux/perf_event.h>
 
@@ -4086,7 +4870,7 @@ static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_SAMPLE_LAYOUT_HPP
+#endif  // LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4097,7 +4881,7 @@ class sample_file {
  public:
   /// Makes the file where lotus-tool asks for it (LOTUS_MAP_FOLDER), else in the directory of the
   /// session's logs, or in the current one without a session. At later calls, nothing.
-  void begin(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
     if (*directory_ == '\0') find_directory();
@@ -4211,10 +4995,12 @@ class sample_file {
 
   /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
-    const char* folder = secure_getenv("LOTUS_MAP_FOLDER");
-    if (folder == nullptr || *folder == '\0') return 0;
+    const char* const folder = environment_text(variable::map_folder);
+    if (folder == nullptr) return 0;
     const auto length = static_cast<std::size_t>(std::snprintf(path, room, "%s/", folder));
-    return length < room ? length : 0;
+    if (length < room) return length;
+    report_once(variable::map_folder, folder, say_of_variable);
+    return 0;
   }
 
   /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
@@ -4249,18 +5035,18 @@ class sample_file {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLE_FILE_HPP
+#endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
 // The sampling events of all threads of this process, and the rings that their samples come in.
-#ifndef LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
-#define LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
+#define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
 // A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
-#ifndef LOTUS_RECOVERY_PERF_RING_HPP
-#define LOTUS_RECOVERY_PERF_RING_HPP
+#ifndef LOTUS_SAMPLING_PERF_RING_HPP
+#define LOTUS_SAMPLING_PERF_RING_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4358,7 +5144,7 @@ class perf_ring {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_PERF_RING_HPP
+#endif  // LOTUS_SAMPLING_PERF_RING_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4381,7 +5167,7 @@ class sampling_events {
   static constexpr std::size_t most = 1024;
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
-  bool open(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
       say_sampling_forbidden(error);
@@ -4424,7 +5210,7 @@ class sampling_events {
   }
   bool some_gone() const noexcept { return some_gone_; }
 
-  void close() noexcept {
+  LOTUS_DETAIL_COLD void close() noexcept {
     close_descriptors();
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
@@ -4544,7 +5330,7 @@ class sampling_events {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLING_EVENTS_HPP
+#endif  // LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4562,7 +5348,7 @@ class sampler {
   }
 
   /// Opens everything, off. False, after saying why, where the kernel forbids it.
-  bool begin(std::uint64_t interval_ns) noexcept {
+  LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};
@@ -4709,7 +5495,7 @@ class sampler {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_SAMPLER_HPP
+#endif  // LOTUS_SAMPLING_SAMPLER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -4912,6 +5698,114 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
+// perf record and perf stat, through their control channel with acknowledgement.
+#ifndef LOTUS_COLLECTORS_PERF_HPP
+#define LOTUS_COLLECTORS_PERF_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The two ends of perf's control channel (perf-record(1), --control).
+class perf_control {
+ public:
+  static perf_control& instance() noexcept {
+    static perf_control control;
+    return control;
+  }
+
+  bool open_from_environment() noexcept {
+    const char* const text = environment_text(variable::perf_control);
+    const std::string_view given = text != nullptr ? text : "";
+    const std::size_t colon = given.find(':');
+    const std::size_t comma = given.find(',');
+    const bool fifo = given.substr(0, colon) == "fifo";
+    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon ||
+        (!fifo && given.substr(0, colon) != "fd")) {
+      report_once(
+          variable::perf_control, given, [](const variable_row& of, std::string_view) noexcept {
+            say("the perf collector needs %s=%s, as given to perf --control", of.name, of.values);
+          });
+      return false;
+    }
+    close_both();
+    control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
+    answers_ = open_end(fifo, given.substr(comma + 1));
+    if (control_.number() < 0 || answers_.number() < 0) {
+      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
+      close_both();
+      return false;
+    }
+    return true;
+  }
+
+  /// Sends a command and waits for the answer; false when none comes in time.
+  bool send(std::string_view command) noexcept {
+    if (control_.number() < 0) return false;
+    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    if (lost && !open_from_environment()) return false;
+    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
+    // An answer is "ack\n" and a zero; what counts is the newline.
+    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
+    for (;;) {
+      const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
+      if (left_ns <= 0) return false;
+      pollfd p{answers_.number(), POLLIN, 0};
+      if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
+      char text[16];
+      const ssize_t got = read(answers_.number(), text, sizeof(text));
+      if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
+    }
+  }
+
+  void close_both() noexcept {
+    control_.close();
+    answers_.close();
+  }
+
+ private:
+  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
+  /// that is given as a descriptor is opened anew for that.
+  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
+    char path[4096];
+    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
+                                     static_cast<int>(text.size()), text.data());
+    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
+      errno = EINVAL;
+      return {};
+    }
+    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
+  }
+
+  owned_descriptor control_;
+  owned_descriptor answers_;
+};
+
+/// Whether perf runs this program, and says how to reach it.
+inline bool perf_is_here() noexcept {
+  return environment_text(variable::perf_control) != nullptr;
+}
+
+inline const collector_backend* perf_backend() noexcept {
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
+    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
+    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
+    b.detach = []() noexcept {
+      perf_control::instance().send("disable\n");
+      perf_control::instance().close_both();
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PERF_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -4971,6 +5865,12 @@ class itt_library {
   itt_string_handle* (*string_handle_create)(const char*) = nullptr;
   void (*task_begin)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end)(const itt_domain*) = nullptr;
+  void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
+  void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
+  /// To the task of this id; of an id of zeros to this thread's innermost one.
+  void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
+                       std::size_t count, void* data) = nullptr;
+  static constexpr int metadata_u64 = 1;
 
   /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
   /// when there is none; null also while another thread is loading it and does not get on. Thread
@@ -4981,7 +5881,7 @@ class itt_library {
   }
 
  private:
-  static itt_library* load() noexcept {
+  LOTUS_DETAIL_COLD static itt_library* load() noexcept {
     const char* path = secure_getenv(itt_library_variable);
     if (path == nullptr || *path == '\0') {
       say("the itt collector needs %s; run the program with vtune", itt_library_variable);
@@ -5037,7 +5937,7 @@ class itt_library {
   }
 
   itt_global global_{};
-  itt_function functions_[8] = {
+  itt_function functions_[11] = {
       {"__itt_resume", place(resume), nullptr, nullptr, control_group},
       {"__itt_pause", place(pause), nullptr, nullptr, control_group},
       {"__itt_detach", place(detach), nullptr, nullptr, control_group},
@@ -5046,6 +5946,10 @@ class itt_library {
        structure_group},
       {"__itt_task_begin", place(task_begin), nullptr, nullptr, structure_group},
       {"__itt_task_end", place(task_end), nullptr, nullptr, structure_group},
+      {"__itt_task_begin_overlapped", place(task_begin_overlapped), nullptr, nullptr,
+       structure_group},
+      {"__itt_task_end_overlapped", place(task_end_overlapped), nullptr, nullptr, structure_group},
+      {"__itt_metadata_add", place(metadata_add), nullptr, nullptr, structure_group},
       {nullptr, nullptr, nullptr, nullptr, 0},
   };
 };
@@ -5200,16 +6104,6 @@ LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
     {"builtin", []() noexcept { return false; }, builtin_backend},
 };
 
-/// Writes "callgrind, perf, ..., ", cut where there is no room.
-inline void put_collector_names(char* out, std::size_t room) noexcept {
-  std::size_t used = 0;
-  for (const collector_kind& kind : collector_kinds) {
-    const int n = std::snprintf(out + used, room - used, "%s, ", kind.name);
-    if (n < 0 || static_cast<std::size_t>(n) >= room - used) return;
-    used += static_cast<std::size_t>(n);
-  }
-}
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
@@ -5220,16 +6114,13 @@ namespace detail {
 
 /// The collector that the environment asks for; null for none.
 inline const collector_kind* chosen_collector() noexcept {
-  const char* text = secure_getenv("LOTUS_COLLECTOR");
-  const std::string_view name = text == nullptr || *text == '\0' ? "auto" : text;
-  if (name == "none") return nullptr;
+  // In the table stand auto, the kinds in their order, and none.
+  constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
+  const std::size_t place = environment_word(variable::collector, none, say_of_variable);
+  if (place == none) return nullptr;
+  if (place > 0) return &collector_kinds[place - 1];
   for (const collector_kind& kind : collector_kinds) {
-    if (name == "auto" ? kind.found_by_auto() : name == kind.name) return &kind;
-  }
-  if (name != "auto") {
-    char names[128] = {};
-    put_collector_names(names, sizeof(names));
-    say("LOTUS_COLLECTOR=%s is not known; it is one of auto, %snone", text, names);
+    if (kind.found_by_auto()) return &kind;
   }
   return nullptr;
 }
@@ -5313,11 +6204,7 @@ inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// What this object knows of the collector of the process.
-struct collector_link {
-  std::atomic<bool> none{false};
-  found_once<collector_state*> state;
-};
-LOTUS_DETAIL_PER_MODULE inline collector_link this_collector;
+LOTUS_DETAIL_PER_MODULE inline found_once<collector_state*> this_collector;
 
 /// The collector of the process, made if there is none yet; null where nothing collects.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
@@ -5331,73 +6218,262 @@ LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
     collector_state* expected = nullptr;
     state = page == nullptr || page->compare_exchange_strong(expected, fresh) ? fresh : expected;
   }
-  this_collector.none.store(!state->exists(), std::memory_order_release);
+  no_collector.store(!state->exists(), std::memory_order_release);
   return state->exists() ? state : nullptr;
 }
 
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline collector_state* find_collector() noexcept {
-  if (this_collector.none.load(std::memory_order_acquire)) return nullptr;
-  return this_collector.state.get(look_for_collector, nullptr);
+  if (no_collector.load(std::memory_order_acquire)) return nullptr;
+  return this_collector.get(look_for_collector, nullptr);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void call_collector(collector_call call) noexcept {
+  collector_state* const state = find_collector();
+  if (state == nullptr) return;
+  switch (call) {
+    case collector_call::resume:
+      state->resume();
+      break;
+    case collector_call::pause:
+      return state->pause();
+    case collector_call::detach:
+      return state->detach();
+  }
 }
 
 }  // namespace detail
-
-/// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
-/// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
-/// perf, callgrind, builtin, none. Collection is of the whole process.
-/// Errors: none thrown; what cannot be used is said once (options::on_message), and the program
-/// goes on without. Thread safety: all. Without a collector a call costs one load.
-class collector {
- public:
-  /// Starts collecting; calls nest.
-  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->resume();
-  }
-  /// Stops collecting, once for each resume().
-  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->pause();
-  }
-  /// Ends collecting for the rest of the program. Again: nothing.
-  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept {
-    if (detail::this_collector.none.load(std::memory_order_relaxed)) return;
-    if (detail::collector_state* state = detail::find_collector()) state->detach();
-  }
-};
-
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTOR_HPP
+#endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
-// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
-#ifndef LOTUS_MAP_HPP
-#define LOTUS_MAP_HPP
+// The passes of a LOTUS_MAP_REGION, as the environment asks for them.
+#ifndef LOTUS_ENGINE_MAP_PASSES_HPP
+#define LOTUS_ENGINE_MAP_PASSES_HPP
+
+// What the session has of a thread.
+#ifndef LOTUS_RECORD_THREAD_HPP
+#define LOTUS_RECORD_THREAD_HPP
+
+// What stands in a ring file: everything that is needed to write the lines of a process that died.
+//
+// A ring file is a header, then blocks, each as long as its header says, up to the first of no
+// kind.
+#ifndef LOTUS_RECORD_RING_LAYOUT_HPP
+#define LOTUS_RECORD_RING_LAYOUT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Makes the compiler believe that `value` is read and written here, so that what computes it or is
-/// computed from it stays on its side.
-template <class T>
-LOTUS_DETAIL_ALWAYS_INLINE void fence_value(T& value) noexcept {
-  __asm__ volatile("" : : "r"(&value) : "memory");
-}
-LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
-  __asm__ volatile("" : : : "memory");
+inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
+inline constexpr std::uint32_t ring_file_layout = 6;
+inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
+inline constexpr std::size_t max_prefix_bytes = 200;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+                  std::atomic<std::uint32_t>::is_always_lock_free,
+              "processes share these");
+
+/// What a ring file's header says of its run.
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
+inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
+
+struct ring_file_header {
+  char magic[8];
+  std::uint32_t layout;
+  std::uint32_t header_bytes;  ///< where the first block begins
+  std::uint32_t pid;
+  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
+  char version[16];
+  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
+  std::atomic<std::uint32_t> clock_index;
+  clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
+  std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
+};
+
+/// The logs of a thread: those in Lotus' format, and a hidden one for what that cannot hold.
+enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
+inline constexpr std::size_t log_roles = 3;
+
+/// How far a log file is known to hold whole, committed lines.
+struct log_position {
+  std::uint64_t inode;       ///< 0: not written yet
+  std::uint64_t length;      ///< bytes
+  bool appending;            ///< what lies beyond `length` is an append that was not committed
+  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id
+  std::uint32_t loader = 0;  ///< whose log it is: id of the name, 0: the default one's
+};
+
+/// The main lane takes records; the other one those of a signal handler that interrupted the
+/// storing of a record.
+inline constexpr std::size_t lanes = 2;
+inline constexpr std::size_t interrupt_lane_records = 64;
+
+struct commit_point {
+  std::uint64_t tail[lanes];  ///< records before it stand in the logs
+  std::uint32_t loader;       ///< of the records behind the main lane's tail
+  log_position logs[log_roles];
+};
+
+struct ring_block {
+  block_header header;
+  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
+  std::uint32_t capacity;          ///< of the main lane, in records; a power of two
+  alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
+  std::atomic<std::uint64_t>
+      waiting_since;  ///< ticks: the thread waits for a batch; 0: it does not
+  alignas(64) std::atomic<std::uint32_t> commit_index;
+  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
+  record interrupt_slots[interrupt_lane_records];
+  // Followed by `capacity` records.
+
+  record* slots() noexcept { return reinterpret_cast<record*>(this + 1); }
+  record& slot(std::size_t lane, std::uint64_t position) noexcept {
+    return lane == 0 ? slots()[position & (capacity - 1)]
+                     : interrupt_slots[position % interrupt_lane_records];
+  }
+  /// Records of the main lane that are not in the logs.
+  std::uint64_t used() const noexcept {
+    return published[0].load(std::memory_order_relaxed) - committed().tail[0];
+  }
+  bool full() const noexcept { return used() >= capacity; }
+  /// To the main lane, which is not full.
+  void append(const record& r) noexcept {
+    const std::uint64_t at = published[0].load(std::memory_order_relaxed);
+    slot(0, at) = r;
+    published[0].store(at + 1, std::memory_order_release);
+  }
+  const commit_point& committed() const noexcept {
+    return commits[commit_index.load(std::memory_order_acquire)];
+  }
+  void commit(const commit_point& c) noexcept {
+    const std::uint32_t next = 1 - commit_index.load(std::memory_order_relaxed);
+    commits[next] = c;
+    commit_index.store(next, std::memory_order_release);
+  }
+  static constexpr std::size_t bytes_for(std::size_t capacity) noexcept {
+    return sizeof(ring_block) + capacity * sizeof(record);
+  }
+};
+
+/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
+struct names_block {
+  block_header header;
+  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
+
+  char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+struct stored_name {
+  std::uint32_t id;
+  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
+};
+
+constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
+  return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-/// A whole number from the environment; where it is none, or below `least`, that is said.
-inline unsigned map_setting(const char* variable, unsigned least, unsigned otherwise) noexcept {
-  const char* text = secure_getenv(variable);
-  if (text == nullptr || *text == '\0') return otherwise;
-  char* end = nullptr;
-  const unsigned long value = strtoul(text, &end, 10);
-  if (*end == '\0' && *text != '-' && value >= least && value <= 1'000'000'000) {
-    return static_cast<unsigned>(value);
-  }
-  say("%s=%s: must be a number from %u; taken as %u", variable, text, least, otherwise);
-  return otherwise;
+// Locks on bytes of the file (F_OFD_SETLK), each of them held by at most one; looking takes none.
+inline constexpr off_t owner_lock_byte = 0;     ///< its process lives
+inline constexpr off_t recovery_lock_byte = 1;  ///< somebody recovers it
+
+/// Returns 0 or errno; EAGAIN where somebody else holds it.
+inline int take_file_lock(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
+}
+
+inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  // Where this cannot be known, nobody may touch the file.
+  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
+inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_RING_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+struct backlog_chunk;
+class compact_chain;
+
+/// How long a thread was off the CPU since it was last asked.
+struct off_cpu_time {
+  std::uint64_t off_ns = 0;        ///< 0: not at all, or nobody knows
+  std::uint64_t run_queue_ns = 0;  ///< of it, waiting for a CPU; or run_queue_unknown
+};
+
+/// What has been told of a thread's time off the CPU. For the owning thread.
+struct cpu_account {
+  bool reading = false;  ///< a handler that interrupts the reading keeps off
+  bool begun = false;
+  std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
+  std::int64_t told_run_queue_ns = 0;
+  std::uint32_t futile = 0;  ///< readings in a row that found nothing
+  std::int64_t futile_since_ns = 0;
+  owned_descriptor schedstat;
+};
+
+/// One living thread. Stays where it is until the thread is dead, whatever becomes of the ring;
+/// then another thread takes it over. Never freed.
+struct producer : aggregating_ring {
+  cpu_account cpu;  ///< for the owning thread
+
+  // For the session, under `guard`.
+  alignas(64) mutex guard;
+  std::atomic<std::uint32_t> tid{0};  ///< 0: free
+  ring_block* ring = nullptr;
+  bool ring_in_file = false;  ///< what the ring holds survives the process
+  bool attached = false;      ///< the ring is the running session's; else left over from one before
+  /// Kept open between drains, for as many threads as the session likes.
+  open_log logs[log_roles];
+  bool logs_kept_open = false;
+  std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
+  compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
+  backlog_chunk* backlog_first = nullptr;
+  backlog_chunk* backlog_last = nullptr;
+  producer* next = nullptr;
+};
+
+/// Where this thread has one.
+inline producer* this_producer() noexcept {
+  return static_cast<producer*>(this_ring);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_THREAD_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline unsigned map_setting(variable which) noexcept {
+  return static_cast<unsigned>(number_setting(which));
+}
+
+/// @param path  of the list of regions; `errno` says why.
+inline void cannot_write_list(const char* path) noexcept {
+  report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
+    say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
+        std::strerror(errno));
+  });
 }
 
 /// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
@@ -5433,413 +6509,222 @@ inline double ticks_per_ns() noexcept {
   return measured;
 }
 
+inline void sleep_ms(unsigned ms) noexcept {
+  timespec left{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace detail
 
-/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
-/// break, return or an exception ends the pass and pauses.
-class map_region {
- public:
-  /// @param name  of the operation; copied, up to 255 bytes.
-  explicit map_region(std::string_view name) noexcept {
-    std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
-    list();
-    const char* picked = secure_getenv("LOTUS_MAP_OP");
-    if (picked != nullptr && *picked != '\0' && name != picked) return;
-    // The session's own thread first, so that it does not count as started by the program.
-    static_cast<void>(detail::is_recording());
-    collector_ = detail::find_collector();
-    if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
-    if (collector_ == nullptr) return;
-    warm_up_ = detail::map_setting("LOTUS_MAP_WARMUP", 0, 4);
-    passes_ = detail::map_setting("LOTUS_MAP_PASSES", 1, 1);
-    counts_instructions_ = collector_->counts_instructions();
-    interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
-                                                 detail::ticks_per_ns());
+LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
+  std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
+  list();
+  const char* const picked = detail::environment_text(detail::variable::map_op);
+  if (picked != nullptr && name != picked) return;
+  // The session's own thread first, so that it does not count as started by the program.
+  static_cast<void>(detail::is_recording());
+  collector_ = detail::find_collector();
+  if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
+  if (collector_ == nullptr) return;
+  warm_up_ = detail::map_setting(detail::variable::map_warmup);
+  passes_ = detail::map_setting(detail::variable::map_passes);
+  counts_instructions_ = collector_->counts_instructions();
+  interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
+                                               detail::ticks_per_ns());
+}
+LOTUS_DETAIL_SEAM map_region::~map_region() {
+  end_pass();
+  if (pass_ > 0 && pass_ <= warm_up_) {
+    detail::say(
+        "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
+        "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
+        name_);
   }
-  map_region(const map_region&) = delete;
-  map_region& operator=(const map_region&) = delete;
-  ~map_region() {
-    end_pass();
-    if (pass_ > 0 && pass_ <= warm_up_) {
-      detail::say(
-          "region %s was left in its warm-up, by break, return or an exception: nothing of it is "
-          "collected; with LOTUS_MAP_WARMUP=0 its first pass is",
-          name_);
-    }
+}
+
+__attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
+  end_pass();
+  if (pass_ == warm_up_ + passes_) return false;
+  if (pass_++ >= warm_up_) begin_pass();
+  return true;
+}
+
+inline void map_region::begin_pass() noexcept {
+  // Interned and joined now: not within the region.
+  tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
+  collecting_ = true;
+  outer_ = innermost();
+  innermost() = this;
+  if (collector_ != nullptr) {
+    if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
+    if (!collector_->acknowledges())
+      detail::sleep_ms(detail::map_setting(detail::variable::map_sleep_ms));
+    if (!counts_instructions_) collector_->resume();
+    detail::lotus_map_wait(interval_ticks_);
   }
+  // What reading the clock takes lies outside.
+  const std::uint64_t before = detail::hardware_ticks();
+  begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
+  begin_ticks_ = detail::now_ticks();
+  begin_ns_ += ns_since(before);
+  // callgrind sees every instruction: it is switched last here, and first below.
+  if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
+}
 
-  /// Ends a pass and begins the next; false when there is none.
-  __attribute__((noinline)) bool next() noexcept {
-    end_pass();
-    if (pass_ == warm_up_ + passes_) return false;
-    if (pass_++ >= warm_up_) begin_pass();
-    return true;
+inline void map_region::end_pass() noexcept {
+  if (!collecting_) return;
+  collecting_ = false;
+  if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
+  const std::uint64_t end_ticks = detail::now_ticks();
+  const std::uint64_t end = detail::hardware_ticks();
+  std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
+  end_ns -= ns_since(end);
+  if (collector_ != nullptr) {
+    if (!counts_instructions_) collector_->pause();
+    collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
+                       static_cast<std::uint64_t>(end_ns));
   }
-
- private:
-  void begin_pass() noexcept {
-    // Interned and joined now: not within the region.
-    tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
-    collecting_ = true;
-    outer_ = innermost();
-    innermost() = this;
-    if (collector_ != nullptr) {
-      if (counts_instructions_ && outer_ != nullptr) outer_->dump_part();
-      if (!collector_->acknowledges()) sleep_ms(detail::map_setting("LOTUS_MAP_SLEEP_MS", 0, 1000));
-      if (!counts_instructions_) collector_->resume();
-      detail::lotus_map_wait(interval_ticks_);
-    }
-    // What reading the clock takes lies outside.
-    const std::uint64_t before = detail::hardware_ticks();
-    begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
-    begin_ticks_ = detail::now_ticks();
-    begin_ns_ += ns_since(before);
-    // callgrind sees every instruction: it is switched last here, and first below.
-    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
+  if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
+  innermost() = outer_;
+  if (counts_instructions_ && outer_ != nullptr) {
+    detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
   }
+}
 
-  void end_pass() noexcept {
-    if (!collecting_) return;
-    collecting_ = false;
-    if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    const std::uint64_t end_ticks = detail::now_ticks();
-    const std::uint64_t end = detail::hardware_ticks();
-    std::int64_t end_ns = detail::clock_ns(CLOCK_MONOTONIC);
-    end_ns -= ns_since(end);
-    if (collector_ != nullptr) {
-      if (!counts_instructions_) collector_->pause();
-      collector_->region(name_, static_cast<std::uint64_t>(begin_ns_),
-                         static_cast<std::uint64_t>(end_ns));
-    }
-    if (!tag_.empty() && detail::is_recording()) detail::push(begin_ticks_, end_ticks, tag_);
-    innermost() = outer_;
-    if (counts_instructions_ && outer_ != nullptr) {
-      detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
-    }
-  }
+/// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
+/// of one within it are not.
+inline void map_region::dump_part() noexcept {
+  detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
+  char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
+  std::memcpy(name, detail::callgrind_part_start, sizeof(detail::callgrind_part_start));
+  std::memcpy(name + sizeof(detail::callgrind_part_start) - 1, name_, sizeof(name_));
+  collector_->region(name, 0, 0);
+}
 
-  /// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
-  /// of one within it are not.
-  void dump_part() noexcept {
-    detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
-    char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
-    std::memcpy(name, detail::callgrind_part_start, sizeof(detail::callgrind_part_start));
-    std::memcpy(name + sizeof(detail::callgrind_part_start) - 1, name_, sizeof(name_));
-    collector_->region(name, 0, 0);
-  }
+inline map_region*& map_region::innermost() noexcept {
+  static thread_local map_region* region = nullptr;
+  return region;
+}
 
-  /// The region of this thread that collects, the inner of nested ones.
-  static map_region*& innermost() noexcept {
-    static thread_local map_region* region = nullptr;
-    return region;
-  }
+inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
+  if (collector_ == nullptr) return 0;  // nobody asks
+  return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
+                                   detail::ticks_per_ns());
+}
 
-  std::int64_t ns_since(std::uint64_t ticks) const noexcept {
-    if (collector_ == nullptr) return 0;  // nobody asks
-    return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
-                                     detail::ticks_per_ns());
-  }
-
-  /// Tells lotus-tool, where it asks, which operations there are.
-  void list() const noexcept {
-    const char* path = secure_getenv("LOTUS_MAP_LIST");
-    if (path == nullptr || *path == '\0') return;
-    const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
-    if (fd < 0) return detail::say("cannot write %s: %s", path, std::strerror(errno));
-    char line[sizeof(name_) + 1];
-    const std::size_t length = std::strlen(name_);
-    std::memcpy(line, name_, length);
-    line[length] = '\n';
-    const int error = detail::write_all(fd, line, length + 1);
-    if (error != 0) detail::say("cannot write %s: %s", path, std::strerror(error));
-    close(fd);
-  }
-
-  static void sleep_ms(unsigned ms) noexcept {
-    timespec left{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-  }
-
-  char name_[256] = {};
-  detail::collector_state* collector_ = nullptr;
-  unsigned warm_up_ = 0;
-  unsigned passes_ = 1;
-  unsigned pass_ = 0;
-  bool collecting_ = false;
-  bool counts_instructions_ = false;
-  map_region* outer_ = nullptr;
-  std::uint64_t interval_ticks_ = 0;
-  detail::record_tag tag_;
-  std::uint64_t begin_ticks_ = 0;
-  std::int64_t begin_ns_ = 0;
-};
-
-/// A region with what its block takes and gives: that is computed neither before nor after a pass.
-/// Without it the compiler may move a pure function of local values out of the region.
-template <class... Values>
-class fenced_map_region {
- public:
-  /// @param values  borrowed; must outlive the region.
-  explicit fenced_map_region(std::string_view name, Values&... values) noexcept
-      : region_{name}, values_{values...} {}
-
-  /// As map_region::next().
-  LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
-    fence();
-    const bool more = region_.next();
-    fence();
-    return more;
-  }
-
- private:
-  LOTUS_DETAIL_ALWAYS_INLINE void fence() noexcept {
-    std::apply([](auto&... values) { (detail::fence_value(values), ...); }, values_);
-    detail::fence_memory();
-  }
-
-  map_region region_;
-  std::tuple<Values&...> values_;
-};
+/// Tells lotus-tool, where it asks, which operations there are.
+inline void map_region::list() const noexcept {
+  const char* const path = detail::environment_text(detail::variable::map_list);
+  if (path == nullptr) return;
+  const int fd = detail::open_out_of_the_way(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0666);
+  if (fd < 0) return detail::cannot_write_list(path);
+  char line[sizeof(name_) + 1];
+  const std::size_t length = std::strlen(name_);
+  std::memcpy(line, name_, length);
+  line[length] = '\n';
+  errno = detail::write_all(fd, line, length + 1);
+  if (errno != 0) detail::cannot_write_list(path);
+  close(fd);
+}
 
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_MAP_HPP
+#endif  // LOTUS_ENGINE_MAP_PASSES_HPP
 
-#endif
-
-// Makes a name that no other macro of this file has, so that two may stand on one line or in one
-// macro of the user's.
-#if defined(__COUNTER__)
-  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
-#else
-  #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
-#endif
-
-// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
-// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
-// scope stands in an argument of another macro, as in an assertion of a test.
-#if defined(__clang__)
-  #if __has_warning("-Wc2y-extensions")
-    #pragma clang diagnostic ignored "-Wc2y-extensions"
-  #endif
-#endif
-
-// Each scope macro is one declaration, so it is safe after `if (c)`; each event macro is one
-// expression. With LOTUS_DISABLE the arguments are still type-checked and never evaluated.
-#if defined(LOTUS_DISABLE)
-  #define LOTUS_DETAIL_SCOPE(type, argument)                       \
-    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
-        true ? 0 : (static_cast<void>(argument), 0)
-  #define LOTUS_DETAIL_SITE(name) (name)
-  #define LOTUS_DETAIL_PLACE(name) (name)
-  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)           \
-    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
-        true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0)
-  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)                \
-    [[maybe_unused]] const int LOTUS_DETAIL_UNIQUE(lotus_scope_) = \
-        true ? 0                                                   \
-             : (static_cast<void>(first),                          \
-                static_cast<void>(::lotus::detail::arguments_text{__VA_ARGS__}), 0)
-  #define LOTUS_DETAIL_EVENT(function, argument) \
-    static_cast<void>(true ? 0 : (static_cast<void>(argument), 0))
-  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) \
-    static_cast<void>(true ? 0 : (static_cast<void>(first), static_cast<void>(second), 0))
-  #define LOTUS_DETAIL_COLLECTOR(function) static_cast<void>(0)
-  #define LOTUS_DETAIL_REGION(variable, ...) \
-    for (bool variable = true; variable;     \
-         variable = true ? false             \
-                         : (static_cast<void>(::lotus::fenced_map_region{__VA_ARGS__}), false))
-#else
-  #define LOTUS_DETAIL_SCOPE(type, argument)                \
-    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
-      argument                                              \
-    }
-  #define LOTUS_DETAIL_SITE(literal)                                            \
-    []() noexcept {                                                             \
-      struct lotus_here {                                                       \
-        static constexpr ::std::string_view name() noexcept { return literal; } \
-      };                                                                        \
-      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
-    }()
-  // Whether the name is a literal is seen by how it is written.
-  #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
-  #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
-    [](::std::string_view given) noexcept {                                                   \
-      struct lotus_here {};                                                                   \
-      return ::lotus::detail::place<lotus_here, ::lotus::detail::is_literal(written)>{given}; \
-    }(name)
-  #define LOTUS_DETAIL_SCOPE_OF_TWO(type, first, second)    \
-    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
-      first, second                                         \
-    }
-  #define LOTUS_DETAIL_SCOPE_WITH(type, first, ...)         \
-    const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
-      first, __VA_ARGS__                                    \
-    }
-  #define LOTUS_DETAIL_EVENT(function, argument) ::lotus::function(argument)
-  #define LOTUS_DETAIL_EVENT_OF_TWO(function, first, second) ::lotus::function(first, second)
-  #define LOTUS_DETAIL_COLLECTOR(function) ::lotus::collector::function()
-  #define LOTUS_DETAIL_REGION(variable, ...) \
-    for (::lotus::fenced_map_region variable{__VA_ARGS__}; variable.next();)
-#endif
-
-/// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
-#define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
-/// The same with a name known only at run time: anything a std::string_view is made from.
-#define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
-
-/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
-/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
-/// literal or anything a std::string_view is made from.
-#define LOTUS_SCOPE_ARGS(name, ...) \
-  LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
-
-/// Counts the time from here to the end of the block instead of logging it: for operations of a
-/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
-/// is made from.
-#define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
-
-/// Scope in a worker around all that makes batch `i`.
-#define LOTUS_BATCH_PREPROCESSED(i) \
-  LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
-/// Scope in the consumer around its wait for batch `i`.
-#define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` came out of order and is put aside.
-#define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` is handed over.
-#define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
-/// In the consumer: the work for batch `i` is given to a worker.
-#define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
-
-/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
-/// anything a std::string_view is made from; see lotus::stage.
-#define LOTUS_STAGE(name, i) \
-  LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
-/// Item `item` goes into batch `batch`; see lotus::batch_takes.
-#define LOTUS_BATCH_TAKES(batch, item)                                        \
-  LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
-                            static_cast<::std::uint64_t>(item))
-/// To the end of the block, what this thread records belongs to the loader `name`; see
-/// lotus::loader_scope.
-#define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
-/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
-#define LOTUS_COUNTER(name, n) \
-  LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
-
-/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
-#define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
-/// It stops; once for each LOTUS_RESUME().
-#define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
-/// It collects nothing more until the program ends.
-#define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
-
-/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
-/// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
-/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
-/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
-/// block takes and gives, so that the compiler moves no work on them out of the block.
-// The analyzer does not see the innermost region put back where many follow one another.
-// NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
-#define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
-
-#endif  // LOTUS_MACROS_HPP
-
-// Spans that are no block of a program: those that it has measured itself, and ranges of a
-// timeline.
-#ifndef LOTUS_RECORD_SPAN_HPP
-#define LOTUS_RECORD_SPAN_HPP
-
-#include <chrono>
-#include <new>
+// What a thread does beside the hot path: its first record, a full ring, a look at its clocks.
+#ifndef LOTUS_RECORD_RARE_CALLS_HPP
+#define LOTUS_RECORD_RARE_CALLS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
-/// have one name; leading zeros belong to the name.
-LOTUS_DETAIL_PER_MODULE inline record_tag range_tag(std::string_view name) noexcept {
-  constexpr std::size_t most_digits = 9;
-  std::uint32_t number = 0;
-  std::uint32_t unit = 1;
-  std::size_t digits = 0;
-  for (std::size_t i = name.size(); i-- > 0 && digits < most_digits; ++digits, unit *= 10) {
-    if (name[i] < '0' || name[i] > '9') break;
-    number += unit * static_cast<std::uint32_t>(name[i] - '0');
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
+  return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+}
+
+/// Null where there can be none.
+LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s) noexcept {
+  if (this_ring == nullptr) this_ring = s.this_thread();
+  return this_producer();
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
+  const services& s = join_session(true);
+  if (producer* const p = find_producer(s)) s.push_slow(*p, r);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
+  const services& s = *this_module.hub.load(std::memory_order_acquire);
+  auto& p = static_cast<producer&>(ring);
+  if (p.storing.load(std::memory_order_relaxed) != 0) {
+    s.push_nested(p, r);
+  } else {
+    s.push_slow(p, r);
   }
-  const std::size_t text = name.size() - digits;
-  const bool split = digits > 0 && text > 0 && (digits == 1 || name[text] != '0') &&
-                     (name[text - 1] < '0' || name[text - 1] > '9');
-  const record_tag of = operation_tag(split ? name.substr(0, text) : name);
-  return {event_kind::range, static_cast<std::uint32_t>(of.value()),
-          split ? number : large_stage_number};
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
+  const services& s = join_session(true);
+  producer* const p = find_producer(s);
+  if (p == nullptr) return;
+  record_tag aggregated;
+  const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
+  if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
+  if (this_cpu_watch.unmark()) return;
+  const off_cpu_time found = s.read_cpu(*p, this_cpu_watch);
+  if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
+  const services& s = join_session(true);
+  if (producer* const p = find_producer(s)) s.get_ring(*p);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
+  // Another shared object may have a watch already, for this one to mark.
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  this_cpu_watch.mark();
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
+                                                          bool taken) noexcept {
+  const services& s = join_session(true);
+  producer* const p = find_producer(s);
+  if (p == nullptr) return;
+  thread_aggregates& a = aggregates_of(*p);
+  if (a.storing.load(std::memory_order_relaxed) != 0) {
+    if (a.interrupting < thread_aggregates::most_interrupting) {
+      a.interrupting_calls[a.interrupting++] = call;
+    } else {
+      p->dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (!taken) s.aggregate_slow(*p, call);
+  while (a.interrupting > 0) {
+    const aggregate_call interrupting = a.interrupting_calls[--a.interrupting];
+    s.aggregate_slow(*p, interrupting);
+  }
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag refuse_batch(std::uint64_t number) noexcept {
+  join_session(true).refuse_batch(number);
+  return {};
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void begin_annotation(record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).begin_task(tag);
+}
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void end_annotation(std::uint64_t begin_ticks,
+                                                        record_tag tag) noexcept {
+  if (!tag.empty()) join_session(true).end_task(begin_ticks, tag);
 }
 
 }  // namespace detail
-
-/// A stretch of this thread's time, to the end of the block, that has a name on the timeline of
-/// lotus-tool and, with LOTUS_ANNOTATE, of other profilers: for orientation, in no log of Lotus'
-/// format and in no statistics. For what is to be measured take LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
-class range : detail::span {
- public:
-  /// @param name  interned by content, without the number at its end: needs to live only for this
-  /// call.
-  explicit range(std::string_view name) noexcept
-      : span{[name] { return detail::range_tag(name); }} {}
-  ~range() = default;
-};
-
-namespace detail {
-
-struct open_range {
-  range of;
-  open_range* around;
-};
-
-LOTUS_DETAIL_PER_MODULE inline thread_local open_range* innermost_range = nullptr;
-
-}  // namespace detail
-
-/// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
-/// each shared object of the program, has its own. Costs an allocation.
-LOTUS_DETAIL_PER_MODULE inline void range_push(std::string_view name) {
-  detail::innermost_range = new detail::open_range{range{name}, detail::innermost_range};
-}
-
-/// Ends the range of this thread that was pushed last; without one nothing.
-LOTUS_DETAIL_PER_MODULE inline void range_pop() noexcept {
-  const detail::open_range* const ended = detail::innermost_range;
-  if (ended == nullptr) return;
-  detail::innermost_range = ended->around;
-  delete ended;
-}
-
-/// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
-/// and more the longer ago: clocks drift.
-/// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
-/// lotus-tool as one that cannot be; an async_scope may overlap anything.
-/// @param name  interned by content: needs to live only for this call.
-/// Errors: none thrown. Thread safety: any thread.
-inline void record_span(std::string_view name, std::chrono::steady_clock::time_point begin,
-                        std::chrono::steady_clock::time_point end) noexcept {
-  if (!detail::is_recording()) return;
-  const auto ns_at = [](std::chrono::steady_clock::time_point at) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
-  };
-  const detail::given_ticks ticks =
-      detail::join_session(true).ticks_of_span(ns_at(begin), ns_at(end));
-  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
-}
-
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_SPAN_HPP
-
-#if LOTUS_SUPPORTED
-// Start and stop, at once or by steps.
-#ifndef LOTUS_SESSION_HPP
-#define LOTUS_SESSION_HPP
+#endif  // LOTUS_RECORD_RARE_CALLS_HPP
 
 // What the session does for the shared objects of its process: the table, and how it is made.
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
@@ -5848,6 +6733,8 @@ LOTUS_DETAIL_NAMESPACE_END
 // Scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
+
+#include <optional>
 
 // NVIDIA's Nsight tools, through the interface between programs and the library that such a tool
 // injects (NVTX 3), without NVTX: the types below are that interface's binary layout.
@@ -5874,6 +6761,8 @@ struct nvtx_event {
   std::uint64_t payload = 0;
   std::int32_t message_type = 1;  ///< char*
   const char* message = nullptr;
+
+  static constexpr std::int32_t payload_u64 = 1;
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
@@ -5883,6 +6772,9 @@ class nvtx_library {
   nvtx_domain* (*domain_create)(const char*) = nullptr;
   int (*range_push)(nvtx_domain*, const nvtx_event*) = nullptr;
   int (*range_pop)(nvtx_domain*) = nullptr;
+  /// Ranges that may end on another thread.
+  std::uint64_t (*range_start)(nvtx_domain*, const nvtx_event*) = nullptr;
+  void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< "lotus"
 
   /// The library that the tool has named, loaded and set up at the first call; null, after saying
@@ -5913,13 +6805,15 @@ class nvtx_library {
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
   static constexpr unsigned module_functions = 16;
+  static constexpr unsigned range_start_function = 2;
+  static constexpr unsigned range_end_function = 3;
   static constexpr unsigned range_push_function = 4;
   static constexpr unsigned range_pop_function = 5;
   static constexpr unsigned domain_create_function = 12;
   static constexpr std::uint32_t callbacks_table = 1;
   static constexpr std::uint32_t version_table = 3;
 
-  static const nvtx_library* load() noexcept {
+  LOTUS_DETAIL_COLD static const nvtx_library* load() noexcept {
     const char* path = secure_getenv(nvtx_library_variable);
     if (path == nullptr || *path == '\0') {
       say("LOTUS_ANNOTATE=nvtx needs %s; run the program with nsys", nvtx_library_variable);
@@ -5959,7 +6853,7 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Where the tool puts its functions: three of them here, all others where nobody calls them.
+  /// Where the tool puts its functions: five of them here, all others where nobody calls them.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -5967,6 +6861,8 @@ class nvtx_library {
     for (unsigned i = 1; i < module_functions; ++i) to[module][i] = &unused;
     if (module == domain_module) {
       nvtx_library& self = instance();
+      to[module][range_start_function] = place(self.range_start);
+      to[module][range_end_function] = place(self.range_end);
       to[module][range_push_function] = place(self.range_push);
       to[module][range_pop_function] = place(self.range_pop);
       to[module][domain_create_function] = place(self.domain_create);
@@ -6011,23 +6907,11 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  const char* text = secure_getenv("LOTUS_ANNOTATE");
-  std::string_view left = text == nullptr ? "" : text;
-  while (!left.empty()) {
-    const std::size_t comma = left.find(',');
-    const std::string_view name = left.substr(0, comma);
-    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
-    if (name == "itt") {
-      found.itt = find_itt_domain();
-    } else if (name == "nvtx") {
-      found.nvtx = nvtx_library::get();
-    } else if (name == "torch") {
-      found.torch = true;
-    } else {
-      say("LOTUS_ANNOTATE=%.*s is not known; it can be itt, nvtx and torch, with commas",
-          static_cast<int>(name.size()), name.data());
-    }
-  }
+  // In the order of the table.
+  const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
+  if ((given & 1U) != 0) found.itt = find_itt_domain();
+  if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
+  found.torch = (given & 4U) != 0;
   return found;
 }
 
@@ -6045,34 +6929,146 @@ LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
+/// A name as the profilers' C functions take it, cut at 255 bytes.
+class task_text {
+ public:
+  explicit task_text(std::string_view name) noexcept {
+    const std::size_t length = name.size() < sizeof(text_) ? name.size() : sizeof(text_) - 1;
+    if (length > 0) std::memcpy(text_, name.data(), length);
+    text_[length] = '\0';
+  }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[256];
+};
+
+/// VTune's handle of a text, which the first call leaves in `handle`.
+inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
+  auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
+  if (known == nullptr) {
+    known = itt_library::get()->string_handle_create(text);
+    handle.store(known, std::memory_order_release);
+  }
+  return known;
+}
+
+LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
+
+/// @param task  zeros: this thread's innermost one.
+LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
+                                                   std::uint64_t number) noexcept {
+  const itt_library& itt = *itt_library::get();
+  if (itt.metadata_add == nullptr) return;
+  itt.metadata_add(domain, task, itt_handle("number", number_handle), itt_library::metadata_u64, 1,
+                   &number);
+}
+
+inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> number) noexcept {
+  nvtx_event event;
+  event.message = text;
+  if (number) {
+    event.payload_type = nvtx_event::payload_u64;
+    event.payload = *number;
+  }
+  return event;
+}
+
 /// Begins a task of this thread. Only where annotation_wanted().
 /// @param name    copied; cut at 255 bytes.
 /// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
-LOTUS_DETAIL_PER_MODULE inline void begin_task(std::string_view name,
-                                               std::atomic<void*>& handle) noexcept {
+/// @param number  of the batch, or a stage's: shown beside the name.
+LOTUS_DETAIL_PER_MODULE inline void begin_task(
+    std::string_view name, std::atomic<void*>& handle,
+    std::optional<std::uint64_t> number = std::nullopt) noexcept {
   const annotators to = chosen_annotators.known({});
-  char text[256];
-  const std::size_t length = name.size() < sizeof(text) ? name.size() : sizeof(text) - 1;
-  if (length > 0) std::memcpy(text, name.data(), length);
-  text[length] = '\0';
+  const task_text text{name};
   if (to.itt != nullptr) {
-    const itt_library& itt = *itt_library::get();
-    auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
-    if (known == nullptr) {
-      known = itt.string_handle_create(text);
-      handle.store(known, std::memory_order_release);
-    }
-    itt.task_begin(to.itt, itt_id{}, itt_id{}, known);
+    itt_library::get()->task_begin(to.itt, itt_id{}, itt_id{}, itt_handle(text.c_str(), handle));
+    if (number) add_itt_number(to.itt, itt_id{}, *number);
   }
   if (to.nvtx != nullptr) {
-    nvtx_event event;
-    event.message = text;
+    const nvtx_event event = nvtx_event_of(text.c_str(), number);
     to.nvtx->range_push(to.nvtx->domain, &event);
   }
   if (!to.torch) return;
   if (const annotation_calls* torch = torch_annotation.load(std::memory_order_acquire)) {
-    torch->begin(text);
+    torch->begin(text.c_str());
   }
+}
+
+/// Tasks that have begun and may end on another thread. Where too many are open at once, further
+/// ones are on no timeline. Thread safety: all; each number is one thread's at a time.
+class async_tasks {
+ public:
+  struct task {
+    std::atomic<std::uint64_t> key;  ///< its number + 1; 0: this place is free
+    std::uint64_t nvtx_range;
+  };
+
+  /// Null where there is no place for it.
+  task* begin(std::uint32_t number) noexcept {
+    for (std::uint32_t i = 0; i < most_probes; ++i) {
+      task& place = tasks_[(number + i) % places];
+      std::uint64_t none = 0;
+      if (place.key.compare_exchange_strong(none, std::uint64_t{number} + 1)) return &place;
+    }
+    return nullptr;
+  }
+  /// Null where it has not begun. Whoever ends it sets its key to 0.
+  task* find(std::uint32_t number) noexcept {
+    for (std::uint32_t i = 0; i < most_probes; ++i) {
+      task& place = tasks_[(number + i) % places];
+      if (place.key.load() == std::uint64_t{number} + 1) return &place;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t places = 1024;
+  static constexpr std::uint32_t most_probes = 16;
+
+  task tasks_[places]{};
+};
+LOTUS_DETAIL_PER_MODULE inline async_tasks open_async_tasks;
+
+inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
+}
+
+/// Begins a stretch of an asynchronous operation, which may overlap others of this thread and end
+/// on another. PyTorch's profiler knows no such. Only where annotation_wanted().
+/// @param number  that no other operation has now. The rest is as of begin_task().
+LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
+                                                     std::atomic<void*>& handle,
+                                                     std::uint32_t number) noexcept {
+  const annotators to = chosen_annotators.known({});
+  async_tasks::task* const task = open_async_tasks.begin(number);
+  if (task == nullptr) return;
+  const task_text text{name};
+  if (to.itt != nullptr && itt_library::get()->task_begin_overlapped != nullptr) {
+    itt_library::get()->task_begin_overlapped(to.itt, itt_id_of_async(to.itt, number), itt_id{},
+                                              itt_handle(text.c_str(), handle));
+    add_itt_number(to.itt, itt_id_of_async(to.itt, number), number);
+  }
+  if (to.nvtx != nullptr && to.nvtx->range_start != nullptr) {
+    const nvtx_event event = nvtx_event_of(text.c_str(), number);
+    task->nvtx_range = to.nvtx->range_start(to.nvtx->domain, &event);
+  }
+}
+
+/// Ends it, on whatever thread; nothing where it has not begun.
+LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
+  async_tasks::task* const task = open_async_tasks.find(number);
+  if (task == nullptr) return;
+  const annotators to = chosen_annotators.known({});
+  if (to.nvtx != nullptr && to.nvtx->range_end != nullptr) {
+    to.nvtx->range_end(to.nvtx->domain, task->nvtx_range);
+  }
+  if (to.itt != nullptr && itt_library::get()->task_end_overlapped != nullptr) {
+    itt_library::get()->task_end_overlapped(to.itt, itt_id_of_async(to.itt, number));
+  }
+  task->key.store(0);
 }
 
 /// Ends the task of this thread that began last.
@@ -6096,199 +7092,9 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
-// The one table of what a record of each kind is.
-#ifndef LOTUS_RECORD_RECORD_KINDS_HPP
-#define LOTUS_RECORD_RECORD_KINDS_HPP
-
-#include <array>
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What a record's value says.
-enum class record_value : std::uint8_t {
-  name,             ///< the id of a name: the line begins with that
-  name_and_number,  ///< likewise; the number stands in the line beside
-  batch,            ///< a batch's number: it follows the line's prefix
-  none,             ///< nothing that is known; the prefix is all
-};
-
-/// What stands as the duration in a record's line.
-enum class written_duration : std::uint8_t {
-  measured,
-  measured_unlike_placeholder,  ///< one ns more where it happens to be just placeholder_ns
-  placeholder,                  ///< placeholder_ns, for events
-  none,                         ///< nothing: its only line is one beside
-};
-
-/// The duration that marks a line as no real span.
-inline constexpr std::int64_t placeholder_ns = 1000;
-
-struct record_kind {
-  event_kind kind;
-  log_role role;  ///< of the log that its lines go to
-  record_value value;
-  written_duration duration;
-  std::string_view prefix;  ///< how its lines begin; empty where they begin with a name
-  /// How its line in the log beside begins; empty where it has none there.
-  std::string_view beside = {};
-
-  /// What a span of this kind is called on a profiler's timeline; empty where that is its name.
-  constexpr std::string_view task() const noexcept {
-    return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
-  }
-};
-
-/// The table: a row for each kind. One that has none here is an error, whatever the build's
-/// warnings.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wswitch"
-constexpr record_kind row_of(event_kind kind) noexcept {
-  using value = record_value;
-  using lasts = written_duration;
-  constexpr log_role main = log_role::main;
-  constexpr log_role worker = log_role::worker;
-  constexpr log_role beside = log_role::beside;
-  switch (kind) {
-    case event_kind::operation:
-      return {kind, worker, value::name, lasts::measured, ""};
-    case event_kind::batch_preprocessed:
-      return {kind, worker, value::batch, lasts::measured, "SBatchPreprocessed_"};
-    case event_kind::batch_wait:
-      return {kind, main, value::batch, lasts::measured_unlike_placeholder, "SBatchWait_"};
-    case event_kind::batch_arrived:
-      return {kind, main, value::batch, lasts::placeholder, "SBatchWait_"};
-    case event_kind::batch_consumed:
-      return {kind, main, value::batch, lasts::placeholder, "SBatchConsumed_"};
-    case event_kind::batch_queued:
-      return {kind, main, value::batch, lasts::placeholder, "SBatchQueued_"};
-    case event_kind::stage:
-      return {kind, worker, value::name_and_number, lasts::measured, "", "stage,"};
-    case event_kind::async_piece:
-      return {kind, worker, value::name_and_number, lasts::measured, "", "piece,"};
-    case event_kind::counter:
-      return {kind, beside, value::name, lasts::none, "", "counter,"};
-    case event_kind::batch_takes:
-      return {kind, beside, value::batch, lasts::none, "", "takes,,"};
-    case event_kind::off_cpu:
-      return {kind, beside, value::none, lasts::none, "", "off_cpu,,"};
-    case event_kind::loader:
-      return {kind, beside, value::none, lasts::none, ""};  // tells where lines go, and has none
-    case event_kind::stage_number:
-      return {kind, beside, value::name, lasts::none, "", "number,"};
-    case event_kind::arguments:
-      return {kind, beside, value::name, lasts::none, "", "args,"};
-    case event_kind::range:
-      return {kind, beside, value::name_and_number, lasts::measured, "", "range,"};
-    case event_kind::allocated:
-      return {kind, beside, value::name_and_number, lasts::none, "", "allocated,"};
-    case event_kind::freed:
-      return {kind, beside, value::name_and_number, lasts::none, "", "freed,"};
-    case event_kind::retained:
-      return {kind, beside, value::name_and_number, lasts::none, "", "retained,"};
-    case event_kind::heap_peak:
-      return {kind, beside, value::name_and_number, lasts::none, "", "peak,"};
-    case event_kind::heap:
-      return {kind, beside, value::name_and_number, lasts::none, "", "heap,"};
-    case event_kind::held:
-      return {kind, beside, value::name_and_number, lasts::none, "", "held,"};
-    case event_kind::heap_total:
-      return {kind, beside, value::name_and_number, lasts::none, "", "total,"};
-    case event_kind::aggregated:
-      return {kind, beside, value::name_and_number, lasts::measured, "", "aggregated,"};
-    case event_kind::none:
-      break;
-  }
-  // A record of a damaged ring file, or of a later version.
-  return {event_kind::none, worker, value::none, lasts::measured, "Skind_lost,"};
-}
-#pragma GCC diagnostic pop
-
-/// The rows by number, those of numbers that are no kind too.
-LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
-  std::array<record_kind, 256> rows{};
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = row_of(static_cast<event_kind>(i));
-  return rows;
-}();
-
-LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(record_tag tag) noexcept {
-  return record_kinds[static_cast<std::uint8_t>(tag.kind())];
-}
-
-constexpr bool has_name(const record_kind& kind) noexcept {
-  return kind.value == record_value::name || kind.value == record_value::name_and_number;
-}
-
-/// Whether its second word is a number beside that of its value: what is told of the heap.
-constexpr bool counts_heap(event_kind kind) noexcept {
-  return kind >= event_kind::allocated && kind <= event_kind::heap_total;
-}
-
-/// The id of the name of a record that has one.
-constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
-  const bool both = kind.value == record_value::name_and_number;
-  return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_RECORD_KINDS_HPP
-
-// The shared objects of the process that record: each learns whether recording is on.
-#ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
-#define LOTUS_RECORD_SHARED_OBJECTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Thread safety: all. Called with signals blocked.
-class module_list {
- public:
-  /// Tells `m` all it must know, now and at every later set_mode(); adds it if it is new.
-  void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
-    const locked hold{lock_};
-    if (m.hub.load(std::memory_order_relaxed) == nullptr) {
-      m.next = first_;
-      first_ = &m;
-    }
-    m.hardware_clock.store(hardware_clock, std::memory_order_relaxed);
-    m.hub.store(&table, std::memory_order_release);
-    m.mode.store(mode, std::memory_order_release);
-  }
-
-  void remove(const module_state& m) noexcept {
-    const locked hold{lock_};
-    for (module_state** at = &first_; *at != nullptr; at = &(*at)->next) {
-      if (*at == &m) {
-        *at = m.next;
-        return;
-      }
-    }
-  }
-
-  void set_mode(recording mode) noexcept {
-    const locked hold{lock_};
-    for (module_state* m = first_; m != nullptr; m = m->next) {
-      m->mode.store(mode, std::memory_order_release);
-    }
-  }
-
-  mutex& fork_lock() noexcept { return lock_; }
-
- private:
-  mutex lock_;
-  module_state* first_ = nullptr;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
-
 // The directory of a run: found or made, and what lies in it.
-#ifndef LOTUS_RECOVERY_DIRECTORY_HPP
-#define LOTUS_RECOVERY_DIRECTORY_HPP
+#ifndef LOTUS_FOLDER_DIRECTORY_HPP
+#define LOTUS_FOLDER_DIRECTORY_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -6299,7 +7105,7 @@ struct log_location {
   char prefix[max_prefix_bytes + 1];
 
   /// Returns 0 or errno.
-  int parse(std::string_view log_file) noexcept {
+  LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
     const std::string_view folder = slash == std::string_view::npos ? "."
                                     : slash == 0                    ? "/"
@@ -6338,8 +7144,8 @@ struct log_location {
 
 /// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
 /// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
-template <class Each>
-void for_each_entry(int directory, Each&& each) noexcept {
+LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
+                                             function_ref<void(const char* name)> each) noexcept {
   const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
@@ -6361,11 +7167,392 @@ void for_each_entry(int directory, Each&& each) noexcept {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_DIRECTORY_HPP
+#endif  // LOTUS_FOLDER_DIRECTORY_HPP
 
 // Records to Lotus lines.
-#ifndef LOTUS_RECOVERY_LINE_HPP
-#define LOTUS_RECOVERY_LINE_HPP
+#ifndef LOTUS_FORMAT_LINE_HPP
+#define LOTUS_FORMAT_LINE_HPP
+
+// The one table of what a record of each kind is: its log, its lines, its numbers, how compact
+// blocks tell it, and how it is drawn. Both writers and both readers go by it.
+#ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
+#define LOTUS_FORMAT_RECORD_KINDS_HPP
+
+#include <array>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a record's value says.
+enum class record_value : std::uint8_t {
+  name,             ///< the id of a name: the line begins with that
+  name_and_number,  ///< likewise, and a number of 32 bits
+  number,           ///< a number of 56 bits
+  none,             ///< nothing that is known; the prefix is all
+};
+
+/// What stands as the duration in a record's line.
+enum class written_duration : std::uint8_t {
+  measured,
+  measured_unlike_placeholder,  ///< one ns more where it happens to be just placeholder_ns
+  placeholder,                  ///< placeholder_ns, for events
+  none,                         ///< nothing: its only line is one beside
+};
+
+/// The duration that marks a line as no real span.
+inline constexpr std::int64_t placeholder_ns = 1000;
+
+/// What a record looks like on a timeline.
+enum class record_drawing : std::uint8_t {
+  nothing,  ///< it is counted, or a relation between others
+  span,     ///< from its begin to its end
+  step,     ///< from its begin to what its thread waits for next
+  moment,
+  counter,  ///< a value over time
+  ahead,    ///< it tells of the operation that begins at its time, whose own record follows
+  gap,      ///< time that is missing in the spans that lie before its time
+};
+
+/// What a number in a record is, with its unit.
+enum class record_quantity : std::uint8_t {
+  none,    ///< there is no such number
+  batch,   ///< number of a batch
+  item,    ///< number of an item
+  number,  ///< of the batch, item or request; of the asynchronous operation; at the end of a name
+  value,   ///< what the program counts, in its unit
+  off_cpu_ns,
+  run_queue_ns,  ///< of those, waited for a CPU
+  bytes,         ///< of the heap; of heap_total with count 1, calls
+  count,         ///< calls, blocks or units; of heap_total, what its bytes are
+};
+
+/// Where in the record it is.
+enum class field_source : std::uint8_t { number_beside_name, value, second_word };
+
+/// Which numbers there are, as the text of a line has them.
+enum class field_type : std::uint8_t {
+  natural,          ///< 0 to INT64_MAX
+  natural_or_none,  ///< likewise, or nothing: the record has missing_number() then
+  integer,          ///< with a sign
+  bits,             ///< 64 of them, without a sign
+};
+
+/// How a compact block tells it.
+enum class field_coding : std::uint8_t {
+  difference,  ///< to the one before of the same code, zigzag; of a second field, to that of any
+  plain,
+  one_more,  ///< 0: there is none
+};
+
+/// Where a line has it: behind its prefix, or in one of the last two columns of a line beside.
+enum class line_column : std::uint8_t { prefix, a, b };
+
+/// A number of a record. Zeros are none.
+struct record_field {
+  record_quantity quantity;
+  field_source source;
+  field_type type;
+  field_coding coding;
+  line_column column;
+};
+
+/// A column A or B that no field has is 0; but A of what is measured is the duration.
+struct record_kind {
+  event_kind kind;
+  log_role role;  ///< of the log that its lines go to
+  record_value value;
+  written_duration duration;
+  record_drawing drawing;
+  /// In compact blocks, of a kind without a name, whatever its number as event_kind is; 0: names
+  /// get codes, as they come.
+  std::uint8_t code;
+  std::string_view prefix;  ///< how its lines begin; empty where they begin with a name
+  /// How its line in the log beside begins; empty where it has none there.
+  std::string_view beside;
+  record_field fields[2];  ///< in the order in which compact blocks tell them
+  /// Those in the columns A and B, or none; filled in by the table.
+  record_field columns[2] = {};
+
+  /// What a span of this kind is called on a profiler's timeline; empty where that is its name.
+  constexpr std::string_view task() const noexcept {
+    return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
+  }
+  /// The first column of its lines beside.
+  constexpr std::string_view beside_name() const noexcept {
+    return beside.substr(0, beside.find(','));
+  }
+  /// Whether its end was measured.
+  constexpr bool lasts() const noexcept {
+    return duration == written_duration::measured ||
+           duration == written_duration::measured_unlike_placeholder;
+  }
+  /// The field that a line has in this column; null where it has none.
+  constexpr const record_field* field_in(line_column column) const noexcept {
+    for (const record_field& f : fields) {
+      if (f.quantity != record_quantity::none && f.column == column) return &f;
+    }
+    return nullptr;
+  }
+};
+
+/// The table: a row for each kind. One that has none here is an error, whatever the build's
+/// warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+constexpr record_kind row_of(event_kind kind) noexcept {
+  using what = record_quantity;
+  using from = field_source;
+  using type = field_type;
+  using told = field_coding;
+  using column = line_column;
+  using drawn = record_drawing;
+  constexpr log_role main = log_role::main;
+  constexpr log_role worker = log_role::worker;
+  constexpr log_role beside = log_role::beside;
+  constexpr record_value name = record_value::name;
+  constexpr record_value both = record_value::name_and_number;
+  constexpr record_value alone = record_value::number;
+  constexpr written_duration timed = written_duration::measured;
+  constexpr written_duration a_wait = written_duration::measured_unlike_placeholder;
+  constexpr written_duration event = written_duration::placeholder;
+  constexpr written_duration no_time = written_duration::none;
+  constexpr std::uint8_t by_name = 0;
+
+  // In the prefix of a batch's lines.
+  constexpr record_field batch{what::batch, from::value, type::natural, told::difference,
+                               column::prefix};
+  // Beside a name.
+  constexpr record_field number{what::number, from::number_beside_name, type::natural,
+                                told::difference, column::b};
+  constexpr record_field maybe{what::number, from::number_beside_name, type::natural_or_none,
+                               told::difference, column::b};
+  constexpr record_field count{what::count, from::number_beside_name, type::natural,
+                               told::difference, column::b};
+  // In the second word.
+  constexpr record_field bytes{what::bytes, from::second_word, type::natural, told::plain,
+                               column::a};
+  constexpr record_field value{what::value, from::second_word, type::integer, told::difference,
+                               column::a};
+  constexpr record_field whole{what::number, from::second_word, type::bits, told::difference,
+                               column::a};
+  constexpr record_field taker{what::batch, from::value, type::natural, told::difference,
+                               column::a};
+  constexpr record_field item{what::item, from::second_word, type::natural, told::difference,
+                              column::b};
+  constexpr record_field off{what::off_cpu_ns, from::second_word, type::natural, told::plain,
+                             column::a};
+  constexpr record_field queued{what::run_queue_ns, from::value, type::natural_or_none,
+                                told::one_more, column::b};
+
+  // Kind, log, value, duration, drawing, code, prefix, prefix beside, fields.
+  switch (kind) {
+    case event_kind::operation:
+      return {kind, worker, name, timed, drawn::span, by_name, "", "", {}};
+    case event_kind::batch_preprocessed:
+      return {kind, worker, alone, timed, drawn::span, 2, "SBatchPreprocessed_", "", {batch}};
+    case event_kind::batch_wait:
+      return {kind, main, alone, a_wait, drawn::span, 3, "SBatchWait_", "", {batch}};
+    case event_kind::batch_arrived:
+      return {kind, main, alone, event, drawn::moment, 4, "SBatchWait_", "", {batch}};
+    case event_kind::batch_consumed:
+      return {kind, main, alone, event, drawn::step, 5, "SBatchConsumed_", "", {batch}};
+    case event_kind::batch_queued:
+      return {kind, main, alone, event, drawn::moment, 6, "SBatchQueued_", "", {batch}};
+    case event_kind::stage:
+      return {kind, worker, both, timed, drawn::span, by_name, "", "stage,", {maybe}};
+    case event_kind::async_piece:
+      return {kind, worker, both, timed, drawn::span, by_name, "", "piece,", {number}};
+    case event_kind::counter:
+      return {kind, beside, name, no_time, drawn::counter, by_name, "", "counter,", {value}};
+    case event_kind::batch_takes:
+      return {kind, beside, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
+    case event_kind::off_cpu:
+      return {kind, beside, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
+    case event_kind::loader:  // tells where lines go, and has none
+      return {kind, beside, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
+    case event_kind::stage_number:
+      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
+    case event_kind::arguments:
+      return {kind, beside, name, no_time, drawn::ahead, by_name, "", "args,", {}};
+    case event_kind::range:
+      return {kind, beside, both, timed, drawn::span, by_name, "", "range,", {maybe}};
+    case event_kind::allocated:
+      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "allocated,", {count, bytes}};
+    case event_kind::freed:
+      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "freed,", {count, bytes}};
+    case event_kind::retained:
+      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "retained,", {count, bytes}};
+    case event_kind::heap_peak:
+      return {kind, beside, both, no_time, drawn::ahead, by_name, "", "peak,", {count, bytes}};
+    case event_kind::heap:
+      return {kind, beside, both, no_time, drawn::counter, by_name, "", "heap,", {count, bytes}};
+    case event_kind::held:
+      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "held,", {count, bytes}};
+    case event_kind::heap_total:
+      return {kind, beside, both, no_time, drawn::nothing, by_name, "", "total,", {count, bytes}};
+    case event_kind::aggregated:
+      return {kind, beside, both, timed, drawn::gap, by_name, "", "aggregated,", {maybe}};
+    case event_kind::none:
+      break;
+  }
+  // A record of a damaged ring file, or of a later version.
+  constexpr record_value lost = record_value::none;
+  return {event_kind::none, worker, lost, timed, drawn::span, by_name, "Skind_lost,", "", {}};
+}
+#pragma GCC diagnostic pop
+
+/// One more than the largest number of a kind.
+inline constexpr std::size_t record_kind_count = [] {
+  std::size_t count = 256;
+  while (row_of(static_cast<event_kind>(count - 1)).kind == event_kind::none) --count;
+  return count;
+}();
+
+/// The rows by number.
+LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
+  std::array<record_kind, record_kind_count> rows{};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = row_of(static_cast<event_kind>(i));
+    for (const record_field& f : rows[i].fields) {
+      if (f.quantity != record_quantity::none && f.column != line_column::prefix) {
+        rows[i].columns[f.column == line_column::a ? 0 : 1] = f;
+      }
+    }
+  }
+  return rows;
+}();
+
+/// The row of a kind, or of a number that is none.
+LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
+  const auto number = static_cast<std::size_t>(kind);
+  return record_kinds[number < record_kind_count ? number : 0];
+}
+LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(record_tag tag) noexcept {
+  return kind_of(tag.kind());
+}
+
+constexpr bool has_name(const record_kind& kind) noexcept {
+  return kind.value == record_value::name || kind.value == record_value::name_and_number;
+}
+
+/// Whether its lines are the three columns of a batch: prefix and number, begin, duration.
+constexpr bool is_of_batch(const record_kind& kind) noexcept {
+  return kind.value == record_value::number && !kind.prefix.empty();
+}
+
+/// The id of the name of a record that has one.
+constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
+  const bool both = kind.value == record_value::name_and_number;
+  return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
+}
+
+/// Without a branch, for one would often be foreseen wrongly.
+LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
+                                                             const record& r) noexcept {
+  const std::uint64_t word =
+      field.source == field_source::second_word ? r.end_ticks : r.tag.value();
+  return field.source == field_source::number_beside_name ? word & UINT32_MAX : word;
+}
+
+/// The largest number that a record can have there.
+constexpr std::uint64_t most_of(const record_field& field) noexcept {
+  switch (field.source) {
+    case field_source::number_beside_name:
+      return UINT32_MAX;
+    case field_source::value:
+      return (std::uint64_t{1} << record_tag::value_bits) - 1;
+    case field_source::second_word:
+      break;
+  }
+  return UINT64_MAX;
+}
+
+/// What a record has where there is no number.
+constexpr std::uint64_t missing_number(const record_field& field) noexcept {
+  return most_of(field);
+}
+static_assert(large_stage_number == UINT32_MAX &&
+                  run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
+              "they are what missing_number() says");
+
+/// What a row of the table must not be. Nothing else finds these before a log is damaged.
+namespace row_checks {
+
+/// Whether `sound` is true of each kind's row.
+template <class Sound>
+constexpr bool all(Sound&& sound) {
+  for (const record_kind& row : record_kinds) {
+    if (row.kind != event_kind::none && !sound(row)) return false;
+  }
+  return true;
+}
+
+static_assert(all([](const record_kind& row) {
+                return is_of_batch(row)
+                           ? row.role != log_role::beside && row.prefix.size() > 7 &&
+                                 row.prefix.substr(0, 6) == "SBatch" && row.prefix.back() == '_' &&
+                                 row.beside.empty() && row.duration != written_duration::none
+                           : row.prefix.empty();
+              }),
+              "lines of batches begin with SBatch..._, in the main or the worker log; all other "
+              "lines begin with a name");
+static_assert(all([](const record_kind& row) {
+                return row.role != log_role::beside || !row.beside.empty() ||
+                       row.kind == event_kind::loader;
+              }),
+              "a kind whose lines stand beside says how these begin");
+static_assert(all([](const record_kind& row) {
+                const std::size_t name_bytes = row.beside_name().size();
+                return row.beside.empty() ||
+                       (row.beside.size() <= 16 &&
+                        row.beside.substr(name_bytes) == (has_name(row) ? "," : ",,"));
+              }),
+              "a line beside begins with at most 16 bytes: its kind, a comma and, where it has no "
+              "name, one more");
+static_assert(all([](const record_kind& row) {
+                for (const record_kind& other : record_kinds) {
+                  if (!row.beside.empty() && row.kind != other.kind &&
+                      row.beside_name() == other.beside_name()) {
+                    return false;
+                  }
+                }
+                return true;
+              }),
+              "lines beside of two kinds begin differently");
+static_assert(all([](const record_kind& row) {
+                for (const record_field& f : row.fields) {
+                  if (f.quantity == record_quantity::none) continue;
+                  const bool by_name = row.value == record_value::name_and_number;
+                  const bool alone = row.value == record_value::number;
+                  if (f.source == field_source::number_beside_name && !by_name) return false;
+                  if (f.source == field_source::value && !alone) return false;
+                  if (f.source == field_source::second_word &&
+                      row.duration != written_duration::none) {
+                    return false;
+                  }
+                  if ((f.column == line_column::prefix) != is_of_batch(row)) return false;
+                  if (f.column == line_column::a && row.lasts()) return false;
+                  if (row.field_in(f.column) != &f) return false;
+                }
+                return !is_of_batch(row) || row.field_in(line_column::prefix) != nullptr;
+              }),
+              "a record has each of its numbers where its line and its value say");
+static_assert(all([](const record_kind& row) {
+                for (const record_field& f : row.fields) {
+                  const bool none = f.type == field_type::natural_or_none;
+                  if (none && f.source == field_source::second_word) return false;
+                  if (f.coding == field_coding::one_more && !none) return false;
+                }
+                return true;
+              }),
+              "only a part of the value can be missing: all bits of the second word may be set");
+
+}  // namespace row_checks
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_RECORD_KINDS_HPP
 
 // Names of operations: how they are written into a line, and the table that makes them small ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
@@ -6423,6 +7610,14 @@ struct name_entry {
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
 
+/// How lines begin, by the id of their name: "S<name>,".
+struct name_lookup {
+  const void* table;
+  std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
+
+  std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
+};
+
 /// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
 /// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
 /// Thread safety: all; also from signal handlers.
@@ -6456,6 +7651,13 @@ class name_table {
   }
 
   std::uint32_t size() const noexcept { return count_.load(); }
+
+  name_lookup line_starts() const noexcept {
+    return {this, [](const void* table, std::uint64_t id) noexcept {
+              const auto known = static_cast<std::uint32_t>(id);
+              return static_cast<const name_table*>(table)->entry(known).line_start();
+            }};
+  }
 
   mutex& fork_lock() noexcept { return mutex_; }
 
@@ -6725,7 +7927,7 @@ class line_formatter {
     const std::string_view start = has_name(kind) ? name : kind.prefix;
     copy_short(out, start.data(), start.size());
     out += start.size();
-    if (kind.value == record_value::batch) {
+    if (kind.value == record_value::number) {
       out = put_number(out, r.tag.value());
       *out++ = ',';
       s.duration_ns = batch_duration_ns(kind.duration, s.duration_ns);
@@ -6741,56 +7943,19 @@ class line_formatter {
   /// kinds that have one. `out` and `name` as for format().
   char* format_beside(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
-    const auto put_text = [&out](std::string_view text) {
-      if (!text.empty()) std::memcpy(out, text.data(), text.size());
-      out += text.size();
-    };
-    const bool measured = kind.duration == written_duration::measured;
     const tick_converter::span s =
-        clock_.convert(r.begin_ticks, measured ? r.end_ticks : r.begin_ticks);
-    put_text(kind.beside);
-    put_text(name);
+        clock_.convert(r.begin_ticks, kind.lasts() ? r.end_ticks : r.begin_ticks);
+    copy_short(out, kind.beside.data(), kind.beside.size());
+    out += kind.beside.size();
+    if (!name.empty()) copy_short(out, name.data(), name.size());
+    out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    switch (kind.kind) {
-      case event_kind::counter:
-        if (static_cast<std::int64_t>(r.end_ticks) < 0) *out++ = '-';
-        out = put_number(
-            out, static_cast<std::int64_t>(r.end_ticks) < 0 ? 0 - r.end_ticks : r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::stage_number:
-        out = put_number(out, r.end_ticks);
-        put_text(",0");
-        break;
-      case event_kind::arguments:
-        put_text("0,0");
-        break;
-      case event_kind::batch_takes:
-        out = put_number(out, r.tag.value());
-        *out++ = ',';
-        out = put_number(out, r.end_ticks);
-        break;
-      case event_kind::off_cpu:
-        out = put_number(out, r.end_ticks);
-        *out++ = ',';
-        if (r.tag.value() != run_queue_unknown) out = put_number(out, r.tag.value());
-        break;
-      default:
-        const std::uint64_t number = r.tag.value() & 0xFFFFFFFFU;
-        if (counts_heap(kind.kind)) {
-          out = put_number(out, r.end_ticks);
-          *out++ = ',';
-          out = put_number(out, number);
-          break;
-        }
-        out = put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns));
-        *out++ = ',';
-        if (kind.kind == event_kind::async_piece || number != large_stage_number) {
-          out = put_number(out, number);
-        }
-        break;
-    }
+    out = kind.lasts()
+              ? put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
+              : put_column(out, r, kind.columns[0]);
+    *out++ = ',';
+    out = put_column(out, r, kind.columns[1]);
     *out++ = '\n';
     return out;
   }
@@ -6809,6 +7974,29 @@ class line_formatter {
         break;
     }
     return placeholder_ns;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_column(char* out, const record& r,
+                                                     const record_field& field) noexcept {
+    if (field.quantity == record_quantity::none) {
+      *out = '0';
+      return out + 1;
+    }
+    std::uint64_t number = number_of(field, r);
+    switch (field.type) {
+      case field_type::natural_or_none:
+        if (number == missing_number(field)) return out;
+        break;
+      case field_type::integer:
+        if (static_cast<std::int64_t>(number) >= 0) break;
+        *out++ = '-';
+        number = 0 - number;
+        break;
+      case field_type::natural:
+      case field_type::bits:
+        break;
+    }
+    return put_number(out, number);
   }
 
   /// The seconds of one record are nearly always those of the one before.
@@ -6841,19 +8029,18 @@ class line_formatter {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_LINE_HPP
+#endif  // LOTUS_FORMAT_LINE_HPP
 
 // What operations do to the heap, where liblotus_memory.so counts it.
-#ifndef LOTUS_SESSION_HEAP_ACCOUNT_HPP
-#define LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
+#define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
-#include <algorithm>
 #include <ctime>
 
 // What a program's allocations are counted by: a library that is loaded before the program's own,
 // liblotus_memory.so, and how a session asks it.
-#ifndef LOTUS_RECOVERY_HEAP_HOOK_HPP
-#define LOTUS_RECOVERY_HEAP_HOOK_HPP
+#ifndef LOTUS_HEAP_HEAP_HOOK_HPP
+#define LOTUS_HEAP_HEAP_HOOK_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -6912,7 +8099,7 @@ inline constexpr char heap_hook_symbol[] = "lotus_heap_hook";
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_HEAP_HOOK_HPP
+#endif  // LOTUS_HEAP_HEAP_HOOK_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -7015,11 +8202,14 @@ class heap_account {
 
   const heap_hook* hook() const noexcept { return hook_.known(nullptr); }
 
+  static std::uint32_t to_32_bits(std::uint64_t number) noexcept {
+    return number < UINT32_MAX ? static_cast<std::uint32_t>(number) : UINT32_MAX;
+  }
+
   static void tell(event_kind kind, std::uint64_t ticks, std::uint32_t name, std::uint64_t bytes,
                    std::uint64_t number) noexcept {
     if (bytes == 0 && number == 0) return;
-    push(ticks, bytes,
-         {kind, name, static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))});
+    push(ticks, bytes, {kind, name, to_32_bits(number)});
   }
 
   static void tell_heap(const heap_hook& counts, std::uint32_t unit) noexcept {
@@ -7029,11 +8219,10 @@ class heap_account {
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
     // Also where both are 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
-         {event_kind::heap, name,
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(sums.units, UINT32_MAX))});
+         {event_kind::heap, name, to_32_bits(sums.units)});
   }
 
-  static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
+  LOTUS_DETAIL_COLD static void tell_held(const heap_hook& counts, std::uint32_t unit) noexcept {
     heap_sums sums;
     counts.sum(sums);
     std::uint64_t ticks = now_ticks();
@@ -7077,7 +8266,58 @@ class heap_account {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_SESSION_HEAP_ACCOUNT_HPP
+#endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP
+
+// The shared objects of the process that record: each learns whether recording is on.
+#ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
+#define LOTUS_RECORD_SHARED_OBJECTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: all. Called with signals blocked.
+class module_list {
+ public:
+  /// Tells `m` all it must know, now and at every later set_mode(); adds it if it is new.
+  void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
+    const locked hold{lock_};
+    if (m.hub.load(std::memory_order_relaxed) == nullptr) {
+      m.next = first_;
+      first_ = &m;
+    }
+    m.hardware_clock.store(hardware_clock, std::memory_order_relaxed);
+    m.hub.store(&table, std::memory_order_release);
+    m.mode.store(mode, std::memory_order_release);
+  }
+
+  void remove(const module_state& m) noexcept {
+    const locked hold{lock_};
+    for (module_state** at = &first_; *at != nullptr; at = &(*at)->next) {
+      if (*at == &m) {
+        *at = m.next;
+        return;
+      }
+    }
+  }
+
+  void set_mode(recording mode) noexcept {
+    const locked hold{lock_};
+    for (module_state* m = first_; m != nullptr; m = m->next) {
+      m->mode.store(mode, std::memory_order_release);
+    }
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  mutex lock_;
+  module_state* first_ = nullptr;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
 
 // Steps by number: which are recorded, and where.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
@@ -7096,25 +8336,26 @@ struct step_window {
   }
 };
 
-/// The window that a step lies in. @param counts  its `active` is not 0.
-inline step_window window_of(const step_counts& counts, std::uint64_t step) noexcept {
-  if (step < counts.skip_first) return {};
-  const std::uint64_t left_out = std::uint64_t{counts.wait} + counts.warmup;
-  const std::uint64_t cycle = left_out + counts.active;
-  const std::uint64_t round = (step - counts.skip_first) / cycle;
-  if (counts.repeat != 0 && round >= counts.repeat) return {};
-  const std::uint64_t first = counts.skip_first + round * cycle + left_out;
-  return step < first ? step_window{} : step_window{first, first + counts.active};
+/// The window that a step lies in. @param steps  of which `active` is not 0.
+inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
+  if (step < steps.skip_first) return {};
+  const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
+  const std::uint64_t cycle = left_out + steps.active;
+  // As in PyTorch: cycles begin as if the first wait were over already.
+  const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
+  const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
+  if (steps.repeat != 0 && round >= steps.repeat) return {};
+  const std::uint64_t first = steps.skip_first + round * cycle + left_out - waited;
+  return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
 /// Where a program is in its schedule. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
   /// Begins with step 0; false, after saying why, where that cannot be.
-  bool start(const options& chosen, const step_counts& counts,
-             const step_listener* listener) noexcept {
+  bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
-    if (counts.active == 0) {
+    if (steps.active == 0) {
       say("lotus::schedule: active is 0, so no step would be recorded");
       return false;
     }
@@ -7125,9 +8366,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     }
     chosen_ = chosen;
     // In location_ already; and what a session holds in the heap looks leaked, as it never ends.
-    std::string{}.swap(chosen_.log_file);
-    counts_ = counts;
-    listener_ = listener;
+    chosen_.log_file = {};
+    steps_ = steps;
     step_ = 0;
     running_ = true;
     return true;
@@ -7137,7 +8377,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   void advance() noexcept { ++step_; }
 
   step_window window() const noexcept {
-    return running_ ? window_of(counts_, step_) : step_window{};
+    return running_ ? window_of(steps_, step_) : step_window{};
   }
   bool active() const noexcept { return window().behind != 0; }
 
@@ -7152,25 +8392,24 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
 
   /// That the active steps are over. @return whether there is somebody to tell.
   bool fill(step_notice& notice) const noexcept {
-    notice.listener = listener_;
+    notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
     *std::strrchr(notice.folder, '/') = '\0';
-    return listener_ != nullptr;
+    return static_cast<bool>(steps_.on_trace_ready);
   }
 
  private:
   /// With the logs' prefix.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
-    const step_window steps = window();
+    const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
-                  static_cast<unsigned long long>(steps.first),
-                  static_cast<unsigned long long>(steps.behind - 1), location_.prefix);
+                  static_cast<unsigned long long>(window.first),
+                  static_cast<unsigned long long>(window.behind - 1), location_.prefix);
   }
 
   bool running_ = false;
   std::uint64_t step_ = 0;
-  step_counts counts_{};
-  const step_listener* listener_ = nullptr;
+  schedule steps_;
   options chosen_;
   log_location location_{};
 };
@@ -7180,13 +8419,967 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_STEP_RECORDING_HPP
 
-// Takes the records of all threads and sees that they reach the logs.
+// One recording after the other: all parts of it, and the order in which they begin and end.
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
+// Threads' aggregates: they get room in the ring file, and are written when a recording ends.
+#ifndef LOTUS_STORE_AGGREGATE_STORE_HPP
+#define LOTUS_STORE_AGGREGATE_STORE_HPP
+
+// The aggregates of one thread, added up from the blocks that they stand in.
+#ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What one aggregate came to at one moment.
+struct whole_aggregate {
+  std::uint64_t key;
+  std::uint64_t count;
+  std::uint64_t total_ticks;
+  std::uint64_t self_ticks;
+  std::uint64_t counts[octaves * octave_buckets];
+
+  std::uint32_t name() const noexcept { return static_cast<std::uint32_t>(key); }
+  std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
+};
+
+/// How blocks are.
+enum class aggregate_state : std::uint8_t {
+  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
+  moving,  ///< copied while their thread went on adding calls
+};
+
+/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
+/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
+/// they were copied.
+class LOTUS_DETAIL_PER_MODULE aggregate_chain {
+ public:
+  explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
+      : moving_{state == aggregate_state::moving} {}
+
+  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
+  bool add(const aggregates_block& block) noexcept {
+    auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
+    if (place == nullptr) return false;
+    *place = &block;
+    if (block.threads.load(std::memory_order_relaxed) == 1) {
+      tid_ = block.tid.load(std::memory_order_relaxed);
+    }
+    if (number_of_last(block) > 0) first_ = &block;
+    return true;
+  }
+
+  /// The thread; 0: several, one after the other.
+  std::uint32_t tid() const noexcept { return tid_; }
+
+  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
+  /// @param to  room for one.
+  /// @return how many make no sense, and were left out.
+  std::uint64_t for_each(whole_aggregate& to,
+                         function_ref<void(const whole_aggregate&)> each) noexcept {
+    std::uint64_t doubted = 0;
+    std::uint32_t seen = 0;
+    take_last();
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
+      if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
+        ++doubted;
+      } else if (to.count > 0) {
+        each(static_cast<const whole_aggregate&>(to));
+      }
+    });
+    if (last_number_ == 0) return doubted;
+    // The first of its name.
+    std::memset(static_cast<void*>(&to), 0, sizeof(to));
+    to.key = last_.key;
+    add_last(to);
+    each(static_cast<const whole_aggregate&>(to));
+    return doubted;
+  }
+
+ private:
+  /// Calls `each(chunk_header, at)` for every chunk that is whole.
+  void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
+    for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
+      const aggregates_block& block =
+          *reinterpret_cast<const aggregates_block* const*>(blocks_.data())[i];
+      const std::uint64_t room = block.header.bytes - sizeof(aggregates_block);
+      const std::uint64_t used = block.used_bytes.load(std::memory_order_acquire);
+      const std::uint64_t bytes = used < room ? used : room;
+      for (std::uint64_t at = 0; bytes - at >= sizeof(chunk_header);) {
+        chunk_header head{};
+        std::memcpy(&head, block.chunks() + at, sizeof(head));
+        const std::size_t length = head.kind == chunk_kind::aggregate ? sizeof(stored_aggregate)
+                                   : head.kind == chunk_kind::octave  ? sizeof(stored_octave)
+                                                                      : 0;
+        if (length == 0 || length > bytes - at) break;
+        each(head, block.chunks() + at);
+        at += length;
+      }
+    }
+  }
+
+  static std::uint64_t number_of_last(const aggregates_block& block) noexcept {
+    const std::uint64_t a = block.last[0].number.load(std::memory_order_acquire);
+    const std::uint64_t b = block.last[1].number.load(std::memory_order_acquire);
+    return a > b ? a : b;
+  }
+
+  void take_last() noexcept {
+    last_number_ = first_ == nullptr ? 0 : number_of_last(*first_);
+    if (last_number_ == 0) return;
+    const last_call& last = first_->last[last_number_ % 2];
+    last_ = {last.key.load(std::memory_order_relaxed), last.ticks.load(std::memory_order_relaxed),
+             last.self_ticks.load(std::memory_order_relaxed)};
+    if (is_negative(last_) || last_.self_ticks > last_.ticks) last_.ticks = last_.self_ticks = 0;
+  }
+
+  void add_last(whole_aggregate& to) noexcept {
+    ++to.count;
+    to.total_ticks += last_.ticks;
+    to.self_ticks += last_.self_ticks;
+    ++to.counts[bucket_of(last_.ticks)];
+    last_number_ = 0;
+  }
+
+  /// Where its thread goes on adding to it, again.
+  bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
+    // A copy stays as it is.
+    const int most_attempts = moving_ ? 1 : 100;
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+      to.key = from.key;
+      to.count = from.count.load(std::memory_order_acquire);
+      // Each before the count is looked at again.
+      const aggregate_sums& sums = from.sums[to.count % 2];
+      to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
+      to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
+      const std::uint64_t in_bucket = sums.in_bucket.load(std::memory_order_acquire);
+      const std::uint64_t call = sums.call.load(std::memory_order_acquire);
+      const std::uint64_t bucket = in_bucket % (std::uint64_t{1} << bucket_bits);
+      if (bucket >= std::uint64_t{octaves} * octave_buckets || !read_counts(from.header.number, to))
+        return false;
+      if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
+      if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
+      if (last_number_ > 0 && last_.key == to.key) {
+        if (call < last_number_) add_last(to);
+        last_number_ = 0;
+      }
+      return true;
+    }
+    return moving_ && count_in_buckets(to);
+  }
+
+  /// Calls have come between what was copied of it first and last.
+  bool count_in_buckets(whole_aggregate& to) noexcept {
+    to.count = 0;
+    for (const std::uint64_t n : to.counts) {
+      if (__builtin_add_overflow(to.count, n, &to.count)) return false;
+    }
+    if (to.self_ticks > to.total_ticks) to.self_ticks = to.total_ticks;
+    if (last_.key == to.key) last_number_ = 0;
+    return true;
+  }
+
+  bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
+    std::memset(to.counts, 0, sizeof(to.counts));
+    bool sound = true;
+    for_each_chunk([&](const chunk_header& head, const char* at) {
+      if (head.kind != chunk_kind::octave || head.number != number) return;
+      const auto& octave = *reinterpret_cast<const stored_octave*>(at);
+      if (octave.octave >= octaves) {
+        sound = false;
+        return;
+      }
+      for (std::uint32_t b = 0; b < octave_buckets; ++b) {
+        to.counts[octave.octave * octave_buckets + b] =
+            octave.counts[b].load(std::memory_order_acquire);
+      }
+    });
+    return sound;
+  }
+
+  static bool is_sum(const whole_aggregate& of) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : of.counts) {
+      if (__builtin_add_overflow(sum, n, &sum)) return false;
+    }
+    return sum == of.count && of.self_ticks <= of.total_ticks;
+  }
+
+  bool moving_;
+  growing_memory blocks_;  ///< of pointers
+  const aggregates_block* first_ = nullptr;
+  std::uint32_t tid_ = 0;
+  aggregate_call last_{};
+  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
+};
+
+using each_block = function_ref<void(aggregates_block&)>;
+using each_chain = function_ref<void(aggregate_chain&)>;
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
+
+// Blocks of aggregates, copied into memory of our own.
+#ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
+/// none.
+class LOTUS_DETAIL_PER_MODULE aggregate_copies {
+ public:
+  /// Room for a block of so many bytes, zeroed. Null where memory is missing; what it gave before
+  /// is gone.
+  aggregates_block* add(std::size_t bytes) noexcept {
+    void* const block = blocks_.add(bytes);
+    auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
+    if (block == nullptr || place == nullptr) {
+      failed_ = true;
+      return nullptr;
+    }
+    *place = {0, blocks_.bytes() - bytes};
+    return static_cast<aggregates_block*>(block);
+  }
+
+  /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
+  /// be adding a call then, and begins no other before this returns.
+  /// @param for_each_block  calls what it is given for every block; called again and again.
+  void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
+    const std::size_t first = count();
+    for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
+    if (failed_) return;
+    // What has not changed from the first word to the last, looked at twice, was so in between.
+    constexpr int most_attempts = 100;
+    bool same = false;
+    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
+      std::size_t i = first;
+      for_each_block(
+          [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
+      same = true;
+      i = first;
+      for_each_block([&](const aggregates_block& block) {
+        same = is_still(block, at(i++), used_bytes(block)) && same;
+      });
+    }
+    std::size_t i = first;
+    for_each_block(
+        [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
+  }
+
+  /// No more are added.
+  void finish() noexcept {
+    for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
+    // Shell's sort: std::sort would be instantiated in every file that uses the library.
+    for (std::size_t step = count() / 2; step > 0; step /= 2) {
+      for (std::size_t i = step; i < count(); ++i) {
+        for (std::size_t k = i; k >= step && places()[k] < places()[k - step]; k -= step) {
+          std::swap(places()[k], places()[k - step]);
+        }
+      }
+    }
+  }
+
+  /// Memory was missing; what is here is of no use.
+  bool failed() const noexcept { return failed_; }
+  void fail() noexcept { failed_ = true; }
+
+  /// Calls `each(aggregate_chain&)` for every thread.
+  void for_each_chain(aggregate_state state, each_chain each) const noexcept {
+    for (std::size_t i = 0; i < count();) {
+      aggregate_chain chain{state};
+      for (const std::uint32_t thread = places()[i].chain;
+           i < count() && places()[i].chain == thread; ++i) {
+        chain.add(at(i));
+      }
+      each(chain);
+    }
+  }
+
+ private:
+  struct block_place {
+    std::uint32_t chain;
+    std::size_t in_blocks;
+
+    bool operator<(const block_place& other) const noexcept {
+      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
+    }
+  };
+
+  static std::size_t used_bytes(const aggregates_block& block) noexcept {
+    return sizeof(block) +
+           static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
+  }
+
+  // Word by word: another thread may be writing them.
+  static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    auto* const out = reinterpret_cast<std::uint64_t*>(&to);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      out[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+    }
+  }
+  static bool is_still(const aggregates_block& from, const aggregates_block& copied,
+                       std::size_t bytes) noexcept {
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
+    const auto* const before = reinterpret_cast<const std::uint64_t*>(&copied);
+    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
+      if (__atomic_load_n(words + i, __ATOMIC_ACQUIRE) != before[i]) return false;
+    }
+    return true;
+  }
+
+  std::size_t count() const noexcept { return places_.bytes() / sizeof(block_place); }
+  block_place* places() const noexcept {
+    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
+  }
+  aggregates_block& at(std::size_t i) const noexcept {
+    return *reinterpret_cast<aggregates_block*>(const_cast<char*>(blocks_.data()) +
+                                                places()[i].in_blocks);
+  }
+
+  growing_memory blocks_;  ///< one behind the other
+  growing_memory places_;  ///< of block_place
+  bool failed_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
+
+// The room that a thread's aggregates get as it needs them.
+#ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Another block of the thread; null where there is no memory.
+using new_aggregates_block = function_ref<aggregates_block*()>;
+
+/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
+/// Thread safety: none; under the producer's guard, and only the thread itself adds.
+struct aggregate_memory {
+  static constexpr std::size_t page_bytes = std::size_t{16} << 10;
+  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
+
+  struct page {
+    page* before;
+    std::size_t bytes;
+    std::size_t used;
+  };
+  struct place {
+    aggregates_block* block;
+    place* before;
+  };
+
+  std::uint32_t chain = 0;
+  std::uint32_t aggregates = 0;  ///< so many there are
+  std::size_t blocks = 0;
+  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
+  aggregates_block* first = nullptr;
+  place* last_block = nullptr;
+  std::size_t left = 0;  ///< bytes of that block
+  page* last_page = nullptr;
+  local_aggregate** table = nullptr;
+  std::size_t places = 0;  ///< of the table, a power of two
+
+  /// Null where there is no memory.
+  LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
+    auto* const first = static_cast<page*>(map_memory(page_bytes));
+    if (first == nullptr) return nullptr;
+    *first = {nullptr, page_bytes, sizeof(page) + sizeof(aggregate_memory)};
+    auto* const made = new (first + 1) aggregate_memory;
+    made->chain = chain;
+    made->last_page = first;
+    return made;
+  }
+
+  /// Gives all of it back.
+  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
+  /// replaced by private memory, and nothing is given back.
+  void give_back(bool in_use) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) {
+      if (in_use) {
+        static_cast<void>(mmap(p->block, p->block->header.bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+      } else {
+        munmap(p->block, p->block->header.bytes);
+      }
+    }
+    if (in_use) return;
+    // This stands in the first of them, which goes last.
+    for (page* p = last_page; p != nullptr;) {
+      page* const before = p->before;
+      munmap(p, p->bytes);
+      p = before;
+    }
+  }
+
+  /// Calls `each(aggregates_block&)`, the last one first.
+  void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
+    for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
+  }
+
+  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
+  /// none to be had.
+  /// @param new_block  aggregates_block*(): one more, or null.
+  bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
+    if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
+      return false;
+    last_call& last = first->last[a.calls % 2];
+    if (a.calls > 0) {
+      aggregate_call before{0, last.ticks.load(std::memory_order_relaxed), 0};
+      if (is_negative(before)) {
+        last.self_ticks.store(0, std::memory_order_relaxed);
+        last.ticks.store(0, std::memory_order_relaxed);
+        before.ticks = 0;
+      }
+      if (make_room(last.key.load(std::memory_order_relaxed), before.ticks, new_block) == nullptr) {
+        return false;
+      }
+    }
+    if (is_negative(call)) call.ticks = call.self_ticks = 0;
+    const local_aggregate* const to = make_room(call.key, call.ticks, new_block);
+    if (to == nullptr) return false;
+    a.table = table;
+    a.mask = places - 1;
+    if (a.calls > 0 && !a.add_last(*first)) return false;
+    a.told_name = static_cast<std::uint32_t>(to->key);
+    a.untold_ticks += call.self_ticks;
+    a.last_to = to;
+    // Of a name that has no sums of its own: those of all others.
+    first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
+    a.first.store(first, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
+  LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
+                                               new_aggregates_block new_block) noexcept {
+    const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
+    local_aggregate* const of = find_or_add(key, new_block);
+    if (of == nullptr) return nullptr;
+    std::atomic<std::uint64_t>*& counts = of->octave_counts[octave];
+    if (counts != nullptr) return of;
+    auto* const chunk = static_cast<stored_octave*>(take_chunk(sizeof(stored_octave), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->octave = octave;
+    finish_chunk({chunk_kind::octave, of->stored->header.number}, chunk->header,
+                 sizeof(stored_octave));
+    counts = chunk->counts;
+    return of;
+  }
+
+  void* take(std::size_t bytes) noexcept {
+    if (last_page->bytes - last_page->used < bytes) {
+      const std::size_t room =
+          bytes + sizeof(page) > page_bytes ? bytes + sizeof(page) : page_bytes;
+      auto* const more = static_cast<page*>(map_memory(room));
+      if (more == nullptr) return nullptr;
+      *more = {last_page, room, sizeof(page)};
+      last_page = more;
+    }
+    void* const taken = reinterpret_cast<char*>(last_page) + last_page->used;
+    last_page->used += bytes;
+    return taken;
+  }
+
+  void* take_chunk(std::size_t bytes, new_aggregates_block new_block) noexcept {
+    if (left < bytes) {
+      if (blocks == most_blocks) return nullptr;
+      auto* const more = static_cast<place*>(take(sizeof(place)));
+      aggregates_block* const block = more == nullptr ? nullptr : new_block();
+      if (block == nullptr) return nullptr;
+      *more = {block, last_block};
+      last_block = more;
+      if (first == nullptr) first = block;
+      left = block->header.bytes - sizeof(aggregates_block);
+      ++blocks;
+    }
+    return last_block->block->chunks() +
+           last_block->block->used_bytes.load(std::memory_order_relaxed);
+  }
+
+  /// What takes place is whole before it is counted in.
+  void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
+    head = is;
+    last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
+    left -= bytes;
+  }
+
+  local_aggregate* find_or_add(std::uint64_t key, new_aggregates_block new_block) noexcept {
+    if (table == nullptr && !grow_table(64)) return nullptr;
+    if (local_aggregate* const found = *place_of(key)) return found;
+    if (aggregates >= most_aggregates) {
+      key = unnamed_id;
+      if (local_aggregate* const found = *place_of(key)) return found;
+    }
+    if (2 * std::size_t{aggregates + 1} > places && !grow_table(2 * places)) return nullptr;
+    auto* const of = static_cast<local_aggregate*>(take(sizeof(local_aggregate)));
+    if (of == nullptr) return nullptr;
+    auto* const chunk =
+        static_cast<stored_aggregate*>(take_chunk(sizeof(stored_aggregate), new_block));
+    if (chunk == nullptr) return nullptr;
+    chunk->key = key;
+    finish_chunk({chunk_kind::aggregate, ++aggregates}, chunk->header, sizeof(stored_aggregate));
+    of->key = key;
+    of->stored = chunk;
+    *place_of(key) = of;
+    return of;
+  }
+
+  local_aggregate** place_of(std::uint64_t key) const noexcept {
+    std::size_t i = thread_aggregates::home_of(key, places - 1);
+    while (table[i] != nullptr && table[i]->key != key) i = (i + 1) & (places - 1);
+    return &table[i];
+  }
+
+  bool grow_table(std::size_t to) noexcept {
+    auto** const grown = static_cast<local_aggregate**>(take(to * sizeof(void*)));
+    if (grown == nullptr) return false;
+    local_aggregate** const old = table;
+    const std::size_t old_places = places;
+    table = grown;
+    places = to;
+    for (std::size_t i = 0; i < old_places; ++i) {
+      if (old[i] != nullptr) *place_of(old[i]->key) = old[i];
+    }
+    return true;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
+
+// Aggregates as text: a section of the hidden file beside the logs of a process.
+#ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
+#define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
+
+// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
+#ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
+#define LOTUS_FOLDER_LOADER_FOLDER_HPP
+
+// The one way in which files of a run are opened: whoever can write to its directory may have put
+// anything there.
+#ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
+#define LOTUS_FOLDER_SAFE_OPEN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// Why a file is refused, beside errno's numbers and far from them.
+inline constexpr int not_regular = 10'001;
+inline constexpr int has_other_names = 10'002;
+inline constexpr int of_another_user = 10'003;
+inline constexpr int not_a_folder = 10'004;
+
+/// True where the file is not what it should be, and not the disk to blame.
+inline bool is_refusal(int error) noexcept {
+  return error == ELOOP || error >= not_regular;
+}
+
+inline const char* file_error_text(int error) noexcept {
+  switch (error) {
+    case ELOOP:
+      return "is a symbolic link";
+    case not_regular:
+      return "is no regular file";
+    case has_other_names:
+      return "is a hard link to a file that has other names";
+    case of_another_user:
+      return "belongs to another user";
+    case not_a_folder:
+      return "is no folder";
+    default:
+      return std::strerror(error);
+  }
+}
+
+/// Opens the regular file `name` in `directory` (borrowed), through no link, without waiting for
+/// the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons above.
+inline int open_regular(int directory, const char* name, int flags, struct stat& status,
+                        mode_t mode = 0) noexcept {
+  const int fd =
+      open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe that nobody reads
+  int error = fstat(fd, &status) != 0 ? errno : 0;
+  if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
+  if (error == 0) return fd;
+  close(fd);
+  return -error;
+}
+
+/// Whose files this process may change in a directory.
+class file_owners {
+ public:
+  /// Those of the caller; root's also those of the directory's owner.
+  static file_owners of_caller(int directory) noexcept {
+    file_owners owners;
+    owners.caller_ = owners.other_ = geteuid();
+    struct stat status {};
+    if (owners.caller_ == 0 && fstat(directory, &status) == 0) owners.other_ = status.st_uid;
+    return owners;
+  }
+  static file_owners only(uid_t owner) noexcept {
+    file_owners owners;
+    owners.caller_ = owners.other_ = owner;
+    return owners;
+  }
+
+  bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
+
+  /// The owner that the file system gives to new files counts as the caller: a network's may know
+  /// only one, or nobody for root. Looks by making a file.
+  void ask_file_system(int directory) noexcept {
+    char name[96];
+    std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
+                  static_cast<unsigned>(getpid()),
+                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
+    struct stat status {};
+    const int fd = open_regular(directory, name, O_WRONLY | O_CREAT | O_EXCL, status, 0600);
+    if (fd < 0) return;
+    caller_ = status.st_uid;
+    unlinkat(directory, name, 0);
+    close(fd);
+  }
+
+ private:
+  uid_t caller_ = 0;
+  uid_t other_ = 0;
+};
+
+/// Opens a file to change it: it has this one name, and an owner who is allowed.
+inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
+                    struct stat& status) noexcept {
+  const int fd = open_regular(directory, name, flags, status);
+  if (fd < 0) return fd;
+  const int error = status.st_nlink > 1            ? has_other_names
+                    : !owners.allow(status.st_uid) ? of_another_user
+                                                   : 0;
+  if (error == 0) return fd;
+  close(fd);
+  return -error;
+}
+
+/// Whether a file is there that open_own() refuses for its owner.
+inline bool belongs_to_another(int directory, const char* name,
+                               const file_owners& owners) noexcept {
+  struct stat status {};
+  return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         !owners.allow(status.st_uid);
+}
+
+/// Opens a file to append to it, made where there is none.
+/// @param made  set to whether it was.
+LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
+                                            const file_owners& owners, mode_t mode,
+                                            struct stat& status, bool& made) noexcept {
+  int fd = -EEXIST;
+  for (int attempt = 0; fd == -EEXIST && attempt < 3; ++attempt) {
+    made = false;
+    fd = open_own(directory, name, O_WRONLY | O_APPEND, owners, status);
+    if (fd != -ENOENT) break;
+    made = true;
+    fd = open_regular(directory, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, status, mode);
+  }
+  return fd;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_SAFE_OPEN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where logs are, and how they are made.
+struct log_folder {
+  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
+  const char* prefix;
+  file_owners owners;
+  mode_t mode;       ///< of new logs, less the umask
+  const char* info;  ///< name of the information file of the process whose logs these are
+  name_lookup names;
+  bool compact;  ///< a thread has one log, of blocks
+  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
+  const struct stat* like = nullptr;
+
+  /// To the owner of `like`, which there is.
+  /// @param status  of `fd`, which has just been made here.
+  void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
+    const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
+    // As good as it goes: only root may give a file away.
+    if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
+    if (fchmod(fd, new_mode) != 0) errno = 0;
+  }
+};
+
+inline constexpr std::size_t max_folder_name_bytes = 200;
+
+/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
+/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
+/// run's directory.
+inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
+  char* const begin = out;
+  const std::string_view name = line_start.substr(1, line_start.size() - 2);
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t bytes = name[i] == '%' ? 3 : 1;
+    const bool escaped = name[i] == '/' || (name[i] == '.' && i == 0);
+    const std::string_view text = name[i] == '/' ? "%2F" : escaped ? "%2E" : name.substr(i, bytes);
+    if (static_cast<std::size_t>(out - begin) + text.size() > max_folder_name_bytes) break;
+    for (const char c : text) *out++ = c;
+    i += bytes;
+  }
+  *out = '\0';
+}
+
+/// Opens the folders of loaders, made where missing, and closes them.
+class loader_folders {
+ public:
+  explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
+  loader_folders(const loader_folders&) = delete;
+  loader_folders& operator=(const loader_folders&) = delete;
+  ~loader_folders() { close_last(); }
+
+  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
+  /// own stays open until another one's is asked for.
+  int of(std::uint32_t loader) noexcept {
+    if (loader == 0 || run_.directory < 0) return run_.directory;
+    if (fd_ < 0 || loader != opened_) {
+      close_last();
+      fd_ = open_folder(loader);
+      opened_ = loader;
+    }
+    return fd_;
+  }
+
+  /// The name of the folder that was opened last, or could not be.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  void close_last() noexcept {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+  LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
+    put_loader_folder_name(name_, run_.names(loader));
+    // Who may read its files may look for them.
+    const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
+    const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
+    if (!made && errno != EEXIST) return -errno;
+    const int fd = open_out_of_the_way(run_.directory, name_,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
+    struct stat status {};
+    int error = fstat(fd, &status) != 0 ? errno : 0;
+    if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
+    if (error != 0) {
+      close(fd);
+      return -error;
+    }
+    if (made && run_.like != nullptr) {
+      run_.give_away(fd, status, mode_of(run_.like->st_mode & 0666U));
+    }
+    return fd;
+  }
+
+  /// Instead of a folder.
+  int what_is_there() const noexcept {
+    struct stat status {};
+    const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISLNK(status.st_mode);
+    return link ? ELOOP : not_a_folder;
+  }
+
+  const log_folder& run_;
+  char name_[max_folder_name_bytes + 1] = {};
+  std::uint32_t opened_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOADER_FOLDER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
+inline std::uint64_t mean_rate(const clock_map& map) noexcept {
+  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
+  __extension__ using wide = unsigned __int128;
+  const clock_segment& first = map.at(0);
+  const clock_segment& last = map.current();
+  const std::uint64_t ticks = last.start_ticks - first.start_ticks;
+  const std::uint64_t ns =
+      (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
+      (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
+  // What a file says may be anything.
+  const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
+  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
+  const wide rate = (wide{ns} << 32) / ticks;
+  const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
+  return near ? static_cast<std::uint64_t>(rate) : latest;
+}
+
+/// Which section it is. Of sections of one name the last one counts.
+struct section_name {
+  std::uint64_t begun_ns;  ///< of the recording
+  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
+};
+
+/// One section, of one loader.
+class aggregate_text {
+ public:
+  /// @param rate  ns a tick, times 2^32.
+  aggregate_text(const section_name& name, std::uint64_t rate) noexcept
+      : name_{name}, rate_{rate} {}
+
+  /// Adds a line.
+  /// @param line_start  "S<name>,".
+  /// @param tid         0: of several threads.
+  void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
+    if (lines_ == 0) put_bound("\nbegin,", rate_);
+    put(line_start);
+    // In a damaged file a total may have gone round.
+    const std::uint64_t self_ticks =
+        of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
+    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
+    for (const std::uint64_t field : fields) put_and(field, ',');
+    std::uint64_t left = of.count;
+    for (std::uint32_t b = 0; left > 0 && b < octaves * octave_buckets; ++b) {
+      if (of.counts[b] == 0) continue;
+      left -= of.counts[b];
+      put_and(b, ':');
+      put_and(of.counts[b], left > 0 ? ' ' : '\n');
+    }
+    ++lines_;
+  }
+
+  /// The whole of it; empty where no line was added, or memory was missing.
+  std::string_view finish() noexcept {
+    if (lines_ == 0) return {};
+    put_bound("end,", lines_);
+    return failed_ ? std::string_view{} : std::string_view{text_.data(), text_.bytes()};
+  }
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  std::uint64_t ns(std::uint64_t ticks) const noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide exact = (wide{ticks} * rate_) >> 32;
+    return exact < INT64_MAX ? static_cast<std::uint64_t>(exact) : INT64_MAX;
+  }
+
+  void put(std::string_view text) noexcept {
+    void* const to = text_.add(text.size());
+    if (to == nullptr) {
+      failed_ = true;
+    } else {
+      std::memcpy(to, text.data(), text.size());
+    }
+  }
+  LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
+    char digits[32];
+    char* const end = put_number(digits, number);
+    *end = behind;
+    put({digits, static_cast<std::size_t>(end + 1 - digits)});
+  }
+  void put_bound(std::string_view word, std::uint64_t number) noexcept {
+    put(word);
+    put_and(name_.begun_ns, '.');
+    put_and(name_.late, ',');
+    put_and(number, '\n');
+  }
+
+  section_name name_;
+  std::uint64_t rate_;
+  std::uint64_t lines_ = 0;
+  bool failed_ = false;
+  growing_memory text_;
+};
+
+/// Returns 0 or what file_error_text() knows.
+using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
+
+/// Makes a section for each loader that some aggregates belong to.
+/// @param for_each_chain  calls what it is given for every thread; called once for each loader.
+/// @return 0, ENOMEM, or the first error of `append`.
+LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
+                                              const name_lookup& names,
+                                              function_ref<void(each_chain)> for_each_chain,
+                                              append_section append) noexcept {
+  auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
+  if (room == nullptr) return ENOMEM;
+  int first_error = 0;
+  // The least loader behind the one before is next.
+  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
+    next = UINT64_MAX;
+    aggregate_text section{name, rate};
+    for_each_chain([&](aggregate_chain& chain) {
+      chain.for_each(*room, [&](const whole_aggregate& of) {
+        if (of.loader() > loader && of.loader() < next) next = of.loader();
+        if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
+      });
+    });
+    const std::string_view text = section.finish();
+    int error = section.failed() ? ENOMEM : 0;
+    if (!text.empty()) error = append(static_cast<std::uint32_t>(loader), text);
+    if (first_error == 0) first_error = error;
+  }
+  munmap(room, sizeof(whole_aggregate));
+  return first_error;
+}
+
+/// The name of a process' file of sections, in its run's folder or its loader's.
+/// @param out  max_prefix_bytes + 48 bytes.
+inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
+  std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
+}
+
+/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
+/// knows; then what was appended of it is no section.
+/// @param pid  of the process.
+LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
+                                               std::uint32_t loader, std::uint32_t pid,
+                                               std::string_view section) noexcept {
+  const int folder = folders.of(loader);
+  if (folder < 0) return -folder;
+  char name[max_prefix_bytes + 48];
+  put_aggregates_file_name(name, run.prefix, pid);
+  struct stat status {};
+  bool made = false;
+  const int fd = open_to_append(folder, name, run.owners, run.mode, status, made);
+  if (fd < 0) return -fd;
+  if (made && run.like != nullptr) run.give_away(fd, status, run.like->st_mode & 0666U);
+  const int error = write_all(fd, section.data(), section.size());
+  close(fd);
+  return error;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
+
 // The producers of all threads: found, added, and taken from threads that are dead.
-#ifndef LOTUS_RECORD_PRODUCERS_HPP
-#define LOTUS_RECORD_PRODUCERS_HPP
+#ifndef LOTUS_STORE_PRODUCERS_HPP
+#define LOTUS_STORE_PRODUCERS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -7261,12 +9454,11 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ =
-          static_cast<aggregating_producer*>(map_memory(at_once * sizeof(aggregating_producer)));
+      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
       if (spare_ == nullptr) return nullptr;
       spare_count_ = at_once;
     }
-    auto* p = new (spare_++) aggregating_producer;
+    auto* p = new (spare_++) producer;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);
@@ -7278,14 +9470,681 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
   std::size_t reap_at_ = 8;
-  aggregating_producer* spare_ = nullptr;
+  producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_PRODUCERS_HPP
+#endif  // LOTUS_STORE_PRODUCERS_HPP
+
+// What a run's directory holds besides logs: this process's ring file and its information.
+#ifndef LOTUS_STORE_RUN_FILES_HPP
+#define LOTUS_STORE_RUN_FILES_HPP
+
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_FORMAT_DRAIN_HPP
+#define LOTUS_FORMAT_DRAIN_HPP
+
+// Lines to append-only log files.
+#ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
+#define LOTUS_FOLDER_LOG_APPENDER_HPP
+
+// Whose a log is, where several processes write to one directory.
+//
+// Logs are named by thread ids, which recur in every container. A process that may write the log of
+// a thread says so in its information file before it makes the log, and whose ids its own are.
+#ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
+#define LOTUS_FOLDER_LOG_CLAIMS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// No thread's id is above it: PID_MAX_LIMIT of Linux.
+inline constexpr std::uint32_t largest_thread_id = 4'194'304;
+
+/// A number for the log of a thread whose id has been taken; different every time.
+inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
+  std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
+                        (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
+  mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
+  // Below 2^31, for readers that take it for a signed number.
+  return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
+}
+
+/// How much of information files is looked at for one log: beside what thousands of processes write
+/// of themselves, a small part of what others may put there. A file counts as a page at least.
+class claim_budget {
+ public:
+  bool spent() const noexcept { return bytes_ == 0; }
+  void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
+
+ private:
+  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
+};
+
+/// Lines of an information file, as store/run_info.hpp writes them.
+class claim_file {
+ public:
+  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
+  claim_file(int directory, const char* name) noexcept {
+    struct stat status {};
+    fd_ = open_regular(directory, name, O_RDONLY, status);
+  }
+  claim_file(const claim_file&) = delete;
+  claim_file& operator=(const claim_file&) = delete;
+  ~claim_file() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
+  LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
+                                       function_ref<bool(std::string_view)> each) noexcept {
+    char text[least_page_bytes];
+    std::size_t held = 0;
+    std::size_t total = 0;
+    while (fd_ >= 0 && !budget.spent()) {
+      const ssize_t got = read(fd_, text + held, sizeof(text) - held);
+      if (got < 0 && errno == EINTR) continue;
+      if (got > 0) {
+        budget.take(static_cast<std::size_t>(got));
+        total += static_cast<std::size_t>(got);
+        held += static_cast<std::size_t>(got);
+      }
+      std::size_t from = 0;
+      bool wanted = got > 0;
+      while (const void* end = wanted ? std::memchr(text + from, '\n', held - from) : nullptr) {
+        const auto behind = static_cast<std::size_t>(static_cast<const char*>(end) - text);
+        wanted = each(std::string_view{text + from, behind - from});
+        from = behind + 1;
+      }
+      if (!wanted) break;
+      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
+      std::memmove(text, text + from, held - from);
+      held -= from;
+    }
+    if (total < least_page_bytes) budget.take(least_page_bytes - total);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Takes "<key> " off the front of a line. False where it has another key.
+inline bool take_key(std::string_view& line, std::string_view key) noexcept {
+  if (line.substr(0, key.size()) != key) return false;
+  line.remove_prefix(key.size());
+  return true;
+}
+
+/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
+/// number. Where there is more to read than the budget allows, it may.
+/// @param info  the information file of the process that asks; where it says nothing, all others
+/// are strangers.
+inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
+  char own[96] = {};
+  claim_budget budget;
+  claim_file{directory, info}.for_each_line(budget, [&](std::string_view line) {
+    const bool found = take_key(line, "namespace ") && line.size() < sizeof(own);
+    if (found) std::memcpy(own, line.data(), line.size());
+    return !found;
+  });
+  char digits[16];
+  std::snprintf(digits, sizeof(digits), "%u ", number);
+  bool taken = false;
+  for_each_entry(directory, [&](const char* name) {
+    constexpr std::size_t start = sizeof(run_info_start) - 1;
+    if (taken || std::strncmp(name, run_info_start, start) != 0) return;
+    if (std::strcmp(name, info) == 0) return;
+    bool stranger = true;
+    bool claims = false;
+    claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
+      if (take_key(line, "namespace ")) {
+        stranger = own[0] == '\0' || line != own;
+      } else if (take_key(line, "thread ") || take_key(line, "log ")) {
+        claims = claims || take_key(line, digits);
+      }
+      return stranger && !claims;
+    });
+    taken = (stranger && claims) || budget.spent();
+  });
+  return taken;
+}
+
+/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
+inline void tell_log_number(int directory, const char* info, const file_owners& owners,
+                            std::uint32_t number, std::uint32_t tid) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
+  if (fd < 0) return;
+  char text[64];
+  const int bytes = std::snprintf(text, sizeof(text), "log %u %u\n", number, tid);
+  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
+  close(fd);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
+
+// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
+// and the next lines begin a new one.
+#ifndef LOTUS_FOLDER_LOG_PARTS_HPP
+#define LOTUS_FOLDER_LOG_PARTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The longest name of a log, and its end.
+inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
+
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
+/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
+/// the prefix.
+/// @param compact  the hidden log is the only one.
+/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
+                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
+  char which[32] = "";
+  if (part != 0) {
+    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
+  }
+  const bool hidden = role == log_role::beside;
+  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
+  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
+  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
+}
+
+/// Of which ns since the epoch are a number still; no clock tells more.
+inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
+
+/// What the name of a log says.
+struct log_name {
+  log_role role = log_role::beside;
+  bool compact = false;         ///< it is the only one of its thread
+  std::uint64_t part = 0;       ///< 0: it still grows
+  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
+  std::size_t part_length = 0;  ///< how long that is
+  std::uint64_t number = 0;     ///< at its end
+
+  /// False where `name` is none of a log with this prefix.
+  LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
+    *this = log_name{};
+    const char* p = name;
+    compact = take(p, compact_log_start);
+    const bool hidden = compact || take(p, beside_log_start);
+    if (!take(p, prefix)) return false;
+    const char* const behind_prefix = p;
+    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
+      part_at = static_cast<std::size_t>(behind_prefix - name);
+      part_length = static_cast<std::size_t>(p - behind_prefix);
+    } else {
+      part = 0;
+      p = behind_prefix;
+    }
+    if (!hidden) {
+      if (take(p, "_main")) {
+        role = log_role::main;
+      } else if (take(p, "_worker")) {
+        role = log_role::worker;
+      } else {
+        return false;
+      }
+    }
+    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
+  }
+
+ private:
+  static bool take(const char*& p, const char* text) noexcept {
+    const std::size_t bytes = std::strlen(text);
+    if (std::strncmp(p, text, bytes) != 0) return false;
+    p += bytes;
+    return true;
+  }
+
+  /// False where there is no number of at most 18 digits.
+  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
+    const char* const first = p;
+    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
+      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
+    }
+    return p != first;
+  }
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_PARTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The most that is appended to a log at once, in bytes.
+inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
+
+/// The number of a ring's logs.
+inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
+  return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
+}
+
+/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
+/// leaves bytes that are known to be half an append, and only those.
+class log_appender {
+ public:
+  /// @param logs       borrowed; opened where closed, left open.
+  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
+  /// @param ring_at    where the ring begins there.
+  log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
+               int ring_file = -1, std::uint64_t ring_at = 0) noexcept
+      : folder_{folder},
+        loaders_{folder},
+        ring_{ring},
+        records_of_{&ring},
+        logs_{logs},
+        ring_file_{ring_file},
+        ring_at_{ring_at} {}
+  log_appender(const log_appender&) = delete;
+  log_appender& operator=(const log_appender&) = delete;
+
+  /// How far a log is known to be whole.
+  const log_position& position(log_role role) const noexcept {
+    return ring_.committed().logs[static_cast<std::size_t>(role)];
+  }
+
+  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
+  /// @param loader  whose log: the id of its name, 0 the default one.
+  int begin(log_role role, std::uint32_t loader) noexcept {
+    open_log& log = logs_[static_cast<std::size_t>(role)];
+    struct stat status {};
+    bool open = log.file.holds(status);
+    const bool another = position(role).loader != loader;
+    if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
+      undo(role);    // of an earlier append, where that has failed
+      open = false;  // deleted or moved while it was open: a new one is made
+    }
+    commit_point c = ring_.committed();
+    log_position& at = c.logs[static_cast<std::size_t>(role)];
+    if (another) at = {0, 0, false, at.number, loader};
+    if (!open) {
+      log.file.close();
+      const int opened = open_log_file(role, at, status);
+      if (opened < 0) return -opened;
+      log = {{opened, status}, clock_ns(CLOCK_MONOTONIC_COARSE)};
+    }
+    at = {static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
+          true, at.number, loader};
+    return commit_to_file(c);
+  }
+
+  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
+  /// errno.
+  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
+    const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
+    if (error != 0) {
+      undo(role);
+      return error;
+    }
+    appended_[static_cast<std::size_t>(role)] = bytes;
+    return 0;
+  }
+
+  /// Takes back what was appended since the last commit.
+  LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
+    const auto i = static_cast<std::size_t>(role);
+    commit_point c = ring_.committed();
+    appended_[i] = 0;
+    if (!c.logs[i].appending) return;
+    const owned_descriptor& log = logs_[i].file;
+    if (log.holds() && ftruncate(log.number(), static_cast<off_t>(c.logs[i].length)) != 0) return;
+    c.logs[i].appending = false;
+    commit_to_file(c);
+  }
+
+  /// From here on commit() is about the records of `from`: of the ring itself, as at first, or of
+  /// private memory that was set aside of it. Where the logs end, the ring says all the same, as
+  /// its commits survive a kill.
+  void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
+
+  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
+  /// main lane are. Returns 0 or errno.
+  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
+    commit_point c = records_of_->committed();
+    c.tail[lane] = tail;
+    c.loader = loader;
+    if (records_of_ == &ring_) return commit_lines(c);
+    records_of_->commit(c);
+    return commit_lines(ring_.committed());
+  }
+
+  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
+  /// follows, it is somebody else's. Call it before anything else is appended.
+  LOTUS_DETAIL_COLD void undo_torn() noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      const log_position at = ring_.committed().logs[i];
+      if (!at.appending) continue;
+      struct stat status {};
+      const int fd = open_torn(static_cast<log_role>(i), at, status);
+      if (fd < 0) continue;
+      logs_[i].file.close();
+      logs_[i] = {{fd, status}, 0};
+      const auto bytes = static_cast<std::uint64_t>(status.st_size);
+      if (bytes > at.length && bytes - at.length <= max_append_bytes) {
+        undo(static_cast<log_role>(i));
+      }
+      logs_[i].file.close();  // it may have been moved
+    }
+  }
+
+  /// The log that was opened last, or could not be; or its loader's folder.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  int commit_lines(commit_point c) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      c.logs[i].length += appended_[i];
+      c.logs[i].appending = false;
+    }
+    const int error = commit_to_file(c);
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      // Lines whose commit is lost would come twice.
+      if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
+      appended_[i] = 0;
+    }
+    return error;
+  }
+
+  /// In the file the index changes last, too: what it points at is whole at any instant.
+  int commit_to_file(const commit_point& c) noexcept {
+    if (ring_file_ >= 0) {
+      const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
+      int error = write_at(&c, sizeof(c), offsetof(ring_block, commits) + next * sizeof(c));
+      if (error == 0) error = write_at(&next, sizeof(next), offsetof(ring_block, commit_index));
+      if (error != 0) return error;
+    }
+    ring_.commit(c);
+    return 0;
+  }
+
+  int write_at(const void* data, std::size_t bytes, std::size_t offset) const noexcept {
+    ssize_t n = 0;
+    do {
+      n = pwrite(ring_file_, data, bytes, static_cast<off_t>(ring_at_ + offset));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return errno;
+    return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
+  }
+
+  void put_name(log_role role, std::uint32_t number) noexcept {
+    put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
+  }
+
+  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
+  LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
+    constexpr std::int64_t between_ns = 500'000'000;
+    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - looked_ns < between_ns) return false;
+    looked_ns = now_ns;
+    const log_position& at = position(role);
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return true;  // and opening it anew tells why
+    put_name(role, log_number(ring_, at));
+    struct stat named {};
+    if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+    return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
+  }
+
+  /// Opens the log that an append was begun in, under its name or one that it was moved to.
+  int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) return folder;
+    put_name(role, log_number(ring_, at));
+    const auto open_if_it = [&](const char* name) {
+      const int fd = open_own(folder, name, O_WRONLY | O_APPEND, folder_.owners, status);
+      if (fd < 0 || status.st_ino == at.inode) return fd;
+      close(fd);
+      return -ENOENT;
+    };
+    int fd = open_if_it(name_);
+    if (fd != -ENOENT) return fd;
+    const std::size_t bytes = std::strlen(name_);
+    for_each_entry(folder, [&](const char* name) {
+      if (fd >= 0 || std::strncmp(name, name_, bytes) != 0 || name[bytes] != '.') return;
+      fd = open_if_it(name);
+    });
+    return fd;
+  }
+
+  /// @param at  its number may change, where that is another's.
+  LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
+                                      struct stat& status) noexcept {
+    const int folder = loaders_.of(at.loader);
+    if (folder < 0) {
+      std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
+      return folder;
+    }
+    // All logs of a thread have one number, if that can be.
+    for (const log_position& other : ring_.committed().logs) {
+      if (at.number == 0) at.number = other.number;
+    }
+    constexpr int most_numbers = 16;
+    for (int attempt = 0; attempt < most_numbers; ++attempt) {
+      const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
+      const std::uint32_t named = at.number != 0 ? at.number : tid;
+      put_name(role, named);
+      bool made = false;
+      const int fd = open_to_append(folder, name_, folder_.owners, folder_.mode, status, made);
+      if (fd < 0) return fd;
+      if (made && folder_.like != nullptr) {
+        folder_.give_away(fd, status, folder_.like->st_mode & 0666U);
+      }
+      const bool known =
+          at.inode == status.st_ino && at.length == static_cast<std::uint64_t>(status.st_size);
+      if (made || known || !log_number_is_anothers(folder_.directory, folder_.info, named)) {
+        return fd;
+      }
+      close(fd);
+      at.number = number_of_no_thread(tid);
+      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
+    }
+    return -EEXIST;
+  }
+
+  const log_folder& folder_;
+  loader_folders loaders_;
+  ring_block& ring_;
+  ring_block* records_of_;
+  open_log (&logs_)[log_roles];
+  int ring_file_;
+  std::uint64_t ring_at_;
+  std::size_t appended_[log_roles] = {};
+  char name_[log_name_bytes] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_LOG_APPENDER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Room for the text of one append.
+struct drain_buffer {
+  static constexpr std::size_t capacity = max_append_bytes;
+  char text[log_roles][capacity];
+  std::size_t bytes[log_roles];
+};
+
+/// How far each lane's records were complete at one moment.
+struct lane_heads {
+  std::uint64_t head[lanes];
+
+  explicit lane_heads(const ring_block& ring) noexcept {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      head[i] = ring.published[i].load(std::memory_order_acquire);
+    }
+  }
+  /// How many records are complete and not in the logs.
+  std::uint64_t beyond(const commit_point& c) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
+    return count;
+  }
+};
+
+/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
+/// same capacity.
+inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
+  commit_point c = from.committed();
+  // Where its logs end only one ring may keep.
+  for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  to.commit(c);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
+      to.slot(lane, at) = from.slot(lane, at);
+    }
+    to.published[lane].store(heads.head[lane], std::memory_order_relaxed);
+  }
+}
+
+/// Takes the records before `heads` for done with.
+inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+  commit_point c = ring.committed();
+  for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
+    const record_tag tag = ring.slot(0, at).tag;
+    if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) c.tail[lane] = heads.head[lane];
+  ring.commit(c);
+}
+
+/// Adds the lines of records to a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// included.
+template <class Names>
+class line_filler {
+ public:
+  line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
+      : formatter_{clock}, names_{names}, buffer_{buffer} {}
+
+  template <class Sink>
+  int begin(Sink&, std::uint32_t) noexcept {
+    for (std::size_t& bytes : buffer_.bytes) bytes = 0;
+    return 0;
+  }
+
+  /// Has no quicker way for some of them.
+  static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
+                                      std::uint64_t) noexcept {
+    return at;
+  }
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    const record_kind& kind = kind_of(r.tag);
+    const auto role = static_cast<std::size_t>(kind.role);
+    if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
+    const std::string_view name =
+        has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
+    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
+      if (!add_beside(r, name)) return false;
+      if (kind.role == log_role::beside) return true;
+    }
+    char* const out = buffer_.text[role] + buffer_.bytes[role];
+    buffer_.bytes[role] =
+        static_cast<std::size_t>(formatter_.format(r, name, out) - buffer_.text[role]);
+    return true;
+  }
+
+  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t loader) noexcept {
+    for (std::size_t i = 0; i < log_roles; ++i) {
+      if (buffer_.bytes[i] == 0) continue;
+      const auto role = static_cast<log_role>(i);
+      int error = sink.begin(role, loader);
+      if (error == 0) error = sink.append(role, buffer_.text[i], buffer_.bytes[i]);
+      if (error == 0) continue;
+      for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
+      return error;
+    }
+    return 0;
+  }
+
+  template <class Sink>
+  void committed(const Sink&) noexcept {}
+  void failed() noexcept {}
+
+ private:
+  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
+    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
+    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
+    buffer_.bytes[beside] =
+        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
+    return true;
+  }
+
+  line_formatter formatter_;
+  const Names& names_;
+  drain_buffer& buffer_;
+};
+
+/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
+/// goes: what was appended is never given again.
+/// @param heads  read before the clock of `fill` was made.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
+/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
+/// loader), then committed(sink) or failed().
+/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
+/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
+/// loader is the id of its name, 0 the default one.
+/// @return 0, or the error of the sink; then the rest of the records stays.
+template <class Filler, class Sink>
+int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
+  for (std::size_t lane = lanes; lane-- > 0;) {
+    std::uint64_t at = ring.committed().tail[lane];
+    while (at != heads.head[lane]) {
+      std::uint32_t loader = ring.committed().loader;
+      // A handler that interrupted a push enters none.
+      const auto enters = [&](const record& r) {
+        return lane == 0 && r.tag.kind() == event_kind::loader;
+      };
+      for (; at != heads.head[lane] && enters(ring.slot(lane, at)); ++at) {
+        loader = static_cast<std::uint32_t>(ring.slot(lane, at).tag.value());
+      }
+      if (at == heads.head[lane]) return sink.commit(lane, at, loader);
+      if (const int error = fill.begin(sink, loader); error != 0) return error;
+      for (;; ++at) {
+        at = fill.add_operations(ring, lane, at, heads.head[lane]);
+        if (at == heads.head[lane]) break;
+        const record& r = ring.slot(lane, at);
+        if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
+          if (lane == 0) break;
+        } else if (!fill.add(r)) {
+          break;
+        }
+      }
+      int error = fill.append(sink, loader);
+      if (error == 0) error = sink.commit(lane, at, loader);
+      if (error != 0) {
+        fill.failed();
+        return error;
+      }
+      fill.committed(sink);
+    }
+  }
+  return 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_DRAIN_HPP
 
 // CPU time of threads, read only where a context switch has been noticed.
 //
@@ -7501,1065 +10360,822 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
-// The thread that drains in the background. A convenience: nothing depends on it.
-#ifndef LOTUS_STORE_DRAIN_THREAD_HPP
-#define LOTUS_STORE_DRAIN_THREAD_HPP
+// Which names a kill would leave readable.
+#ifndef LOTUS_STORE_KEPT_NAMES_HPP
+#define LOTUS_STORE_KEPT_NAMES_HPP
+
+// The shared file mapping that keeps rings, names and clock readable after the process died.
+#ifndef LOTUS_STORE_RING_FILE_HPP
+#define LOTUS_STORE_RING_FILE_HPP
+
+// The directory of a run, held open by a program that may close whatever it finds.
+#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pauses between the rounds of a recording. Thread safety: all.
-class drain_pace {
+/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
+class run_directory {
  public:
-  void begin(std::uint32_t interval_ms) noexcept {
-    most_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
-    early_ms_.store(5, std::memory_order_relaxed);
-  }
-
-  /// 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
-  /// @param more_to_do  besides draining: then the pause is never longer than 100 ms.
-  std::uint32_t next_ms(bool more_to_do) noexcept {
-    const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
-    const std::uint32_t most_ms =
-        more_to_do && chosen_ms > early_until_ms ? early_until_ms : chosen_ms;
-    if (early_ms < early_until_ms) early_ms_.store(early_ms * 4, std::memory_order_relaxed);
-    return early_ms < early_until_ms && early_ms < most_ms ? early_ms : most_ms;
-  }
-
- private:
-  static constexpr std::uint32_t early_until_ms = 100;
-
-  std::atomic<std::uint32_t> most_ms_{0};
-  std::atomic<std::uint32_t> early_ms_{0};
-};
-
-/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
-/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
-class drain_thread {
- public:
-  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
-  /// until wake() is called again.
-  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
-      : round_{round}, context_{context} {}
-
-  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
-  /// none.
-  void wake() noexcept {
-    wakes_.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_t thread{};
-    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
-    pthread_attr_destroy(&detached);
-  }
-
-  /// Whether there is a thread; not in a child that was just forked.
-  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
-
-  /// In a forked child, where the thread is not.
-  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
-
- private:
-  static void* run(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "lotus-drain");
-    auto& thread = *static_cast<drain_thread*>(self);
-    for (;;) {
-      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
-      const std::uint32_t pause_ms = thread.round_(thread.context_);
-      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
-      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
-              nullptr, 0);
-    }
-  }
-
-  std::uint32_t (*round_)(void*) noexcept;
-  void* context_;
-  std::atomic<std::uint32_t> wakes_{0};
-  std::atomic<bool> runs_{false};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_DRAIN_THREAD_HPP
-
-// Records that no log will have, or only under another name: counted, and said once.
-#ifndef LOTUS_STORE_LOSSES_HPP
-#define LOTUS_STORE_LOSSES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
-/// the session's control lock.
-class losses {
- public:
-  /// A recording begins.
-  /// @param dropped  by this process so far.
-  void begin(std::uint64_t dropped) noexcept {
-    dropped_at_start_ = dropped;
-    said_unnamed_.store(false, std::memory_order_relaxed);
-    said_batch_.store(false, std::memory_order_relaxed);
-    said_crossed_.store(false, std::memory_order_relaxed);
-  }
-  /// In a forked child, which has lost nothing yet.
-  void forget() noexcept {
-    dropped_.store(0, std::memory_order_relaxed);
-    dropped_at_start_ = 0;
-  }
-
-  void count(std::uint64_t records) noexcept {
-    dropped_.fetch_add(records, std::memory_order_relaxed);
-  }
-  std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
-
-  /// How many this recording has lost, of `dropped` by the process.
-  std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
-    return dropped - dropped_at_start_;
-  }
-  /// @param recoverable  records that wait in the ring file.
-  void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
-    const auto lost = static_cast<unsigned long long>(of_recording(dropped));
-    if (lost > 0) say("%llu records were dropped", lost);
-    if (recoverable > 0) {
-      say("%llu records are not in the logs yet; `lotus-tool recover` puts them there",
-          static_cast<unsigned long long>(recoverable));
-    }
-  }
-
-  /// There is no room for another name.
-  /// @param names  that there are.
-  void unnamed(std::uint32_t names) noexcept {
-    if (said_unnamed_.exchange(true)) return;
-    say("no %s for a name after the first %u: such operations are recorded as %s",
-        names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
-  }
-
-  /// A record of a batch whose number has no room in it.
-  void refused_batch(std::uint64_t number) noexcept {
-    count(1);
-    if (said_batch_.exchange(true)) return;
-    say("batch number %llu (%lld) is not below 2^%u: records of such batches are dropped",
-        static_cast<unsigned long long>(number), static_cast<long long>(number),
-        record_tag::value_bits);
-  }
-
-  /// A scope has ended on another thread than it began on.
-  void crossed_threads(std::string_view name) noexcept {
-    if (said_crossed_.exchange(true)) return;
-    say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
-        "lotus::async_scope for what changes threads",
-        static_cast<int>(name.size()), name.data());
-  }
-
- private:
-  std::atomic<std::uint64_t> dropped_{0};
-  std::uint64_t dropped_at_start_ = 0;
-  std::atomic<bool> said_unnamed_{false};
-  std::atomic<bool> said_batch_{false};
-  std::atomic<bool> said_crossed_{false};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_LOSSES_HPP
-
-// The running session's clock: when the map from ticks to time is tied again.
-#ifndef LOTUS_STORE_SESSION_CLOCK_HPP
-#define LOTUS_STORE_SESSION_CLOCK_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Thread safety: all functions.
-class session_clock {
- public:
-  session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
-
-  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
-  bool hardware() const noexcept { return hardware_; }
-
-  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
-  void begin() noexcept {
+  /// Finds or makes it. Returns 0 or errno.
+  LOTUS_DETAIL_COLD int open(log_location& location) noexcept {
+    const int fd = location.open_directory();
+    if (fd < 0) return -fd;
     const locked hold{lock_};
-    const clock_anchor first = read_anchor();
-    while (clock_ns(CLOCK_MONOTONIC) - first.elapsed_ns < 1'000'000) {
-    }
-    map_.begin(first, read_anchor());
-    slept_ns();
-    ties_.store(0, std::memory_order_relaxed);
-    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+    held_ = owned_descriptor{fd};
+    keep_path(location.directory);
+    return 0;
   }
 
-  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
-  /// rate.
-  /// @param stored  called with the map, under the clock's lock, when it has changed.
-  /// @return the step of the wall clock that this has found, in ns, or 0.
-  template <class Stored>
-  std::int64_t tie(Stored&& stored) noexcept {
-    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
-    const auto early = [&] {
-      const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
-      return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
-    };
-    if (early()) return 0;
+  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
+  /// where that fails; ESTALE where its path leads to another directory now.
+  LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
-    if (early()) return 0;
-    const std::int64_t slept = slept_ns();
-    const std::int64_t stepped_ns = map_.tie(read_anchor(), slept);
-    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
-    ties_.fetch_add(1, std::memory_order_relaxed);
-    stored(map_);
-    return stepped_ns;
+    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
   }
 
-  /// Returns `use(map)`, called with nobody changing it.
-  template <class Use>
-  auto with_map(Use&& use) noexcept {
+  LOTUS_DETAIL_COLD void close() noexcept {
     const locked hold{lock_};
-    return use(map_);
+    held_.close();
+    *path_ = '\0';
   }
-
-  std::uint64_t ticks() const noexcept {
-    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
-  }
-
-  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
-  std::uint64_t ticks_in(std::int64_t ns) noexcept {
-    __extension__ using wide = __int128;
-    if (!hardware_) return static_cast<std::uint64_t>(ns);
-    const locked hold{lock_};
-    const std::uint64_t rate = map_.current().rate;
-    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
-  }
-
-  struct placed_span {
-    std::uint64_t begin_ticks;
-    std::uint64_t end_ticks;
-    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
-  };
-  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
-  placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
-    const locked hold{lock_};
-    const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
-    placed_span of{ticks_at(begin_ns, now), ticks_at(end_ns, now), 0};
-    const std::uint64_t now_ticks = ticks();
-    const auto ns_at = [this](std::uint64_t at) {
-      return static_cast<std::uint64_t>(map_.at(at).to_ns(at));
-    };
-    of.over_for_ns = static_cast<std::int64_t>(ns_at(now_ticks) - ns_at(of.end_ticks));
-    return of;
-  }
-
-  tick_converter converter() noexcept { return {map_, &lock_}; }
 
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Since the last call; caller holds lock_.
-  std::int64_t slept_ns() noexcept {
-    const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
-    return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
+  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  void keep_path(const char* path) noexcept {
+    char here[sizeof(path_) / 2] = "";
+    const bool absolute = *path == '/';
+    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
+    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
   }
 
-  /// Caller holds lock_.
-  std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
-    __extension__ using wide = __int128;
-    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
-    const auto rate = static_cast<std::int64_t>(map_.current().rate);
-    if (rate == 0) return now.ticks;
-    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
-    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
-  }
-
-  /// The three clocks at one moment: the tightest of a few readings.
-  clock_anchor read_anchor() const noexcept {
-    clock_anchor best{};
-    std::uint64_t tightest = ~std::uint64_t{0};
-    for (int i = 0; i < 5; ++i) {
-      const std::uint64_t before = ticks();
-      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
-      const std::uint64_t between = ticks();
-      const std::int64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC);
-      const std::uint64_t after = ticks();
-      if (after - before >= tightest) continue;
-      tightest = after - before;
-      best = {before + (between - before) / 2, elapsed_ns, realtime_ns};
+  /// Returns 0, or -1 with errno.
+  int reopen() noexcept {
+    const file_identity before = held_.file();
+    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
+    if (again.number() < 0) return -1;
+    if (again.file().device == before.device && again.file().inode == before.inode) {
+      held_ = again;
+      return 0;
     }
-    return best;
+    ::close(again.number());
+    errno = ESTALE;
+    return -1;
   }
 
-  const bool hardware_;
   mutex lock_;
-  clock_map map_{};
-  sleep_watch sleep_;
-  std::atomic<std::int64_t> last_tie_ns_{0};
-  std::atomic<std::uint32_t> ties_{0};
+  owned_descriptor held_;
+  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_SESSION_CLOCK_HPP
-
-// A running recording's logs, put aside; and what asks for that.
-#ifndef LOTUS_STORE_SNAPSHOT_HPP
-#define LOTUS_STORE_SNAPSHOT_HPP
-
-// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
-#ifndef LOTUS_RECOVERY_LOADER_FOLDER_HPP
-#define LOTUS_RECOVERY_LOADER_FOLDER_HPP
-
-// The one way in which files of a run are opened: whoever can write to its directory may have put
-// anything there.
-#ifndef LOTUS_RECOVERY_SAFE_OPEN_HPP
-#define LOTUS_RECOVERY_SAFE_OPEN_HPP
+#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Why a file is refused, beside errno's numbers and far from them.
-inline constexpr int not_regular = 10'001;
-inline constexpr int has_other_names = 10'002;
-inline constexpr int of_another_user = 10'003;
-inline constexpr int not_a_folder = 10'004;
-
-/// True where the file is not what it should be, and not the disk to blame.
-inline bool is_refusal(int error) noexcept {
-  return error == ELOOP || error >= not_regular;
-}
-
-inline const char* file_error_text(int error) noexcept {
-  switch (error) {
-    case ELOOP:
-      return "is a symbolic link";
-    case not_regular:
-      return "is no regular file";
-    case has_other_names:
-      return "is a hard link to a file that has other names";
-    case of_another_user:
-      return "belongs to another user";
-    case not_a_folder:
-      return "is no folder";
-    default:
-      return std::strerror(error);
-  }
-}
-
-/// Opens the regular file `name` in `directory` (borrowed), through no link, without waiting for
-/// the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons above.
-inline int open_regular(int directory, const char* name, int flags, struct stat& status,
-                        mode_t mode = 0) noexcept {
-  const int fd =
-      open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe that nobody reads
-  int error = fstat(fd, &status) != 0 ? errno : 0;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
-  if (error == 0) return fd;
-  close(fd);
-  return -error;
-}
-
-/// Whose files this process may change in a directory.
-class file_owners {
+/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
+/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
+/// memory.
+/// Thread safety: none; the session locks. Trivially destructible.
+class ring_file {
  public:
-  /// Those of the caller; root's also those of the directory's owner.
-  static file_owners of_caller(int directory) noexcept {
-    file_owners owners;
-    owners.caller_ = owners.other_ = geteuid();
+  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
+  /// @param name_ns   ends its name; the information file has the same.
+  /// @param begun_ns  tells this recording of the process from others.
+  LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
+                               mode_t mode, std::uint32_t flags, const clock_map& clock,
+                               std::uint64_t begun_ns) noexcept {
+    directory_ = &in;
+    const int directory = in.descriptor();
+    if (directory < 0) return -directory;
+    char unfinished[96];
+    const auto pid = static_cast<unsigned>(getpid());
+    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
+    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
+                  name_ns);
     struct stat status {};
-    if (owners.caller_ == 0 && fstat(directory, &status) == 0) owners.other_ = status.st_uid;
-    return owners;
-  }
-  static file_owners only(uid_t owner) noexcept {
-    file_owners owners;
-    owners.caller_ = owners.other_ = owner;
-    return owners;
-  }
-
-  bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
-
-  /// The owner that the file system gives to new files counts as the caller: a network's may know
-  /// only one, or nobody for root. Looks by making a file.
-  void ask_file_system(int directory) noexcept {
-    char name[96];
-    std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
-                  static_cast<unsigned>(getpid()),
-                  static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME)));
-    struct stat status {};
-    const int fd = open_regular(directory, name, O_WRONLY | O_CREAT | O_EXCL, status, 0600);
-    if (fd < 0) return;
-    caller_ = status.st_uid;
-    unlinkat(directory, name, 0);
-    close(fd);
-  }
-
- private:
-  uid_t caller_ = 0;
-  uid_t other_ = 0;
-};
-
-/// Opens a file to change it: it has this one name, and an owner who is allowed.
-inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
-                    struct stat& status) noexcept {
-  const int fd = open_regular(directory, name, flags, status);
-  if (fd < 0) return fd;
-  const int error = status.st_nlink > 1            ? has_other_names
-                    : !owners.allow(status.st_uid) ? of_another_user
-                                                   : 0;
-  if (error == 0) return fd;
-  close(fd);
-  return -error;
-}
-
-/// Whether a file is there that open_own() refuses for its owner.
-inline bool belongs_to_another(int directory, const char* name,
-                               const file_owners& owners) noexcept {
-  struct stat status {};
-  return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-         !owners.allow(status.st_uid);
-}
-
-/// Opens a file to append to it, made where there is none.
-/// @param made  set to whether it was.
-inline int open_to_append(int directory, const char* name, const file_owners& owners, mode_t mode,
-                          struct stat& status, bool& made) noexcept {
-  int fd = -EEXIST;
-  for (int attempt = 0; fd == -EEXIST && attempt < 3; ++attempt) {
-    made = false;
-    fd = open_own(directory, name, O_WRONLY | O_APPEND, owners, status);
-    if (fd != -ENOENT) break;
-    made = true;
-    fd = open_regular(directory, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL, status, mode);
-  }
-  return fd;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_SAFE_OPEN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Names of loaders by their ids, as a line begins with them: "S<name>,".
-struct loader_names {
-  const void* table;
-  std::string_view (*line_start)(const void* table, std::uint32_t id);
-};
-
-/// Where logs are, and how they are made.
-struct log_folder {
-  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
-  const char* prefix;
-  file_owners owners;
-  mode_t mode;       ///< of new logs, less the umask
-  const char* info;  ///< name of the information file of the process whose logs these are
-  loader_names loaders;
-  bool compact;  ///< a thread has one log, of blocks
-  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
-  const struct stat* like = nullptr;
-
-  /// To the owner of `like`, which there is.
-  /// @param status  of `fd`, which has just been made here.
-  void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
-    const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
-    // As good as it goes: only root may give a file away.
-    if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
-    if (fchmod(fd, new_mode) != 0) errno = 0;
-  }
-};
-
-inline constexpr std::size_t max_folder_name_bytes = 200;
-
-/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
-/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
-/// run's directory.
-inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
-  char* const begin = out;
-  const std::string_view name = line_start.substr(1, line_start.size() - 2);
-  for (std::size_t i = 0; i < name.size();) {
-    const std::size_t bytes = name[i] == '%' ? 3 : 1;
-    const bool escaped = name[i] == '/' || (name[i] == '.' && i == 0);
-    const std::string_view text = name[i] == '/' ? "%2F" : escaped ? "%2E" : name.substr(i, bytes);
-    if (static_cast<std::size_t>(out - begin) + text.size() > max_folder_name_bytes) break;
-    for (const char c : text) *out++ = c;
-    i += bytes;
-  }
-  *out = '\0';
-}
-
-/// Opens the folders of loaders, made where missing, and closes them.
-class loader_folders {
- public:
-  explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
-  loader_folders(const loader_folders&) = delete;
-  loader_folders& operator=(const loader_folders&) = delete;
-  ~loader_folders() { close_last(); }
-
-  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
-  /// own stays open until another one's is asked for.
-  int of(std::uint32_t loader) noexcept {
-    if (loader == 0 || run_.directory < 0) return run_.directory;
-    if (fd_ < 0 || loader != opened_) {
-      close_last();
-      fd_ = open_folder(loader);
-      opened_ = loader;
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    if (fd < 0) return -fd;
+    file_ = {fd, status};
+    int error = take_file_lock(fd, owner_lock_byte);
+    bytes_ = 0;
+    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
+    if (header != nullptr) {
+      header_ = static_cast<ring_file_header*>(header);
+      fill_header(prefix, flags);
+      header_->begun_ns = begun_ns;
+      store_clock(clock);
+      // Only now does the name say that this can be recovered.
+      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
-    return fd_;
-  }
-
-  /// The name of the folder that was opened last, or could not be.
-  const char* name() const noexcept { return name_; }
-
- private:
-  void close_last() noexcept {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-
-  int open_folder(std::uint32_t loader) noexcept {
-    put_loader_folder_name(name_, run_.loaders.line_start(run_.loaders.table, loader));
-    // Who may read its files may look for them.
-    const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
-    const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
-    if (!made && errno != EEXIST) return -errno;
-    const int fd = open_out_of_the_way(run_.directory, name_,
-                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return errno == ENOTDIR ? -what_is_there() : -errno;
-    struct stat status {};
-    int error = fstat(fd, &status) != 0 ? errno : 0;
-    if (error == 0 && !run_.owners.allow(status.st_uid) && !made) error = of_another_user;
     if (error != 0) {
-      close(fd);
-      return -error;
+      unlinkat(directory, unfinished, 0);
+      forget();
     }
-    if (made && run_.like != nullptr) {
-      run_.give_away(fd, status, mode_of(run_.like->st_mode & 0666U));
-    }
-    return fd;
+    return error;
   }
 
-  /// Instead of a folder.
-  int what_is_there() const noexcept {
-    struct stat status {};
-    const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                      S_ISLNK(status.st_mode);
-    return link ? ELOOP : not_a_folder;
+  bool exists() const noexcept { return header_ != nullptr; }
+
+  /// A new ring block for `tid`; from private memory where the file cannot grow.
+  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
+  /// without memory.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* ring = static_cast<ring_block*>(memory);
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
   }
 
-  const log_folder& run_;
-  char name_[max_folder_name_bytes + 1] = {};
-  std::uint32_t opened_ = 0;
-  int fd_ = -1;
-};
+  /// A block for aggregates; as add_ring().
+  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
+    const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
+    error = ENOENT;
+    void* memory = exists() ? map_more(bytes, error) : nullptr;
+    if (memory == nullptr) memory = map_memory(bytes);
+    if (memory == nullptr) return nullptr;
+    auto* block = static_cast<aggregates_block*>(memory);
+    block->chain = chain;
+    block->threads.store(1, std::memory_order_relaxed);
+    block->tid.store(tid, std::memory_order_relaxed);
+    block->header.bytes = bytes;
+    block->header.kind.store(block_kind::aggregates, std::memory_order_release);
+    return block;
+  }
 
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LOADER_FOLDER_HPP
-
-// A copy of a run as it is now, beside it.
-#ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
-#define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
-
-// What a process counts at this moment, as its ring file tells somebody else.
-#ifndef LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
-#define LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
-
-// The aggregates of one thread, added up from the blocks that they stand in.
-#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
-#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What one aggregate came to at one moment.
-struct whole_aggregate {
-  std::uint64_t key;
-  std::uint64_t count;
-  std::uint64_t total_ticks;
-  std::uint64_t self_ticks;
-  std::uint64_t counts[octaves * octave_buckets];
-
-  std::uint32_t name() const noexcept { return static_cast<std::uint32_t>(key); }
-  std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
-};
-
-/// How blocks are.
-enum class aggregate_state : std::uint8_t {
-  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
-  moving,  ///< copied while their thread went on adding calls
-};
-
-/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
-/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
-/// they were copied.
-class LOTUS_DETAIL_PER_MODULE aggregate_chain {
- public:
-  explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
-      : moving_{state == aggregate_state::moving} {}
-
-  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
-  bool add(const aggregates_block& block) noexcept {
-    auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
-    if (place == nullptr) return false;
-    *place = &block;
-    if (block.threads.load(std::memory_order_relaxed) == 1) {
-      tid_ = block.tid.load(std::memory_order_relaxed);
-    }
-    if (number_of_last(block) > 0) first_ = &block;
+  /// Copies what private memory holds into the file. False when the file cannot grow.
+  /// @param heads  how far to copy.
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    if (!exists()) return false;
+    int error = 0;
+    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
+    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    if (ring == nullptr) return false;
+    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    ring->capacity = from.capacity;
+    copy_records(from, heads, *ring);
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    munmap(ring, bytes);
     return true;
   }
 
-  /// The thread; 0: several, one after the other.
-  std::uint32_t tid() const noexcept { return tid_; }
+  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
-  /// @param to  room for one.
-  /// @return how many make no sense, and were left out.
-  template <class Each>
-  std::uint64_t for_each(whole_aggregate& to, Each&& each) noexcept {
-    std::uint64_t doubted = 0;
-    std::uint32_t seen = 0;
-    take_last();
-    for_each_chunk([&](const chunk_header& head, const char* at) {
-      if (head.kind != chunk_kind::aggregate || ++seen > most_aggregates + 1) return;
-      if (!read(*reinterpret_cast<const stored_aggregate*>(at), to)) {
-        ++doubted;
-      } else if (to.count > 0) {
-        each(static_cast<const whole_aggregate&>(to));
-      }
-    });
-    if (last_number_ == 0) return doubted;
-    // The first of its name.
-    std::memset(static_cast<void*>(&to), 0, sizeof(to));
-    to.key = last_.key;
-    add_last(to);
-    each(static_cast<const whole_aggregate&>(to));
-    return doubted;
+  /// Puts private memory in a ring's place.
+  static void replace(ring_block* ring) noexcept {
+    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
- private:
-  /// Calls `each(chunk_header, at)` for every chunk that is whole.
-  template <class Each>
-  void for_each_chunk(Each&& each) const noexcept {
-    for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
-      const aggregates_block& block =
-          *reinterpret_cast<const aggregates_block* const*>(blocks_.data())[i];
-      const std::uint64_t room = block.header.bytes - sizeof(aggregates_block);
-      const std::uint64_t used = block.used_bytes.load(std::memory_order_acquire);
-      const std::uint64_t bytes = used < room ? used : room;
-      for (std::uint64_t at = 0; bytes - at >= sizeof(chunk_header);) {
-        chunk_header head{};
-        std::memcpy(&head, block.chunks() + at, sizeof(head));
-        const std::size_t length = head.kind == chunk_kind::aggregate ? sizeof(stored_aggregate)
-                                   : head.kind == chunk_kind::octave  ? sizeof(stored_octave)
-                                                                      : 0;
-        if (length == 0 || length > bytes - at) break;
-        each(head, block.chunks() + at);
-        at += length;
-      }
+  /// Stores the names that are new since the last call. False when the file cannot grow.
+  LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
+    if (!exists()) return false;
+    while (names_stored_ < names.size()) {
+      const std::string_view text = names.entry(names_stored_ + 1).line_start();
+      const std::size_t bytes = padded_name_bytes(text.size());
+      if (names_left_ < bytes && !add_names_block()) return false;
+      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
+      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
+      std::memcpy(names_->entries() + used, &head, sizeof(head));
+      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
+      names_->used_bytes.store(used + bytes, std::memory_order_release);
+      names_left_ -= bytes;
+      ++names_stored_;
     }
-  }
-
-  static std::uint64_t number_of_last(const aggregates_block& block) noexcept {
-    const std::uint64_t a = block.last[0].number.load(std::memory_order_acquire);
-    const std::uint64_t b = block.last[1].number.load(std::memory_order_acquire);
-    return a > b ? a : b;
-  }
-
-  void take_last() noexcept {
-    last_number_ = first_ == nullptr ? 0 : number_of_last(*first_);
-    if (last_number_ == 0) return;
-    const last_call& last = first_->last[last_number_ % 2];
-    last_ = {last.key.load(std::memory_order_relaxed), last.ticks.load(std::memory_order_relaxed),
-             last.self_ticks.load(std::memory_order_relaxed)};
-    if (is_negative(last_) || last_.self_ticks > last_.ticks) last_.ticks = last_.self_ticks = 0;
-  }
-
-  void add_last(whole_aggregate& to) noexcept {
-    ++to.count;
-    to.total_ticks += last_.ticks;
-    to.self_ticks += last_.self_ticks;
-    ++to.counts[bucket_of(last_.ticks)];
-    last_number_ = 0;
-  }
-
-  /// Where its thread goes on adding to it, again.
-  bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy stays as it is.
-    const int most_attempts = moving_ ? 1 : 100;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      to.key = from.key;
-      to.count = from.count.load(std::memory_order_acquire);
-      // Each before the count is looked at again.
-      const aggregate_sums& sums = from.sums[to.count % 2];
-      to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
-      to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
-      const std::uint64_t in_bucket = sums.in_bucket.load(std::memory_order_acquire);
-      const std::uint64_t call = sums.call.load(std::memory_order_acquire);
-      const std::uint64_t bucket = in_bucket % (std::uint64_t{1} << bucket_bits);
-      if (bucket >= std::uint64_t{octaves} * octave_buckets || !read_counts(from.header.number, to))
-        return false;
-      if (to.count > 0) to.counts[bucket] = in_bucket >> bucket_bits;
-      if (from.count.load(std::memory_order_relaxed) != to.count || !is_sum(to)) continue;
-      if (last_number_ > 0 && last_.key == to.key) {
-        if (call < last_number_) add_last(to);
-        last_number_ = 0;
-      }
-      return true;
-    }
-    return moving_ && count_in_buckets(to);
-  }
-
-  /// Calls have come between what was copied of it first and last.
-  bool count_in_buckets(whole_aggregate& to) noexcept {
-    to.count = 0;
-    for (const std::uint64_t n : to.counts) {
-      if (__builtin_add_overflow(to.count, n, &to.count)) return false;
-    }
-    if (to.self_ticks > to.total_ticks) to.self_ticks = to.total_ticks;
-    if (last_.key == to.key) last_number_ = 0;
     return true;
   }
+  std::uint32_t names_stored() const noexcept { return names_stored_; }
 
-  bool read_counts(std::uint32_t number, whole_aggregate& to) const noexcept {
-    std::memset(to.counts, 0, sizeof(to.counts));
-    bool sound = true;
-    for_each_chunk([&](const chunk_header& head, const char* at) {
-      if (head.kind != chunk_kind::octave || head.number != number) return;
-      const auto& octave = *reinterpret_cast<const stored_octave*>(at);
-      if (octave.octave >= octaves) {
-        sound = false;
-        return;
-      }
-      for (std::uint32_t b = 0; b < octave_buckets; ++b) {
-        to.counts[octave.octave * octave_buckets + b] =
-            octave.counts[b].load(std::memory_order_acquire);
-      }
-    });
-    return sound;
+  void store_clock(const clock_map& clock) noexcept {
+    if (!exists()) return;
+    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
+    header_->clocks[next] = clock;
+    header_->clock_index.store(next, std::memory_order_release);
   }
 
-  static bool is_sum(const whole_aggregate& of) noexcept {
-    std::uint64_t sum = 0;
-    for (const std::uint64_t n : of.counts) {
-      if (__builtin_add_overflow(sum, n, &sum)) return false;
-    }
-    return sum == of.count && of.self_ticks <= of.total_ticks;
+  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  void finish(bool keep) noexcept {
+    if (!exists()) return;
+    const int directory = directory_->descriptor();
+    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
+    forget();
   }
 
-  bool moving_;
-  growing_memory blocks_;  ///< of pointers
-  const aggregates_block* first_ = nullptr;
-  std::uint32_t tid_ = 0;
-  aggregate_call last_{};
-  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_CHAIN_HPP
-
-// Aggregates as text: a section of the hidden file beside the logs of a process.
-#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
-#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
-inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
-  __extension__ using wide = unsigned __int128;
-  const clock_segment& first = map.at(0);
-  const clock_segment& last = map.current();
-  const std::uint64_t ticks = last.start_ticks - first.start_ticks;
-  const std::uint64_t ns =
-      (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
-      (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  // What a file says may be anything.
-  const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
-  if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
-  const wide rate = (wide{ns} << 32) / ticks;
-  const bool near = rate > latest / 2 && rate / 2 < latest && rate <= UINT64_MAX;
-  return near ? static_cast<std::uint64_t>(rate) : latest;
-}
-
-/// Which section it is. Of sections of one name the last one counts.
-struct section_name {
-  std::uint64_t begun_ns;  ///< of the recording
-  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
-};
-
-/// One section, of one loader.
-class aggregate_text {
- public:
-  /// @param rate  ns a tick, times 2^32.
-  aggregate_text(const section_name& name, std::uint64_t rate) noexcept
-      : name_{name}, rate_{rate} {}
-
-  /// Adds a line.
-  /// @param line_start  "S<name>,".
-  /// @param tid         0: of several threads.
-  void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
-    if (lines_ == 0) put_bound("\nbegin,", rate_);
-    put(line_start);
-    // In a damaged file a total may have gone round.
-    const std::uint64_t self_ticks = std::min(of.self_ticks, of.total_ticks);
-    const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
-    for (const std::uint64_t field : fields) put_and(field, ',');
-    std::uint64_t left = of.count;
-    for (std::uint32_t b = 0; left > 0 && b < octaves * octave_buckets; ++b) {
-      if (of.counts[b] == 0) continue;
-      left -= of.counts[b];
-      put_and(b, ':');
-      put_and(of.counts[b], left > 0 ? ' ' : '\n');
-    }
-    ++lines_;
+  /// In a forked child: lets go of the parent's file and lock.
+  void forget() noexcept {
+    file_.close();
+    if (header_ != nullptr) munmap(header_, header_->header_bytes);
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    *this = ring_file{};
   }
-
-  /// The whole of it; empty where no line was added, or memory was missing.
-  std::string_view finish() noexcept {
-    if (lines_ == 0) return {};
-    put_bound("end,", lines_);
-    return failed_ ? std::string_view{} : std::string_view{text_.data(), text_.bytes()};
-  }
-  bool failed() const noexcept { return failed_; }
 
  private:
-  std::uint64_t ns(std::uint64_t ticks) const noexcept {
-    __extension__ using wide = unsigned __int128;
-    const wide exact = (wide{ticks} * rate_) >> 32;
-    return exact < INT64_MAX ? static_cast<std::uint64_t>(exact) : INT64_MAX;
-  }
+  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
+  /// Some ten names with durations within a few octaves.
+  static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  void put(std::string_view text) noexcept {
-    void* const to = text_.add(text.size());
-    if (to == nullptr) {
-      failed_ = true;
-    } else {
-      std::memcpy(to, text.data(), text.size());
-    }
-  }
-  void put_and(std::uint64_t number, char behind) noexcept {
-    char digits[32];
-    char* const end = put_number(digits, number);
-    *end = behind;
-    put({digits, static_cast<std::size_t>(end + 1 - digits)});
-  }
-  void put_bound(std::string_view word, std::uint64_t number) noexcept {
-    put(word);
-    put_and(name_.begun_ns, '.');
-    put_and(name_.late, ',');
-    put_and(number, '\n');
-  }
-
-  section_name name_;
-  std::uint64_t rate_;
-  std::uint64_t lines_ = 0;
-  bool failed_ = false;
-  growing_memory text_;
-};
-
-/// Makes a section for each loader that some aggregates belong to.
-/// @param names           std::string_view(std::uint32_t id): how a line begins, comma included.
-/// @param for_each_chain  called with void(aggregate_chain&), for every thread; once for each
-/// loader.
-/// @param append          int(std::uint32_t loader, std::string_view section).
-/// @return 0, ENOMEM, or the first error of `append`.
-template <class Names, class ForEachChain, class Append>
-int for_each_section(const section_name& name, std::uint64_t rate, Names&& names,
-                     ForEachChain&& for_each_chain, Append&& append) noexcept {
-  auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
-  if (room == nullptr) return ENOMEM;
-  int first_error = 0;
-  // The least loader behind the one before is next.
-  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
-    next = UINT64_MAX;
-    aggregate_text section{name, rate};
-    for_each_chain([&](aggregate_chain& chain) {
-      chain.for_each(*room, [&](const whole_aggregate& of) {
-        if (of.loader() > loader && of.loader() < next) next = of.loader();
-        if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
-      });
-    });
-    const std::string_view text = section.finish();
-    int error = section.failed() ? ENOMEM : 0;
-    if (!text.empty()) error = append(static_cast<std::uint32_t>(loader), text);
-    if (first_error == 0) first_error = error;
-  }
-  munmap(room, sizeof(whole_aggregate));
-  return first_error;
-}
-
-/// The name of a process' file of sections, in its run's folder or its loader's.
-/// @param out  max_prefix_bytes + 48 bytes.
-inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
-  std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
-}
-
-/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
-/// knows; then what was appended of it is no section.
-/// @param pid  of the process.
-inline int append_aggregates(const log_folder& run, loader_folders& folders, std::uint32_t loader,
-                             std::uint32_t pid, std::string_view section) noexcept {
-  const int folder = folders.of(loader);
-  if (folder < 0) return -folder;
-  char name[max_prefix_bytes + 48];
-  put_aggregates_file_name(name, run.prefix, pid);
-  struct stat status {};
-  bool made = false;
-  const int fd = open_to_append(folder, name, run.owners, run.mode, status, made);
-  if (fd < 0) return -fd;
-  if (made && run.like != nullptr) run.give_away(fd, status, run.like->st_mode & 0666U);
-  const int error = write_all(fd, section.data(), section.size());
-  close(fd);
-  return error;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_TEXT_HPP
-
-// The aggregates that a dead process left in its ring file.
-#ifndef LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
-#define LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
-
-// Blocks of aggregates, copied into memory of our own.
-#ifndef LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
-#define LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
-/// none.
-class LOTUS_DETAIL_PER_MODULE aggregate_copies {
- public:
-  /// Room for a block of so many bytes, zeroed. Null where memory is missing; what it gave before
-  /// is gone.
-  aggregates_block* add(std::size_t bytes) noexcept {
-    void* const block = blocks_.add(bytes);
-    auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
-    if (block == nullptr || place == nullptr) {
-      failed_ = true;
+  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
+  /// for must fail here and not as SIGBUS in somebody's scope.
+  LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
+    error = file_.holds() ? 0 : reopen();
+    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
+    if (error != 0) return nullptr;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        file_.number(), static_cast<off_t>(bytes_));
+    if (memory == MAP_FAILED) {
+      error = errno;
       return nullptr;
     }
-    *place = {0, blocks_.bytes() - bytes};
-    return static_cast<aggregates_block*>(block);
+    bytes_ += bytes;
+    return memory;
   }
 
-  /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
-  /// be adding a call then, and begins no other before this returns.
-  /// @param for_each_block  called with void(const aggregates_block&), again and again.
-  template <class ForEachBlock>
-  void add_whole(ForEachBlock&& for_each_block) noexcept {
-    const std::size_t first = count();
-    for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
-    if (failed_) return;
-    // What has not changed from the first word to the last, looked at twice, was so in between.
-    constexpr int most_attempts = 100;
-    bool same = false;
-    for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
-      std::size_t i = first;
-      for_each_block(
-          [&](const aggregates_block& block) { copy(block, at(i++), used_bytes(block)); });
-      same = true;
-      i = first;
-      for_each_block([&](const aggregates_block& block) {
-        same = is_still(block, at(i++), used_bytes(block)) && same;
-      });
+  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
+  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  int reopen() noexcept {
+    const int directory = directory_->descriptor();
+    if (directory < 0) return -directory;
+    struct stat status {};
+    const int fd = open_regular(directory, name_, O_RDWR, status);
+    if (fd < 0) return -fd;
+    if (!file_.file().is(status)) {
+      close(fd);
+      return ESTALE;
     }
-    std::size_t i = first;
-    for_each_block(
-        [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
+    file_ = {fd, status};
+    return 0;
   }
 
-  /// No more are added.
-  void finish() noexcept {
-    for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
-    std::sort(places(), places() + count());
+  void fill_header(const char* prefix, std::uint32_t flags) noexcept {
+    ring_file_header& h = *header_;
+    h.layout = ring_file_layout;
+    h.header_bytes = static_cast<std::uint32_t>(bytes_);
+    h.pid = static_cast<std::uint32_t>(getpid());
+    h.flags = flags;
+    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
+    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
+    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
   }
 
-  /// Memory was missing; what is here is of no use.
-  bool failed() const noexcept { return failed_; }
-  void fail() noexcept { failed_ = true; }
-
-  /// Calls `each(aggregate_chain&)` for every thread.
-  template <class Each>
-  void for_each_chain(aggregate_state state, Each&& each) const noexcept {
-    for (std::size_t i = 0; i < count();) {
-      aggregate_chain chain{state};
-      for (const std::uint32_t thread = places()[i].chain;
-           i < count() && places()[i].chain == thread; ++i) {
-        chain.add(at(i));
-      }
-      each(chain);
-    }
-  }
-
- private:
-  struct block_place {
-    std::uint32_t chain;
-    std::size_t in_blocks;
-
-    bool operator<(const block_place& other) const noexcept {
-      return chain != other.chain ? chain < other.chain : in_blocks < other.in_blocks;
-    }
-  };
-
-  static std::size_t used_bytes(const aggregates_block& block) noexcept {
-    return sizeof(block) +
-           static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
-  }
-
-  // Word by word: another thread may be writing them.
-  static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
-    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
-    auto* const out = reinterpret_cast<std::uint64_t*>(&to);
-    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
-      out[i] = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
-    }
-  }
-  static bool is_still(const aggregates_block& from, const aggregates_block& copied,
-                       std::size_t bytes) noexcept {
-    const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
-    const auto* const before = reinterpret_cast<const std::uint64_t*>(&copied);
-    for (std::size_t i = 0; i < bytes / sizeof(*words); ++i) {
-      if (__atomic_load_n(words + i, __ATOMIC_ACQUIRE) != before[i]) return false;
-    }
+  bool add_names_block() noexcept {
+    int error = 0;
+    void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) return false;
+    if (names_ != nullptr) munmap(names_, names_->header.bytes);
+    names_ = static_cast<names_block*>(memory);
+    names_->header.bytes = names_block_bytes;
+    names_->header.kind.store(block_kind::names, std::memory_order_release);
+    names_left_ = names_block_bytes - sizeof(names_block);
     return true;
   }
 
-  std::size_t count() const noexcept { return places_.bytes() / sizeof(block_place); }
-  block_place* places() const noexcept {
-    return reinterpret_cast<block_place*>(const_cast<char*>(places_.data()));
-  }
-  aggregates_block& at(std::size_t i) const noexcept {
-    return *reinterpret_cast<aggregates_block*>(const_cast<char*>(blocks_.data()) +
-                                                places()[i].in_blocks);
-  }
-
-  growing_memory blocks_;  ///< one behind the other
-  growing_memory places_;  ///< of block_place
-  bool failed_ = false;
+  run_directory* directory_ = nullptr;
+  owned_descriptor file_;
+  char name_[64] = {};
+  ring_file_header* header_ = nullptr;
+  std::size_t bytes_ = 0;
+  names_block* names_ = nullptr;
+  std::size_t names_left_ = 0;
+  std::uint32_t names_stored_ = 0;
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_AGGREGATES_AGGREGATE_COPIES_HPP
+#endif  // LOTUS_STORE_RING_FILE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: has() any thread; the others, their caller locks the ring file.
+class kept_names {
+ public:
+  /// True for all where there is no ring file.
+  bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
+
+  void store(ring_file& file, const name_table& names) noexcept {
+    // A name that is added from here on finds itself not stored, and waits for the lock; one that
+    // was added before is in the table.
+    if (file.exists()) stored_.store(file.names_stored());
+    file.store_names(names);
+    stored_.store(file.exists() ? file.names_stored() : all);
+  }
+
+  void no_file() noexcept { stored_.store(all, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint32_t all = ~std::uint32_t{0};
+
+  std::atomic<std::uint32_t> stored_{all};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_NAMES_HPP
+
+// What processes that died before this one left in their rings: put into the logs.
+#ifndef LOTUS_STORE_LEFTOVERS_HPP
+#define LOTUS_STORE_LEFTOVERS_HPP
+
+// What processes that died left in their ring files.
+#ifndef LOTUS_RECOVERY_RECOVERY_HPP
+#define LOTUS_RECOVERY_RECOVERY_HPP
+
+// Records to blocks of a compact log.
+#ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
+#define LOTUS_FORMAT_COMPACT_FILLER_HPP
+
+#include <algorithm>
+
+// Compact logs: what a block of records is, and how its numbers are written.
+//
+// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
+// others go on with the names that stand in the blocks since, and with their last numbers.
+#ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
+#define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
+
+// Numbers of 64 bits in as few bytes as they need: LEB128 (DWARF 5, section 7.6).
+#ifndef LOTUS_FORMAT_VARINT_HPP
+#define LOTUS_FORMAT_VARINT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Small numbers of either sign as small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
+constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
+  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
+}
+constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
+}
+
+/// Bytes that a number takes at most.
+inline constexpr std::size_t varint_bytes = 10;
+
+/// Seven bits a byte, the lowest first, the highest bit set in all but the last. Returns the end;
+/// touches at most varint_bytes, and always 2.
+LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
+  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
+    const auto more = static_cast<unsigned>(value > 0x7F);
+    const auto both =
+        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
+    std::memcpy(out, &both, sizeof(both));
+    return out + 1 + more;
+  }
+  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+/// Reads what put_varint() wrote, without a look at where the bytes end; returns the byte behind
+/// it. Reads at most varint_bytes, whatever they are.
+LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
+                                                   std::uint64_t& value) noexcept {
+  std::uint64_t byte = static_cast<unsigned char>(*from++);
+  value = byte & 0x7FU;
+  for (unsigned shift = 7; byte >= 0x80 && shift < 64; shift += 7) {
+    byte = static_cast<unsigned char>(*from++);
+    value |= (byte & 0x7FU) << shift;
+  }
+  return from;
+}
+
+/// Likewise, of bytes that may be anything and end at `end`; null where no number ends before.
+inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
+  value = 0;
+  for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*from++);
+    value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+    if (byte < 0x80) return from;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_VARINT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
+inline constexpr std::uint8_t compact_version = 2;
+inline constexpr std::uint8_t compact_begins_anew = 1;
+/// Codes below it are kinds of records without a name; from it on they count what is announced.
+inline constexpr std::uint32_t first_named_code = 16;
+/// Instead of a record's code: a name follows.
+inline constexpr std::uint32_t announcement_code = 0;
+
+static_assert(row_checks::all([](const record_kind& row) {
+                return has_name(row) ? row.code == 0
+                                     : row.code != announcement_code && row.code < first_named_code;
+              }),
+              "a kind without a name has a code from 1 to 15, which compact blocks tell it by");
+static_assert(row_checks::all([](const record_kind& row) {
+                for (const record_kind& other : record_kinds) {
+                  if (row.code != 0 && row.code == other.code && row.kind != other.kind) {
+                    return false;
+                  }
+                }
+                return true;
+              }),
+              "a code tells one kind");
+
+/// Of each code below first_named_code; none where it tells nothing.
+inline constexpr auto kind_by_code = [] {
+  std::array<event_kind, first_named_code> kinds{};
+  for (const record_kind& row : record_kinds) {
+    if (row.code != 0) kinds[row.code] = row.kind;
+  }
+  return kinds;
+}();
+
+struct compact_block_header {
+  char magic[4];
+  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint8_t version;
+  std::uint8_t flags;
+  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t unused;
+  std::uint32_t records;
+  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
+  std::int64_t first_ns;   ///< no record begins before
+  std::int64_t last_ns;    ///< none ends behind
+  std::uint64_t checksum;  ///< of all else
+};
+static_assert(sizeof(compact_block_header) == 48 &&
+                  std::is_trivially_copyable_v<compact_block_header>,
+              "it stands in files");
+
+/// The difference of two numbers of 64 bits, which may wrap around.
+constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
+  return static_cast<std::int64_t>(a - b);
+}
+
+/// Instead of a record's time: by how much its end is before the record's before it follows.
+inline constexpr std::uint64_t earlier_time = 3;
+
+/// How the time of a record is told that ends no earlier than the one before it.
+constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
+  return since * 2;
+}
+
+/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
+/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
+/// @param since  the end of the record before; where that is later it wraps around.
+inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
+  if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
+  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
+}
+
+/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
+  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
+}
+
+/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
+/// do at once.
+inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
+  std::uint64_t sum = count;
+  std::uint64_t other = ~sum;
+  std::size_t at = 0;
+  for (; count - at >= 16; at += 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, 16);
+    sum = (sum ^ words[0]) * odd;
+    other = (other ^ words[1]) * odd;
+    sum ^= sum >> 29U;
+    other ^= other >> 29U;
+  }
+  sum = (sum ^ other) * odd;
+  for (; count - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, 8);
+    sum = (sum ^ word) * odd;
+    sum ^= sum >> 29U;
+  }
+  std::uint64_t last = 0;
+  if (at < count) std::memcpy(&last, bytes + at, count - at);
+  sum = (sum ^ last) * odd;
+  return sum ^ (sum >> 32U);
+}
+
+/// Of a block. Guards against damage, not against intent.
+inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
+  constexpr std::size_t head = sizeof(compact_block_header);
+  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
+         mix_bytes(block + head, bytes - head);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_COMPACT_LAYOUT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
+/// none.
+class compact_chain {
+ public:
+  struct entry {
+    std::uint64_t key;  ///< 0: free
+    std::uint32_t code;
+    std::uint32_t unused;
+    std::uint64_t last;  ///< number or value
+  };
+
+  /// Whether the log that is appended to next is the one of the last block, and ends with it.
+  bool goes_on(const log_position& at) const noexcept {
+    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
+  }
+  void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
+  void appended(const log_position& at) noexcept {
+    inode_ = at.inode;
+    length_ = at.length;
+    ++blocks_;
+  }
+
+  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
+  entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
+    key = key_of(kind, name);
+    for (std::uint64_t i = home_of(kind, name);; ++i) {
+      entry& e = entries_[i % slots];
+      if (e.key == key) return &e;
+      if (e.key == 0) return used_ < most_names ? &e : nullptr;
+    }
+  }
+  /// The code of an operation's name; 0 where that is not known at once.
+  LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
+    const entry& e = entries_[home_of(event_kind::operation, name) % slots];
+    return e.key == key_of(event_kind::operation, name) ? e.code : 0;
+  }
+  void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
+
+  std::uint64_t last_of[first_named_code];  ///< first field, by code of what has no name
+  std::uint64_t last_second;                ///< second field, of any kind
+
+ private:
+  static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
+    return (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
+  }
+  static constexpr std::uint64_t home_of(event_kind kind, std::uint32_t name) noexcept {
+    return std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);
+  }
+
+  static constexpr std::uint32_t slots = 1024;
+  static constexpr std::uint32_t most_names = 700;
+  /// So much a damaged block can cost.
+  static constexpr std::uint32_t most_blocks = 64;
+
+  std::uint64_t inode_;
+  std::uint64_t length_;
+  std::uint32_t blocks_;
+  std::uint32_t used_;
+  entry entries_[slots];
+};
+
+/// Writes records as one block for each append, to the log that lies beside in text. As
+/// line_filler.
+template <class Names>
+class compact_filler {
+ public:
+  compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
+                 drain_buffer& buffer) noexcept
+      : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
+    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
+  }
+
+  template <class Sink>
+  int begin(Sink& sink, std::uint32_t loader) noexcept {
+    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
+    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
+    if (anew) chain_.begin_anew();
+    full_of_names_ = false;
+    head_ = {};
+    head_.flags = anew ? compact_begins_anew : std::uint8_t{0};
+    head_.first_ns = INT64_MAX;
+    head_.last_ns = INT64_MIN;
+    end_ = block_ + sizeof(head_);
+    return 0;
+  }
+
+  /// False where there is no room left.
+  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
+    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
+      return false;
+    }
+    const record_kind& kind = kind_of(r.tag);
+    std::uint64_t* last = &chain_.last_of[kind.code];
+    char* p = end_;
+    std::uint32_t code = kind.code;
+    if (code == 0) {
+      const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
+      std::uint64_t key = 0;
+      compact_chain::entry* const e = chain_.find(kind.kind, name, key);
+      if (LOTUS_DETAIL_UNLIKELY(e == nullptr)) {
+        full_of_names_ = true;
+        return false;
+      }
+      if (LOTUS_DETAIL_UNLIKELY(e->key == 0)) {
+        chain_.take(*e, key);
+        p = announce(p, kind, has_name(kind) ? names_(name) : kind.prefix);
+      }
+      last = &e->last;
+      code = e->code;
+    }
+    end_ = put_record(put_varint(p, code), r, kind, *last);
+    ++head_.records;
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
+    if (!kind.beside.empty()) head_.roles |= beside_bit;
+    return true;
+  }
+
+  /// Adds what most of a log is, operations whose names the block has told, up to the first record
+  /// that is none, or for which there is no room; returns its place. As add(), with all that
+  /// changes in registers: what is written as characters might be anything of this object's.
+  std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
+                               std::uint64_t head) noexcept {
+    if (lane != 0 || head_.records == 0) return at;
+    const record* const slots = ring.slots();
+    const std::uint64_t mask = ring.capacity - 1;
+    const clock_segment clock = clock_.newest();
+    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
+    const std::uint64_t begin = at;
+    std::int64_t first_ns = head_.first_ns;
+    std::int64_t last_ns = head_.last_ns;
+    std::int64_t time_before_ns = time_before_ns_;
+    char* p = end_;
+    for (; at != head && p <= last_begin; ++at) {
+      const record& r = slots[at & mask];
+      if (r.tag.kind() != event_kind::operation || r.begin_ticks < clock.start_ticks) break;
+      const std::uint32_t code =
+          chain_.code_of_operation(static_cast<std::uint32_t>(r.tag.value()));
+      const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
+      const std::int64_t end_ns = clock.to_ns(r.end_ticks);
+      if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
+      const std::uint64_t since =
+          static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(time_before_ns);
+      p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
+      time_before_ns = end_ns;
+      first_ns = std::min(first_ns, start_ns);
+      last_ns = std::max(last_ns, end_ns);
+    }
+    if (at == begin) return at;
+    end_ = p;
+    head_.first_ns = first_ns;
+    head_.last_ns = last_ns;
+    time_before_ns_ = time_before_ns;
+    head_.records += static_cast<std::uint32_t>(at - begin);
+    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(log_role::worker));
+    return at;
+  }
+
+  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
+  template <class Sink>
+  int append(Sink& sink, std::uint32_t) noexcept {
+    if (head_.records == 0) return 0;
+    std::memcpy(head_.magic, compact_block_magic, sizeof(head_.magic));
+    head_.version = compact_version;
+    head_.bytes = static_cast<std::uint32_t>(end_ - block_);
+    std::memcpy(block_, &head_, sizeof(head_));
+    const std::uint64_t checksum = block_checksum(block_, head_.bytes);
+    std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
+    const int error = sink.append(log_role::beside, block_, head_.bytes);
+    if (error != 0) failed();
+    return error;
+  }
+
+  template <class Sink>
+  void committed(const Sink& sink) noexcept {
+    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
+  }
+  /// What was told last may not stand in the log.
+  void failed() noexcept { chain_.begin_anew(); }
+
+ private:
+  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
+  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
+
+  /// @param since  the end of the record before; where that is later it wraps around.
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
+                                                        std::uint64_t since,
+                                                        std::uint64_t duration) noexcept {
+    // Nearly all: five bytes at most, in one word.
+    if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
+      const std::uint64_t time = time_by_end(since);
+      const std::uint64_t more_time = time > 0x7F ? 1 : 0;
+      const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
+      const std::uint64_t a = (time & 0x7FU) | more_time << 7U | (time >> 7U) << 8U;
+      const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
+      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_time);
+      std::memcpy(p, &word, sizeof(word));
+      return p + 3 + more_time + more_duration;
+    }
+    return put_varint(put_time(put_varint(p, code), since, duration), duration);
+  }
+
+  LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
+                                          std::string_view name) noexcept {
+    p = put_varint(p, announcement_code);
+    p = put_varint(p, static_cast<std::uint8_t>(kind.kind));
+    p = put_varint(p, name.size());
+    std::memcpy(p, name.data(), name.size());
+    return p + name.size();
+  }
+
+  /// A number that is told by its difference to the one before.
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
+                                                     std::uint64_t& last) noexcept {
+    p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
+    last = number;
+    return p;
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
+                                              std::uint64_t& last) noexcept {
+    const bool lasts = kind.lasts();
+    const tick_converter::span s =
+        clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
+    const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
+    std::int64_t duration_ns = s.duration_ns < 0 ? 0 : s.duration_ns;
+    if (kind.duration == written_duration::measured_unlike_placeholder &&
+        duration_ns == placeholder_ns) {
+      ++duration_ns;
+    }
+    const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
+                                                   static_cast<std::uint64_t>(duration_ns));
+    if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
+    p = put_time(p,
+                 static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(time_before_ns_),
+                 static_cast<std::uint64_t>(duration_ns));
+    time_before_ns_ = time_ns;
+    head_.first_ns = std::min(head_.first_ns, start_ns);
+    head_.last_ns = std::max(head_.last_ns, time_ns);
+    if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
+    if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
+    return put_fields(p, r, kind, last);
+  }
+
+  char* put_fields(char* p, const record& r, const record_kind& kind,
+                   std::uint64_t& last) noexcept {
+    if (kind.fields[0].quantity == record_quantity::none) return p;
+    p = put_field(p, r, kind.fields[0], last);
+    if (kind.fields[1].quantity == record_quantity::none) return p;
+    return put_field(p, r, kind.fields[1], chain_.last_second);
+  }
+
+  LOTUS_DETAIL_ALWAYS_INLINE static char* put_field(char* p, const record& r,
+                                                    const record_field& field,
+                                                    std::uint64_t& last) noexcept {
+    const std::uint64_t number = number_of(field, r);
+    switch (field.coding) {
+      case field_coding::difference:
+        return put_number(p, number, last);
+      case field_coding::one_more:
+        return put_varint(p, number == missing_number(field) ? 0 : number + 1);
+      case field_coding::plain:
+        break;
+    }
+    return put_varint(p, number);
+  }
+
+  const tick_converter& clock_;
+  const Names& names_;
+  compact_chain& chain_;
+  char* const block_;
+  char* end_ = nullptr;
+  compact_block_header head_{};
+  std::int64_t time_before_ns_ = 0;
+  bool full_of_names_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FORMAT_COMPACT_FILLER_HPP
 
 // A ring file that a process left. Whatever stands in it is checked before it is believed.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
@@ -8575,20 +11191,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
-
-/// Reads `bytes` at `offset`; false where the file does not have them.
-inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
-  auto* out = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t n = pread(fd, out, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    out += n;
-    offset += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
 
 /// A copy of one ring, its records a window of at most window_records.
 class ring_copy {
@@ -8709,7 +11311,8 @@ class dead_ring_file {
 
   /// Opens `name` in `directory` (borrowed).
   /// @param writable  to append to the logs and delete it; otherwise only to read.
-  state open(int directory, const char* name, bool writable, const file_owners& owners) noexcept {
+  LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
+                               const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
                    : open_regular(directory, name, O_RDONLY, status_);
     if (fd_ < 0) return not_opened(directory, name);
@@ -8758,7 +11361,7 @@ class dead_ring_file {
   /// than a process has is left out.
   /// @param until_ns  CLOCK_MONOTONIC.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
-  int read_blocks(std::int64_t until_ns) noexcept {
+  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
@@ -8799,8 +11402,7 @@ class dead_ring_file {
 
   /// Calls `each(ring_copy&)` for every ring that makes sense.
   /// @return how many do not, or not wholly; those that were left out count as one.
-  template <class Each>
-  std::uint64_t for_each_ring(Each&& each) noexcept {
+  std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
@@ -8813,8 +11415,8 @@ class dead_ring_file {
   }
 
   /// Calls `each(at, bytes)` for every block of aggregates.
-  template <class Each>
-  void for_each_aggregates_block(Each&& each) const noexcept {
+  void for_each_aggregates_block(
+      function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
     for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
       each(place.at, place.bytes);
@@ -8836,6 +11438,11 @@ class dead_ring_file {
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
     const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
     return {text_.data() + n.at, n.bytes};
+  }
+  name_lookup names() const noexcept {
+    return {this, [](const void* file, std::uint64_t id) noexcept {
+              return static_cast<const dead_ring_file*>(file)->line_start(id);
+            }};
   }
 
  private:
@@ -8864,7 +11471,7 @@ class dead_ring_file {
     return state::refused;
   }
 
-  state check_header() noexcept {
+  LOTUS_DETAIL_COLD state check_header() noexcept {
     header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
     if (header_ == nullptr) {
       error_ = ENOMEM;
@@ -8899,7 +11506,7 @@ class dead_ring_file {
   }
 
   /// False where the block makes no sense: names are numbered as they come.
-  bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+  LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
         !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
@@ -8959,30 +11566,36 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DEAD_RING_HPP
 
+// The aggregates of a ring file, as the rest of it is read.
+#ifndef LOTUS_RECOVERY_RING_AGGREGATES_HPP
+#define LOTUS_RECOVERY_RING_AGGREGATES_HPP
+
+// The aggregates that a ring file holds, copied block by block.
+#ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies of them, whose blocks have been found.
+/// The ring file that aggregates are read from.
+struct aggregates_source {
+  int descriptor;          ///< borrowed
+  std::uint64_t begun_ns;  ///< as the file says
+  std::uint64_t rate;      ///< as mean_rate() of its clock
+  name_lookup names;       ///< how lines begin
+};
+
+using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
+
+/// Copies of all blocks of a ring file.
 class LOTUS_DETAIL_PER_MODULE dead_aggregates {
  public:
-  /// @param file   borrowed.
-  /// @param state  moving, where its process may live.
-  explicit dead_aggregates(const dead_ring_file& file,
-                           aggregate_state state = aggregate_state::whole) noexcept
-      : file_{file}, state_{state} {
-    file.for_each_aggregates_block([this](std::uint64_t at, std::uint64_t bytes) {
-      if (bytes > most_block_bytes) {
-        ++doubted_;
-        return;
-      }
-      aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
-      if (block == nullptr) return;
-      if (!read_at(file_.descriptor(), static_cast<void*>(block), static_cast<std::size_t>(bytes),
-                   at)) {
-        copies_.fail();
-      }
-      block->header.bytes = bytes;  // it may have been changed since it was looked at
-    });
+  /// @param state           moving, where the file's process may live.
+  /// @param for_each_block  calls what it is given for every block's place in the file.
+  dead_aggregates(const aggregates_source& of, aggregate_state state,
+                  function_ref<void(each_place)> for_each_block) noexcept
+      : of_{of}, state_{state} {
+    for_each_block([this](std::uint64_t at, std::uint64_t bytes) { add(at, bytes); });
     copies_.finish();
   }
 
@@ -8990,20 +11603,31 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   std::uint64_t doubted() const noexcept { return doubted_; }
 
   /// As detail::for_each_section().
-  template <class Append>
-  int for_each_section(Append&& append) const noexcept {
+  int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
-        {file_.header().begun_ns, 0}, mean_rate(file_.clocks()),
-        [this](std::uint32_t id) { return file_.line_start(id); },
-        [this](auto&& each) { copies_.for_each_chain(state_, each); }, append);
+        {of_.begun_ns, 0}, of_.rate, of_.names,
+        [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
   }
 
  private:
-  /// Ours are smaller.
-  static constexpr std::uint64_t most_block_bytes = std::uint64_t{256} << 10;
+  /// The library's own are smaller.
+  static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
-  const dead_ring_file& file_;
+  void add(std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (bytes > max_block_bytes) {
+      ++doubted_;
+      return;
+    }
+    aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
+    if (block == nullptr) return;
+    if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
+      copies_.fail();
+    }
+    block->header.bytes = bytes;  // it may have been changed since it was looked at
+  }
+
+  const aggregates_source of_;
   aggregate_state state_;
   aggregate_copies copies_;
   std::uint64_t doubted_ = 0;
@@ -9012,1079 +11636,25 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_AGGREGATES_DEAD_AGGREGATES_HPP
-
-// What processes that died left in their ring files.
-#ifndef LOTUS_RECOVERY_RECOVERY_HPP
-#define LOTUS_RECOVERY_RECOVERY_HPP
-
-// Records to blocks of a compact log.
-#ifndef LOTUS_RECOVERY_COMPACT_FILLER_HPP
-#define LOTUS_RECOVERY_COMPACT_FILLER_HPP
-
-// Compact logs: what a block of records is, and how its numbers are written.
-//
-// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
-// others go on with the names that stand in the blocks since, and with their last numbers.
-#ifndef LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
-#define LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
+#endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
-inline constexpr std::uint8_t compact_version = 2;
-inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below it are kinds of records without a name; from it on they count what is announced.
-inline constexpr std::uint32_t first_named_code = 16;
-/// Instead of a record's code: a name follows.
-inline constexpr std::uint32_t announcement_code = 0;
-
-struct compact_block_header {
-  char magic[4];
-  std::uint32_t bytes;  ///< of the block, this header included
-  std::uint8_t version;
-  std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
-  std::uint8_t unused;
-  std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
-  std::int64_t first_ns;   ///< no record begins before
-  std::int64_t last_ns;    ///< none ends behind
-  std::uint64_t checksum;  ///< of all else
-};
-static_assert(sizeof(compact_block_header) == 48 &&
-                  std::is_trivially_copyable_v<compact_block_header>,
-              "it stands in files");
-
-constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
-  return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
-}
-constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
-  return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
-}
-
-/// The difference of two numbers of 64 bits, which may wrap around.
-constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
-  return static_cast<std::int64_t>(a - b);
-}
-
-/// Seven bits a byte, the lowest first, the highest bit set in all but the last (LEB128). Returns
-/// the end; touches at most 10 bytes, and always 2.
-LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
-  if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
-    const auto more = static_cast<unsigned>(value > 0x7F);
-    const auto both =
-        static_cast<std::uint16_t>((value & 0x7FU) | more << 7U | (value >> 7U) << 8U);
-    std::memcpy(out, &both, sizeof(both));
-    return out + 1 + more;
-  }
-  for (; value >= 0x80; value >>= 7U) *out++ = static_cast<char>(value | 0x80U);
-  *out++ = static_cast<char>(value);
-  return out;
-}
-
-/// Instead of a record's time: by how much its end is before the record's before it follows.
-inline constexpr std::uint64_t earlier_time = 3;
-
-/// How the time of a record is told that ends no earlier than the one before it.
-constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
-  return since * 2;
-}
-
-/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
-/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
-/// @param since  the end of the record before; where that is later it wraps around.
-inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
-  if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
-  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
-  return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
-}
-
-/// The end of the record of which this was told, but earlier_time, since the end of the one before.
-constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
-  return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
-}
-
-/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
-/// do at once.
-inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
-  std::uint64_t sum = count;
-  std::uint64_t other = ~sum;
-  std::size_t at = 0;
-  for (; count - at >= 16; at += 16) {
-    std::uint64_t words[2];
-    std::memcpy(words, bytes + at, 16);
-    sum = (sum ^ words[0]) * odd;
-    other = (other ^ words[1]) * odd;
-    sum ^= sum >> 29U;
-    other ^= other >> 29U;
-  }
-  sum = (sum ^ other) * odd;
-  for (; count - at >= 8; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, 8);
-    sum = (sum ^ word) * odd;
-    sum ^= sum >> 29U;
-  }
-  std::uint64_t last = 0;
-  if (at < count) std::memcpy(&last, bytes + at, count - at);
-  sum = (sum ^ last) * odd;
-  return sum ^ (sum >> 32U);
-}
-
-/// Of a block. Guards against damage, not against intent.
-inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
-  constexpr std::size_t head = sizeof(compact_block_header);
-  return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
-         mix_bytes(block + head, bytes - head);
+/// Copies them. @param file  borrowed; its blocks have been read.
+/// @param state  moving, where its process may live.
+LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
+                                                         aggregate_state state) noexcept {
+  return dead_aggregates{
+      {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
+      state,
+      [&file](auto&& each) { file.for_each_aggregates_block(each); }};
 }
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECOVERY_COMPACT_LAYOUT_HPP
-
-// One ring's complete records, as lines, to a sink.
-#ifndef LOTUS_RECOVERY_DRAIN_HPP
-#define LOTUS_RECOVERY_DRAIN_HPP
-
-// Lines to append-only log files.
-#ifndef LOTUS_RECOVERY_LOG_APPENDER_HPP
-#define LOTUS_RECOVERY_LOG_APPENDER_HPP
-
-// Whose a log is, where several processes write to one directory.
-//
-// Logs are named by thread ids, which recur in every container. A process that may write the log of
-// a thread says so in its information file before it makes the log, and whose ids its own are.
-#ifndef LOTUS_RECOVERY_LOG_CLAIMS_HPP
-#define LOTUS_RECOVERY_LOG_CLAIMS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// No thread's id is above it: PID_MAX_LIMIT of Linux.
-inline constexpr std::uint32_t largest_thread_id = 4'194'304;
-
-/// A number for the log of a thread whose id has been taken; different every time.
-inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
-  std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
-                        (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
-  mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
-  // Below 2^31, for readers that take it for a signed number.
-  return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
-}
-
-/// How much of information files is looked at for one log: beside what thousands of processes write
-/// of themselves, a small part of what others may put there. A file counts as a page at least.
-class claim_budget {
- public:
-  bool spent() const noexcept { return bytes_ == 0; }
-  void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
-
- private:
-  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
-};
-
-/// Lines of an information file, as store/run_info.hpp writes them.
-class claim_file {
- public:
-  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
-  claim_file(int directory, const char* name) noexcept {
-    struct stat status {};
-    fd_ = open_regular(directory, name, O_RDONLY, status);
-  }
-  claim_file(const claim_file&) = delete;
-  claim_file& operator=(const claim_file&) = delete;
-  ~claim_file() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
-  template <class Each>
-  void for_each_line(claim_budget& budget, Each&& each) noexcept {
-    char text[least_page_bytes];
-    std::size_t held = 0;
-    std::size_t total = 0;
-    while (fd_ >= 0 && !budget.spent()) {
-      const ssize_t got = read(fd_, text + held, sizeof(text) - held);
-      if (got < 0 && errno == EINTR) continue;
-      if (got > 0) {
-        budget.take(static_cast<std::size_t>(got));
-        total += static_cast<std::size_t>(got);
-        held += static_cast<std::size_t>(got);
-      }
-      std::size_t from = 0;
-      bool wanted = got > 0;
-      while (const void* end = wanted ? std::memchr(text + from, '\n', held - from) : nullptr) {
-        const auto behind = static_cast<std::size_t>(static_cast<const char*>(end) - text);
-        wanted = each(std::string_view{text + from, behind - from});
-        from = behind + 1;
-      }
-      if (!wanted) break;
-      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
-      std::memmove(text, text + from, held - from);
-      held -= from;
-    }
-    if (total < least_page_bytes) budget.take(least_page_bytes - total);
-  }
-
- private:
-  int fd_ = -1;
-};
-
-/// Takes "<key> " off the front of a line. False where it has another key.
-inline bool take_key(std::string_view& line, std::string_view key) noexcept {
-  if (line.substr(0, key.size()) != key) return false;
-  line.remove_prefix(key.size());
-  return true;
-}
-
-/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
-/// number. Where there is more to read than the budget allows, it may.
-/// @param info  the information file of the process that asks; where it says nothing, all others
-/// are strangers.
-inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
-  char own[96] = {};
-  claim_budget budget;
-  claim_file{directory, info}.for_each_line(budget, [&](std::string_view line) {
-    const bool found = take_key(line, "namespace ") && line.size() < sizeof(own);
-    if (found) std::memcpy(own, line.data(), line.size());
-    return !found;
-  });
-  char digits[16];
-  std::snprintf(digits, sizeof(digits), "%u ", number);
-  bool taken = false;
-  for_each_entry(directory, [&](const char* name) {
-    constexpr std::size_t start = sizeof(run_info_start) - 1;
-    if (taken || std::strncmp(name, run_info_start, start) != 0) return;
-    if (std::strcmp(name, info) == 0) return;
-    bool stranger = true;
-    bool claims = false;
-    claim_file{directory, name}.for_each_line(budget, [&](std::string_view line) {
-      if (take_key(line, "namespace ")) {
-        stranger = own[0] == '\0' || line != own;
-      } else if (take_key(line, "thread ") || take_key(line, "log ")) {
-        claims = claims || take_key(line, digits);
-      }
-      return stranger && !claims;
-    });
-    taken = (stranger && claims) || budget.spent();
-  });
-  return taken;
-}
-
-/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
-inline void tell_log_number(int directory, const char* info, const file_owners& owners,
-                            std::uint32_t number, std::uint32_t tid) noexcept {
-  struct stat status {};
-  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
-  if (fd < 0) return;
-  char text[64];
-  const int bytes = std::snprintf(text, sizeof(text), "log %u %u\n", number, tid);
-  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
-  close(fd);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LOG_CLAIMS_HPP
-
-// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
-// and the next lines begin a new one.
-#ifndef LOTUS_RECOVERY_LOG_PARTS_HPP
-#define LOTUS_RECOVERY_LOG_PARTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The longest name of a log, and its end.
-inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
-
-/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
-/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
-/// the prefix.
-/// @param compact  the hidden log is the only one.
-/// @param part     when it was over, in ms since the epoch; 0: it still grows.
-inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
-                         bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
-  char which[32] = "";
-  if (part != 0) {
-    std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
-  }
-  const bool hidden = role == log_role::beside;
-  const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
-  const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
-  std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
-}
-
-/// Of which ns since the epoch are a number still; no clock tells more.
-inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
-
-/// What the name of a log says.
-struct log_name {
-  log_role role = log_role::beside;
-  bool compact = false;         ///< it is the only one of its thread
-  std::uint64_t part = 0;       ///< 0: it still grows
-  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
-  std::size_t part_length = 0;  ///< how long that is
-  std::uint64_t number = 0;     ///< at its end
-
-  /// False where `name` is none of a log with this prefix.
-  bool parse(const char* name, const char* prefix) noexcept {
-    *this = log_name{};
-    const char* p = name;
-    compact = take(p, compact_log_start);
-    const bool hidden = compact || take(p, beside_log_start);
-    if (!take(p, prefix)) return false;
-    const char* const behind_prefix = p;
-    if (take(p, "_part") && take_number(p, part) && part != 0 && part <= most_part_ms) {
-      part_at = static_cast<std::size_t>(behind_prefix - name);
-      part_length = static_cast<std::size_t>(p - behind_prefix);
-    } else {
-      part = 0;
-      p = behind_prefix;
-    }
-    if (!hidden) {
-      if (take(p, "_main")) {
-        role = log_role::main;
-      } else if (take(p, "_worker")) {
-        role = log_role::worker;
-      } else {
-        return false;
-      }
-    }
-    return take(p, "_pid_") && take_number(p, number) && *p == '\0';
-  }
-
- private:
-  static bool take(const char*& p, const char* text) noexcept {
-    const std::size_t bytes = std::strlen(text);
-    if (std::strncmp(p, text, bytes) != 0) return false;
-    p += bytes;
-    return true;
-  }
-
-  /// False where there is no number of at most 18 digits.
-  static bool take_number(const char*& p, std::uint64_t& value) noexcept {
-    const char* const first = p;
-    for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
-      value = value * 10 + static_cast<std::uint64_t>(*p - '0');
-    }
-    return p != first;
-  }
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LOG_PARTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// The most that is appended to a log at once, in bytes.
-inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
-
-/// The number of a ring's logs.
-inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
-  return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
-}
-
-/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
-/// leaves bytes that are known to be half an append, and only those.
-class log_appender {
- public:
-  /// @param logs       borrowed; opened where closed, left open.
-  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
-  /// @param ring_at    where the ring begins there.
-  log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
-               int ring_file = -1, std::uint64_t ring_at = 0) noexcept
-      : folder_{folder},
-        loaders_{folder},
-        ring_{ring},
-        logs_{logs},
-        ring_file_{ring_file},
-        ring_at_{ring_at} {}
-  log_appender(const log_appender&) = delete;
-  log_appender& operator=(const log_appender&) = delete;
-
-  /// How far a log is known to be whole.
-  const log_position& position(log_role role) const noexcept {
-    return ring_.committed().logs[static_cast<std::size_t>(role)];
-  }
-
-  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
-  /// @param loader  whose log: the id of its name, 0 the default one.
-  int begin(log_role role, std::uint32_t loader) noexcept {
-    open_log& log = logs_[static_cast<std::size_t>(role)];
-    struct stat status {};
-    bool open = log.file.holds(status);
-    const bool another = position(role).loader != loader;
-    if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
-      undo(role);    // of an earlier append, where that has failed
-      open = false;  // deleted or moved while it was open: a new one is made
-    }
-    commit_point c = ring_.committed();
-    log_position& at = c.logs[static_cast<std::size_t>(role)];
-    if (another) at = {0, 0, false, at.number, loader};
-    if (!open) {
-      log.file.close();
-      const int opened = open_log_file(role, at, status);
-      if (opened < 0) return -opened;
-      log = {{opened, status}, clock_ns(CLOCK_MONOTONIC_COARSE)};
-    }
-    at = {static_cast<std::uint64_t>(status.st_ino), static_cast<std::uint64_t>(status.st_size),
-          true, at.number, loader};
-    return commit_to_file(c);
-  }
-
-  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
-  /// errno.
-  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
-    const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
-    if (error != 0) {
-      undo(role);
-      return error;
-    }
-    appended_[static_cast<std::size_t>(role)] = bytes;
-    return 0;
-  }
-
-  /// Takes back what was appended since the last commit.
-  void undo(log_role role) noexcept {
-    const auto i = static_cast<std::size_t>(role);
-    commit_point c = ring_.committed();
-    appended_[i] = 0;
-    if (!c.logs[i].appending) return;
-    const owned_descriptor& log = logs_[i].file;
-    if (log.holds() && ftruncate(log.number(), static_cast<off_t>(c.logs[i].length)) != 0) return;
-    c.logs[i].appending = false;
-    commit_to_file(c);
-  }
-
-  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
-  /// main lane are. Returns 0 or errno.
-  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
-    commit_point c = ring_.committed();
-    c.tail[lane] = tail;
-    c.loader = loader;
-    return commit_lines(c);
-  }
-
-  /// Says that what was appended, of records of another ring, is whole.
-  int commit_lines() noexcept { return commit_lines(ring_.committed()); }
-
-  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
-  /// follows, it is somebody else's. Call it before anything else is appended.
-  void undo_torn() noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      const log_position at = ring_.committed().logs[i];
-      if (!at.appending) continue;
-      struct stat status {};
-      const int fd = open_torn(static_cast<log_role>(i), at, status);
-      if (fd < 0) continue;
-      logs_[i].file.close();
-      logs_[i] = {{fd, status}, 0};
-      const auto bytes = static_cast<std::uint64_t>(status.st_size);
-      if (bytes > at.length && bytes - at.length <= max_append_bytes) {
-        undo(static_cast<log_role>(i));
-      }
-      logs_[i].file.close();  // it may have been moved
-    }
-  }
-
-  /// The log that was opened last, or could not be; or its loader's folder.
-  const char* name() const noexcept { return name_; }
-
- private:
-  int commit_lines(commit_point c) noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      c.logs[i].length += appended_[i];
-      c.logs[i].appending = false;
-    }
-    const int error = commit_to_file(c);
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      // Lines whose commit is lost would come twice.
-      if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
-      appended_[i] = 0;
-    }
-    return error;
-  }
-
-  /// In the file the index changes last, too: what it points at is whole at any instant.
-  int commit_to_file(const commit_point& c) noexcept {
-    if (ring_file_ >= 0) {
-      const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
-      int error = write_at(&c, sizeof(c), offsetof(ring_block, commits) + next * sizeof(c));
-      if (error == 0) error = write_at(&next, sizeof(next), offsetof(ring_block, commit_index));
-      if (error != 0) return error;
-    }
-    ring_.commit(c);
-    return 0;
-  }
-
-  int write_at(const void* data, std::size_t bytes, std::size_t offset) const noexcept {
-    ssize_t n = 0;
-    do {
-      n = pwrite(ring_file_, data, bytes, static_cast<off_t>(ring_at_ + offset));
-    } while (n < 0 && errno == EINTR);
-    if (n < 0) return errno;
-    return static_cast<std::size_t>(n) == bytes ? 0 : EIO;
-  }
-
-  void put_name(log_role role, std::uint32_t number) noexcept {
-    put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
-  }
-
-  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
-  bool was_moved(log_role role, const struct stat& status) noexcept {
-    constexpr std::int64_t between_ns = 500'000'000;
-    std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (now_ns - looked_ns < between_ns) return false;
-    looked_ns = now_ns;
-    const log_position& at = position(role);
-    const int folder = loaders_.of(at.loader);
-    if (folder < 0) return true;  // and opening it anew tells why
-    put_name(role, log_number(ring_, at));
-    struct stat named {};
-    if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
-    return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
-  }
-
-  /// Opens the log that an append was begun in, under its name or one that it was moved to.
-  int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
-    const int folder = loaders_.of(at.loader);
-    if (folder < 0) return folder;
-    put_name(role, log_number(ring_, at));
-    const auto open_if_it = [&](const char* name) {
-      const int fd = open_own(folder, name, O_WRONLY | O_APPEND, folder_.owners, status);
-      if (fd < 0 || status.st_ino == at.inode) return fd;
-      close(fd);
-      return -ENOENT;
-    };
-    int fd = open_if_it(name_);
-    if (fd != -ENOENT) return fd;
-    const std::size_t bytes = std::strlen(name_);
-    for_each_entry(folder, [&](const char* name) {
-      if (fd >= 0 || std::strncmp(name, name_, bytes) != 0 || name[bytes] != '.') return;
-      fd = open_if_it(name);
-    });
-    return fd;
-  }
-
-  /// @param at  its number may change, where that is another's.
-  int open_log_file(log_role role, log_position& at, struct stat& status) noexcept {
-    const int folder = loaders_.of(at.loader);
-    if (folder < 0) {
-      std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
-      return folder;
-    }
-    // All logs of a thread have one number, if that can be.
-    for (const log_position& other : ring_.committed().logs) {
-      if (at.number == 0) at.number = other.number;
-    }
-    constexpr int most_numbers = 16;
-    for (int attempt = 0; attempt < most_numbers; ++attempt) {
-      const std::uint32_t tid = ring_.tid.load(std::memory_order_relaxed);
-      const std::uint32_t named = at.number != 0 ? at.number : tid;
-      put_name(role, named);
-      bool made = false;
-      const int fd = open_to_append(folder, name_, folder_.owners, folder_.mode, status, made);
-      if (fd < 0) return fd;
-      if (made && folder_.like != nullptr) {
-        folder_.give_away(fd, status, folder_.like->st_mode & 0666U);
-      }
-      const bool known =
-          at.inode == status.st_ino && at.length == static_cast<std::uint64_t>(status.st_size);
-      if (made || known || !log_number_is_anothers(folder_.directory, folder_.info, named)) {
-        return fd;
-      }
-      close(fd);
-      at.number = number_of_no_thread(tid);
-      tell_log_number(folder_.directory, folder_.info, folder_.owners, at.number, tid);
-    }
-    return -EEXIST;
-  }
-
-  const log_folder& folder_;
-  loader_folders loaders_;
-  ring_block& ring_;
-  open_log (&logs_)[log_roles];
-  int ring_file_;
-  std::uint64_t ring_at_;
-  std::size_t appended_[log_roles] = {};
-  char name_[log_name_bytes] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_LOG_APPENDER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Room for the text of one append.
-struct drain_buffer {
-  static constexpr std::size_t capacity = max_append_bytes;
-  char text[log_roles][capacity];
-  std::size_t bytes[log_roles];
-};
-
-/// How far each lane's records were complete at one moment.
-struct lane_heads {
-  std::uint64_t head[lanes];
-
-  explicit lane_heads(const ring_block& ring) noexcept {
-    for (std::size_t i = 0; i < lanes; ++i) {
-      head[i] = ring.published[i].load(std::memory_order_acquire);
-    }
-  }
-  /// How many records are complete and not in the logs.
-  std::uint64_t beyond(const commit_point& c) const noexcept {
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
-    return count;
-  }
-};
-
-/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
-/// same capacity.
-inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
-  commit_point c = from.committed();
-  // Where its logs end only one ring may keep.
-  for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
-  to.commit(c);
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
-      to.slot(lane, at) = from.slot(lane, at);
-    }
-    to.published[lane].store(heads.head[lane], std::memory_order_relaxed);
-  }
-}
-
-/// Takes the records before `heads` for done with.
-inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
-  commit_point c = ring.committed();
-  for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
-    const record_tag tag = ring.slot(0, at).tag;
-    if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
-  }
-  for (std::size_t lane = 0; lane < lanes; ++lane) c.tail[lane] = heads.head[lane];
-  ring.commit(c);
-}
-
-/// Adds the lines of records to a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
-/// included.
-template <class Names>
-class line_filler {
- public:
-  line_filler(const tick_converter& clock, const Names& names, drain_buffer& buffer) noexcept
-      : formatter_{clock}, names_{names}, buffer_{buffer} {}
-
-  template <class Sink>
-  int begin(Sink&, std::uint32_t) noexcept {
-    for (std::size_t& bytes : buffer_.bytes) bytes = 0;
-    return 0;
-  }
-
-  /// Has no quicker way for some of them.
-  static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
-                                      std::uint64_t) noexcept {
-    return at;
-  }
-
-  /// False where there is no room left.
-  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
-    const record_kind& kind = kind_of(r.tag);
-    const auto role = static_cast<std::size_t>(kind.role);
-    if (drain_buffer::capacity - buffer_.bytes[role] < max_line_bytes) return false;
-    const std::string_view name =
-        has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
-    if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
-      if (!add_beside(r, name)) return false;
-      if (kind.role == log_role::beside) return true;
-    }
-    char* const out = buffer_.text[role] + buffer_.bytes[role];
-    buffer_.bytes[role] =
-        static_cast<std::size_t>(formatter_.format(r, name, out) - buffer_.text[role]);
-    return true;
-  }
-
-  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
-  template <class Sink>
-  int append(Sink& sink, std::uint32_t loader) noexcept {
-    for (std::size_t i = 0; i < log_roles; ++i) {
-      if (buffer_.bytes[i] == 0) continue;
-      const auto role = static_cast<log_role>(i);
-      int error = sink.begin(role, loader);
-      if (error == 0) error = sink.append(role, buffer_.text[i], buffer_.bytes[i]);
-      if (error == 0) continue;
-      for (std::size_t k = 0; k < i; ++k) sink.undo(static_cast<log_role>(k));
-      return error;
-    }
-    return 0;
-  }
-
-  template <class Sink>
-  void committed(const Sink&) noexcept {}
-  void failed() noexcept {}
-
- private:
-  LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
-    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
-    if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
-    char* const out = buffer_.text[beside] + buffer_.bytes[beside];
-    buffer_.bytes[beside] =
-        static_cast<std::size_t>(formatter_.format_beside(r, name, out) - buffer_.text[beside]);
-    return true;
-  }
-
-  line_formatter formatter_;
-  const Names& names_;
-  drain_buffer& buffer_;
-};
-
-/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
-/// goes: what was appended is never given again.
-/// @param heads  read before the clock of `fill` was made.
-/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
-/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
-/// loader), then committed(sink) or failed().
-/// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
-/// loader is the id of its name, 0 the default one.
-/// @return 0, or the error of the sink; then the rest of the records stays.
-template <class Filler, class Sink>
-int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
-  for (std::size_t lane = lanes; lane-- > 0;) {
-    std::uint64_t at = ring.committed().tail[lane];
-    while (at != heads.head[lane]) {
-      std::uint32_t loader = ring.committed().loader;
-      // A handler that interrupted a push enters none.
-      const auto enters = [&](const record& r) {
-        return lane == 0 && r.tag.kind() == event_kind::loader;
-      };
-      for (; at != heads.head[lane] && enters(ring.slot(lane, at)); ++at) {
-        loader = static_cast<std::uint32_t>(ring.slot(lane, at).tag.value());
-      }
-      if (at == heads.head[lane]) return sink.commit(lane, at, loader);
-      if (const int error = fill.begin(sink, loader); error != 0) return error;
-      for (;; ++at) {
-        at = fill.add_operations(ring, lane, at, heads.head[lane]);
-        if (at == heads.head[lane]) break;
-        const record& r = ring.slot(lane, at);
-        if (LOTUS_DETAIL_UNLIKELY(r.tag.kind() == event_kind::loader)) {
-          if (lane == 0) break;
-        } else if (!fill.add(r)) {
-          break;
-        }
-      }
-      int error = fill.append(sink, loader);
-      if (error == 0) error = sink.commit(lane, at, loader);
-      if (error != 0) {
-        fill.failed();
-        return error;
-      }
-      fill.committed(sink);
-    }
-  }
-  return 0;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_DRAIN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
-/// none.
-class compact_chain {
- public:
-  struct entry {
-    std::uint64_t key;  ///< 0: free
-    std::uint32_t code;
-    std::uint32_t unused;
-    std::uint64_t last;  ///< number or value
-  };
-
-  /// Whether the log that is appended to next is the one of the last block, and ends with it.
-  bool goes_on(const log_position& at) const noexcept {
-    return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
-  }
-  void begin_anew() noexcept { std::memset(static_cast<void*>(this), 0, sizeof(*this)); }
-  void appended(const log_position& at) noexcept {
-    inode_ = at.inode;
-    length_ = at.length;
-    ++blocks_;
-  }
-
-  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
-  entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
-    key = key_of(kind, name);
-    for (std::uint64_t i = home_of(kind, name);; ++i) {
-      entry& e = entries_[i % slots];
-      if (e.key == key) return &e;
-      if (e.key == 0) return used_ < most_names ? &e : nullptr;
-    }
-  }
-  /// The code of an operation's name; 0 where that is not known at once.
-  LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
-    const entry& e = entries_[home_of(event_kind::operation, name) % slots];
-    return e.key == key_of(event_kind::operation, name) ? e.code : 0;
-  }
-  void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
-
-  std::uint64_t last_of[first_named_code];  ///< number, by kind of records without a name
-  std::uint64_t last_item;
-
- private:
-  static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
-    return (std::uint64_t{1} << 63U) | (static_cast<std::uint64_t>(kind) << 32U) | name;
-  }
-  static constexpr std::uint64_t home_of(event_kind kind, std::uint32_t name) noexcept {
-    return std::uint64_t{name} * 31 + static_cast<std::uint64_t>(kind);
-  }
-
-  static constexpr std::uint32_t slots = 1024;
-  static constexpr std::uint32_t most_names = 700;
-  /// So much a damaged block can cost.
-  static constexpr std::uint32_t most_blocks = 64;
-
-  std::uint64_t inode_;
-  std::uint64_t length_;
-  std::uint32_t blocks_;
-  std::uint32_t used_;
-  entry entries_[slots];
-};
-
-/// Writes records as one block for each append, to the log that lies beside in text. As
-/// line_filler.
-template <class Names>
-class compact_filler {
- public:
-  compact_filler(const tick_converter& clock, const Names& names, compact_chain& chain,
-                 drain_buffer& buffer) noexcept
-      : clock_{clock}, names_{names}, chain_{chain}, block_{buffer.text[0]} {
-    static_assert(max_append_bytes >= 2 * most_record_bytes, "a block holds a record");
-  }
-
-  template <class Sink>
-  int begin(Sink& sink, std::uint32_t loader) noexcept {
-    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
-    if (anew) chain_.begin_anew();
-    full_of_names_ = false;
-    head_ = {};
-    head_.flags = anew ? compact_begins_anew : std::uint8_t{0};
-    head_.first_ns = INT64_MAX;
-    head_.last_ns = INT64_MIN;
-    end_ = block_ + sizeof(head_);
-    return 0;
-  }
-
-  /// False where there is no room left.
-  LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
-    if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
-      return false;
-    }
-    const record_kind& kind = kind_of(r.tag);
-    const bool named = has_name(kind) || kind.kind == event_kind::none;
-    std::uint64_t* last = &chain_.last_of[static_cast<std::uint8_t>(kind.kind) % first_named_code];
-    char* p = end_;
-    std::uint32_t code = static_cast<std::uint8_t>(kind.kind);
-    if (named) {
-      const std::uint32_t name = has_name(kind) ? name_of(kind, r.tag) : 0;
-      std::uint64_t key = 0;
-      compact_chain::entry* const e = chain_.find(kind.kind, name, key);
-      if (LOTUS_DETAIL_UNLIKELY(e == nullptr)) {
-        full_of_names_ = true;
-        return false;
-      }
-      if (LOTUS_DETAIL_UNLIKELY(e->key == 0)) {
-        chain_.take(*e, key);
-        p = announce(p, kind, has_name(kind) ? names_(name) : kind.prefix);
-      }
-      last = &e->last;
-      code = e->code;
-    }
-    end_ = put_record(put_varint(p, code), r, kind, *last);
-    ++head_.records;
-    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind.role));
-    if (!kind.beside.empty()) head_.roles |= beside_bit;
-    return true;
-  }
-
-  /// Adds what most of a log is, operations whose names the block has told, up to the first record
-  /// that is none, or for which there is no room; returns its place. As add(), with all that
-  /// changes in registers: what is written as characters might be anything of this object's.
-  std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
-                               std::uint64_t head) noexcept {
-    if (lane != 0 || head_.records == 0) return at;
-    const record* const slots = ring.slots();
-    const std::uint64_t mask = ring.capacity - 1;
-    const clock_segment clock = clock_.newest();
-    const char* const last_begin = block_ + max_append_bytes - most_record_bytes;
-    const std::uint64_t begin = at;
-    std::int64_t first_ns = head_.first_ns;
-    std::int64_t last_ns = head_.last_ns;
-    std::int64_t time_before_ns = time_before_ns_;
-    char* p = end_;
-    for (; at != head && p <= last_begin; ++at) {
-      const record& r = slots[at & mask];
-      if (r.tag.kind() != event_kind::operation || r.begin_ticks < clock.start_ticks) break;
-      const std::uint32_t code =
-          chain_.code_of_operation(static_cast<std::uint32_t>(r.tag.value()));
-      const std::int64_t start_ns = clock.to_ns(r.begin_ticks);
-      const std::int64_t end_ns = clock.to_ns(r.end_ticks);
-      if (code == 0 || start_ns < 0 || end_ns < start_ns) break;
-      const std::uint64_t since =
-          static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(time_before_ns);
-      p = put_operation(p, code, since, static_cast<std::uint64_t>(end_ns - start_ns));
-      time_before_ns = end_ns;
-      first_ns = std::min(first_ns, start_ns);
-      last_ns = std::max(last_ns, end_ns);
-    }
-    if (at == begin) return at;
-    end_ = p;
-    head_.first_ns = first_ns;
-    head_.last_ns = last_ns;
-    time_before_ns_ = time_before_ns;
-    head_.records += static_cast<std::uint32_t>(at - begin);
-    head_.roles |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(log_role::worker));
-    return at;
-  }
-
-  /// Appends the block. Returns 0 or the sink's error; then nothing is appended.
-  template <class Sink>
-  int append(Sink& sink, std::uint32_t) noexcept {
-    if (head_.records == 0) return 0;
-    std::memcpy(head_.magic, compact_block_magic, sizeof(head_.magic));
-    head_.version = compact_version;
-    head_.bytes = static_cast<std::uint32_t>(end_ - block_);
-    std::memcpy(block_, &head_, sizeof(head_));
-    const std::uint64_t checksum = block_checksum(block_, head_.bytes);
-    std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
-    const int error = sink.append(log_role::beside, block_, head_.bytes);
-    if (error != 0) failed();
-    return error;
-  }
-
-  template <class Sink>
-  void committed(const Sink& sink) noexcept {
-    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
-  }
-  /// What was told last may not stand in the log.
-  void failed() noexcept { chain_.begin_anew(); }
-
- private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
-  static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
-
-  /// @param since  the end of the record before; where that is later it wraps around.
-  LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
-                                                        std::uint64_t since,
-                                                        std::uint64_t duration) noexcept {
-    // Nearly all: five bytes at most, in one word.
-    if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
-      const std::uint64_t time = time_by_end(since);
-      const std::uint64_t more_time = time > 0x7F ? 1 : 0;
-      const std::uint64_t more_duration = duration > 0x7F ? 1 : 0;
-      const std::uint64_t a = (time & 0x7FU) | more_time << 7U | (time >> 7U) << 8U;
-      const std::uint64_t b = (duration & 0x7FU) | more_duration << 7U | (duration >> 7U) << 8U;
-      const std::uint64_t word = code | a << 8U | b << (16 + 8 * more_time);
-      std::memcpy(p, &word, sizeof(word));
-      return p + 3 + more_time + more_duration;
-    }
-    return put_varint(put_time(put_varint(p, code), since, duration), duration);
-  }
-
-  LOTUS_DETAIL_COLD static char* announce(char* p, const record_kind& kind,
-                                          std::string_view name) noexcept {
-    p = put_varint(p, announcement_code);
-    *p++ = static_cast<char>(kind.kind);
-    p = put_varint(p, name.size());
-    std::memcpy(p, name.data(), name.size());
-    return p + name.size();
-  }
-
-  /// A number that is told by its difference to the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
-                                                     std::uint64_t& last) noexcept {
-    p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
-    last = number;
-    return p;
-  }
-
-  LOTUS_DETAIL_ALWAYS_INLINE char* put_record(char* p, const record& r, const record_kind& kind,
-                                              std::uint64_t& last) noexcept {
-    const bool lasts = kind.duration == written_duration::measured ||
-                       kind.duration == written_duration::measured_unlike_placeholder;
-    const tick_converter::span s =
-        clock_.convert(r.begin_ticks, lasts ? r.end_ticks : r.begin_ticks);
-    const std::int64_t start_ns = s.start_ns < 0 ? 0 : s.start_ns;
-    std::int64_t duration_ns = s.duration_ns < 0 ? 0 : s.duration_ns;
-    if (kind.duration == written_duration::measured_unlike_placeholder &&
-        duration_ns == placeholder_ns) {
-      ++duration_ns;
-    }
-    const auto time_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(start_ns) +
-                                                   static_cast<std::uint64_t>(duration_ns));
-    if (head_.records == 0) head_.base_ns = time_before_ns_ = time_ns;
-    p = put_time(p,
-                 static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(time_before_ns_),
-                 static_cast<std::uint64_t>(duration_ns));
-    time_before_ns_ = time_ns;
-    head_.first_ns = std::min(head_.first_ns, start_ns);
-    head_.last_ns = std::max(head_.last_ns, time_ns);
-    if (lasts) p = put_varint(p, static_cast<std::uint64_t>(duration_ns));
-    if (LOTUS_DETAIL_LIKELY(kind.kind == event_kind::operation)) return p;
-    return put_numbers(p, r, kind, last);
-  }
-
-  char* put_numbers(char* p, const record& r, const record_kind& kind,
-                    std::uint64_t& last) noexcept {
-    if (kind.value == record_value::batch) p = put_number(p, r.tag.value(), last);
-    if (kind.value == record_value::name_and_number) {
-      p = put_number(p, r.tag.value() & 0xFFFFFFFFU, last);
-    }
-    switch (kind.kind) {
-      case event_kind::counter:
-      case event_kind::stage_number:
-        return put_number(p, r.end_ticks, last);
-      case event_kind::batch_takes:
-        return put_number(p, r.end_ticks, chain_.last_item);
-      case event_kind::off_cpu:
-        p = put_varint(p, r.end_ticks);
-        return put_varint(p, r.tag.value() == run_queue_unknown ? 0 : r.tag.value() + 1);
-      default:
-        return counts_heap(kind.kind) ? put_varint(p, r.end_ticks) : p;
-    }
-  }
-
-  const tick_converter& clock_;
-  const Names& names_;
-  compact_chain& chain_;
-  char* const block_;
-  char* end_ = nullptr;
-  compact_block_header head_{};
-  std::int64_t time_before_ns_ = 0;
-  bool full_of_names_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_COMPACT_FILLER_HPP
+#endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -10119,10 +11689,7 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           file_owners::only(status.st_uid),
           status.st_mode & 0666U,
           info,
-          {&file,
-           [](const void* names, std::uint32_t id) {
-             return static_cast<const dead_ring_file*>(names)->line_start(id);
-           }},
+          file.names(),
           file.compact(),
           &status};
 }
@@ -10130,13 +11697,14 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 /// Appends to its logs what one ring holds.
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
-inline int recover_ring(int directory, dead_ring_file& file, const char* info, ring_copy& copy,
-                        std::int64_t until_ns, recovery& result, drain_buffer& buffer) noexcept {
+LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
+                                          ring_copy& copy, std::int64_t until_ns, recovery& result,
+                                          drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
   const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
   logs.undo_torn();
-  const auto names = [&](std::uint64_t id) { return file.line_start(id); };
+  const name_lookup names = file.names();
   const tick_converter clock = file.clock();
   const auto drain_all = [&](auto& fill) {
     int error = 0;
@@ -10172,7 +11740,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const log_folder folder = folder_of(directory, file, nullptr);
   loader_folders folders{folder};
-  const dead_aggregates found{file};
+  const dead_aggregates found = read_aggregates(file, aggregate_state::whole);
   result.doubted += found.doubted();
   return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
     const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
@@ -10185,9 +11753,9 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
 
 /// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
 /// May be killed at any instant and run again: the commits in the file say how far it came.
-inline void recover_file(int directory, const char* name, dead_ring_file& file,
-                         const recovery_limits& limits, recovery& result,
-                         drain_buffer& buffer) noexcept {
+LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
+                                           const recovery_limits& limits, recovery& result,
+                                           drain_buffer& buffer) noexcept {
   int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
   if (error == ENOMEM && result.error == 0) result.error = error;
   char info[sizeof(run_info_start) + 256];
@@ -10231,11 +11799,13 @@ inline int delete_if_unfinished(int directory, const char* name,
   return 0;
 }
 
+using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
+
 /// Recovers the dead ring files in `directory` (borrowed).
-/// @param tell  called as tell(name, dead_ring_file::state, error) for each file that is left
-/// though its process is dead; `error` where it is refused.
-template <class Tell>
-recovery recover_directory(int directory, const recovery_limits& limits, Tell&& tell) noexcept {
+/// @param report  called for each file that is left though its process is dead; `error` where it
+/// is refused.
+LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
+                                                    report_left report) noexcept {
   using state = dead_ring_file::state;
   recovery result;
   file_owners owners = file_owners::of_caller(directory);
@@ -10245,7 +11815,7 @@ recovery recover_directory(int directory, const recovery_limits& limits, Tell&& 
     if (std::strncmp(name, unfinished_ring_file_start, sizeof(unfinished_ring_file_start) - 1) ==
         0) {
       const int error = delete_if_unfinished(directory, name, owners);
-      if (error != 0) tell(name, state::refused, error);
+      if (error != 0) report(name, state::refused, error);
       return;
     }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
@@ -10266,7 +11836,7 @@ recovery recover_directory(int directory, const recovery_limits& limits, Tell&& 
     if (found == state::other_version) ++result.other_version;
     if (found == state::refused) ++result.refused;
     if (found == state::damaged || found == state::other_version || found == state::refused) {
-      tell(name, found, file.error());
+      report(name, found, file.error());
     }
     if (found != state::opened) return;
     if (limits.prefix != nullptr && std::strcmp(limits.prefix, file.header().prefix) != 0) return;
@@ -10282,7 +11852,7 @@ recovery recover_directory(int directory, const recovery_limits& limits, Tell&& 
 }
 
 /// @param prefix  only those of runs with this prefix; null: all.
-inline recovery recover_directory(int directory, const char* prefix) noexcept {
+LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;
   return recover_directory(directory, limits, [](const char*, dead_ring_file::state, int) {});
@@ -10292,1115 +11862,6 @@ inline recovery recover_directory(int directory, const char* prefix) noexcept {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
-/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
-/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
-/// passed over.
-/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
-/// @param prefix  only of runs with this prefix.
-/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
-inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
-                                const file_owners& owners, int to) noexcept {
-  constexpr std::int64_t most_ns = 50'000'000;
-  dead_ring_file file;
-  if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
-  if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
-  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
-  if (error != 0) return error == ETIME ? 0 : error;
-  const dead_aggregates found{file, aggregate_state::moving};
-  const log_folder run = folder_of(to, file, nullptr);
-  loader_folders folders{run};
-  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
-    return append_aggregates(run, folders, loader, file.header().pid, section);
-  });
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_AGGREGATES_RING_AGGREGATES_HPP
-
-// All logs that lie in a run's directory, whichever process writes them.
-#ifndef LOTUS_RECOVERY_RUN_LOGS_HPP
-#define LOTUS_RECOVERY_RUN_LOGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A regular file of an owner that may change it. Valid for the call that it is given to.
-struct run_log {
-  int folder;          ///< descriptor of where it lies
-  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
-  const char* name;
-  struct stat status;
-  log_name said;
-};
-
-/// Calls `each(run_log)` for the logs of one folder.
-template <class Each>
-void for_each_log_in(int folder, const char* loader, const char* prefix, const file_owners& owners,
-                     Each&& each) noexcept {
-  for_each_entry(folder, [&](const char* name) {
-    run_log log{folder, loader, name, {}, {}};
-    if (!log.said.parse(name, prefix)) return;
-    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
-    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
-  });
-}
-
-/// Whether a folder is a run of its own, and not a loader's.
-inline bool is_other_run(int folder) noexcept {
-  bool found = false;
-  for_each_entry(folder, [&](const char* name) {
-    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
-  });
-  return found;
-}
-
-/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
-/// loaders.
-template <class Each>
-void for_each_run_folder(int directory, const file_owners& owners, Each&& each) noexcept {
-  each(directory, "");
-  for_each_entry(directory, [&](const char* name) {
-    struct stat status {};
-    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
-      return;
-    }
-    const int folder =
-        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (folder < 0) return;
-    if (!is_other_run(folder)) each(folder, name);
-    close(folder);
-  });
-}
-
-/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
-/// those of loaders too.
-template <class Each>
-void for_each_log(int directory, const char* prefix, const file_owners& owners,
-                  Each&& each) noexcept {
-  for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
-    for_each_log_in(folder, loader, prefix, owners, each);
-  });
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RUN_LOGS_HPP
-
-// Where snapshots lie, and what they are called.
-#ifndef LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-#define LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
-/// in the directory that the program works in has them there, with its prefix for a name. Names are
-/// in the order of time.
-class snapshot_place {
- public:
-  /// @param directory  descriptor of the run's, borrowed.
-  snapshot_place(int directory, const log_location& run) noexcept {
-    const char* const slash = std::strrchr(run.directory, '/');
-    const char* name = slash == nullptr ? run.directory : slash + 1;
-    const bool inside =
-        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
-    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
-    if (parent_ < 0) error_ = errno;
-    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
-  }
-  snapshot_place(const snapshot_place&) = delete;
-  snapshot_place& operator=(const snapshot_place&) = delete;
-  ~snapshot_place() {
-    if (parent_ >= 0) close(parent_);
-  }
-
-  /// 0 or errno.
-  int error() const noexcept { return error_; }
-  int parent() const noexcept { return parent_; }
-
-  /// Whether a folder is a snapshot of this run, finished.
-  bool is_one(const char* name) const noexcept {
-    const std::size_t bytes = std::strlen(start_);
-    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
-  }
-
-  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
-  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
-                unsigned attempt) const noexcept {
-    const time_t seconds = ns / 1'000'000'000;
-    struct tm utc {};
-    gmtime_r(&seconds, &utc);
-    char when[32];
-    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
-    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
-    char why[most_reason_bytes + 1] = {};
-    for (std::size_t i = 0; i < std::min(reason.size(), sizeof(why) - 1); ++i) {
-      const char c = reason[i];
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-      why[i] = plain ? c : '-';
-    }
-    char again[16] = "";
-    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
-    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
-  }
-
-  static constexpr char between[] = ".snapshot-";
-  static constexpr std::size_t most_reason_bytes = 64;
-
-  /// "20261123T101500.123456Z-"
-  static bool is_time(const char* text) noexcept {
-    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
-      const char c = *text++;
-      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
-    }
-    return true;
-  }
-
- private:
-  int parent_ = -1;
-  int error_ = 0;
-  char start_[192] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_SNAPSHOT_PLACE_HPP
-
-// How far a log that somebody is appending to holds whole lines or blocks.
-#ifndef LOTUS_RECOVERY_WHOLE_END_HPP
-#define LOTUS_RECOVERY_WHOLE_END_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
-/// is long.
-inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
-  char text[4096];
-  std::uint64_t end = bytes;
-  for (int i = 0; i < 16 && end > 0; ++i) {
-    const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
-    if (!read_at(fd, text, n, end - n)) return 0;
-    for (std::size_t at = n; at > 0; --at) {
-      if (text[at - 1] == '\n') return end - n + at;
-    }
-    end -= n;
-  }
-  return 0;
-}
-
-/// Behind the last block that is all there. A block that is damaged ends the search; the reader
-/// tells of it.
-inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
-  std::uint64_t end = 0;
-  while (bytes - end >= sizeof(compact_block_header)) {
-    compact_block_header head{};
-    if (!read_at(fd, static_cast<void*>(&head), sizeof(head), end)) return end;
-    const bool is_one = std::memcmp(head.magic, compact_block_magic, sizeof(head.magic)) == 0 &&
-                        head.bytes >= sizeof(head);
-    if (!is_one) return bytes;
-    if (head.bytes > bytes - end) return end;
-    end += head.bytes;
-  }
-  return end;
-}
-
-/// @param status  of `fd`.
-inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_WHOLE_END_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// What a process has counted itself, which makes a snapshot of its run.
-struct own_aggregates {
-  void* of = nullptr;
-  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
-  int (*append)(void* of, int folder) noexcept = nullptr;
-};
-
-/// Makes a snapshot; what is left undone is deleted again.
-class snapshot_folder {
- public:
-  static constexpr std::size_t name_bytes = 352;
-
-  /// @param from   descriptor of the run's directory, borrowed, as all else.
-  /// @param mode   of new files, less the umask.
-  snapshot_folder(int from, const log_location& run, const file_owners& owners,
-                  mode_t mode) noexcept
-      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
-
-  /// Returns 0 or what file_error_text() knows; then there is nothing.
-  /// @param info  name of the information file that tells of the snapshot; of that process where
-  /// `own` is given.
-  int make(std::string_view reason, const char* info, const own_aggregates& own = {}) noexcept {
-    if (place_.error() != 0) return place_.error();
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
-    int error = EEXIST;
-    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
-      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
-      struct stat status {};
-      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
-      std::snprintf(unfinished_, sizeof(unfinished_), "%s.unfinished", name_);
-      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
-    }
-    if (error != 0) return error;
-    const int folder =
-        open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (folder < 0) return errno;
-    error = fill(folder, info, own, now_ns);
-    close(folder);
-    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
-      error = errno;
-    }
-    if (error != 0) remove_folder(unfinished_);
-    return error;
-  }
-
-  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
-  void keep_within(std::uint64_t most_bytes) noexcept {
-    for (;;) {
-      char oldest[256] = "";
-      std::uint64_t bytes = 0;
-      unsigned count = 0;
-      for_each_entry(place_.parent(), [&](const char* name) {
-        if (!place_.is_one(name)) return;
-        ++count;
-        bytes += bytes_of(name);
-        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
-          std::snprintf(oldest, sizeof(oldest), "%s", name);
-        }
-      });
-      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
-    }
-  }
-
-  /// Its name, beside the run.
-  const char* name() const noexcept { return name_; }
-
- private:
-  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
-  template <class Each>
-  static void for_each_file(int folder, unsigned depth, Each&& each) noexcept {
-    for_each_entry(folder, [&](const char* name) {
-      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
-      struct stat status {};
-      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-      if (S_ISDIR(status.st_mode) && depth > 0) {
-        const int inner =
-            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-        if (inner < 0) return;
-        for_each_file(inner, depth - 1, each);
-        close(inner);
-      }
-      each(folder, name, status);
-    });
-  }
-
-  int open_one(const char* name) const noexcept {
-    const int folder = open_out_of_the_way(place_.parent(), name,
-                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    struct stat status {};
-    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
-    close(folder);
-    return -1;
-  }
-
-  std::uint64_t bytes_of(const char* name) const noexcept {
-    std::uint64_t bytes = 0;
-    const int folder = open_one(name);
-    if (folder < 0) return 0;
-    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
-      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
-    });
-    close(folder);
-    return bytes;
-  }
-
-  bool remove_folder(const char* name) const noexcept {
-    const int folder = open_one(name);
-    if (folder < 0) return false;
-    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
-      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
-    });
-    close(folder);
-    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
-  }
-
-  int fill(int folder, const char* info, const own_aggregates& own, std::int64_t now_ns) noexcept {
-    // First, so that a folder within the run is none of its loaders'.
-    int error = tell(folder, info, now_ns);
-    // What becomes a part meanwhile is left out rather than there twice.
-    for (const bool parts : {true, false}) {
-      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
-        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
-      });
-    }
-    if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
-    if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
-    for_each_entry(from_, [&](const char* name) {
-      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
-    });
-    return error;
-  }
-
-  int tell(int folder, const char* info, std::int64_t now_ns) const noexcept {
-    struct stat status {};
-    bool made = false;
-    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
-    if (fd < 0) return -fd;
-    char line[64];
-    const int bytes =
-        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
-    const int error = write_all(fd, line, static_cast<std::size_t>(bytes));
-    close(fd);
-    return error;
-  }
-
-  static bool begins_with(const char* name, const char* start) noexcept {
-    return std::strncmp(name, start, std::strlen(start)) == 0;
-  }
-
-  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
-  /// then there twice, in sections of one name, of which one counts.
-  /// @param own_info  the process with this information file adds its own.
-  int add_aggregates(int folder, const char* own_info) const noexcept {
-    int error = 0;
-    for_each_entry(from_, [&](const char* name) {
-      if (error != 0 || !begins_with(name, ring_file_start)) return;
-      const char* const whose = name + sizeof(ring_file_start) - 1;
-      const bool own = begins_with(own_info, run_info_start) &&
-                       std::strcmp(own_info + sizeof(run_info_start) - 1, whose) == 0;
-      if (!own) error = copy_ring_aggregates(from_, name, run_.prefix, owners_, folder);
-    });
-    for_each_run_folder(from_, owners_, [&](int in, const char* loader) {
-      for_each_entry(in, [&](const char* name) {
-        if (error != 0 || !begins_with(name, aggregates_file_start)) return;
-        int to = 0;
-        error = open_folder(folder, loader, to);
-        if (error == 0) error = append_copy(in, to, name);
-        if (error == 0 && to != folder) close(to);
-      });
-    });
-    return error;
-  }
-
-  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
-  int open_folder(int folder, const char* loader, int& to) const noexcept {
-    to = folder;
-    if (*loader == '\0') return 0;
-    if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
-    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    return to < 0 ? errno : 0;
-  }
-
-  /// A part has a second name from now on, where the file system knows that; of what grows there is
-  /// a copy, as far as it is whole.
-  int add(int folder, const run_log& log) const noexcept {
-    int to = folder;
-    int error = open_folder(folder, log.loader, to);
-    if (error != 0) return error;
-    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
-      struct stat status {};
-      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // It may have become a part meanwhile, or be gone.
-      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
-      if (fd >= 0) close(fd);
-    }
-    if (to != folder) close(to);
-    return error;
-  }
-
-  /// Who may read its files may look for them.
-  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
-
-  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
-  int append_copy(int from, int folder, const char* name) const noexcept {
-    struct stat status {};
-    const int fd = open_regular(from, name, O_RDONLY, status);
-    if (fd < 0) return 0;
-    const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    bool made = false;
-    const int to = open_to_append(folder, name, owners_, mode_, status, made);
-    const int error = to < 0 ? -to : copy(fd, bytes, to);
-    close(fd);
-    return error;
-  }
-
-  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
-    struct stat status {};
-    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
-    return to < 0 ? -to : copy(fd, bytes, to);
-  }
-
-  /// Closes `to`.
-  static int copy(int fd, std::uint64_t bytes, int to) noexcept {
-    static_assert(copy_bytes % 4096 == 0);
-    char buffer[copy_bytes];
-    int error = 0;
-    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
-      const ssize_t n = pread(fd, buffer, std::min<std::uint64_t>(sizeof(buffer), bytes - done),
-                              static_cast<off_t>(done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        error = n < 0 ? errno : 0;
-        break;
-      }
-      error = write_all(to, buffer, static_cast<std::size_t>(n));
-      done += static_cast<std::uint64_t>(n);
-    }
-    close(to);
-    return error;
-  }
-
-  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
-
-  int from_;
-  const log_location& run_;
-  const file_owners& owners_;
-  mode_t mode_;
-  snapshot_place place_;
-  char name_[name_bytes] = {};
-  char unfinished_[name_bytes + 16] = {};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
-inline bool make_snapshot(const log_folder& logs, const log_location& run, std::string_view reason,
-                          std::uint64_t most_bytes, const own_aggregates& own) noexcept {
-  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
-  const int error = folder.make(reason, logs.info, own);
-  if (error == 0) {
-    folder.keep_within(most_bytes);
-    say("snapshot %s is beside the run", folder.name());
-  } else {
-    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
-        file_error_text(error));
-  }
-  return error == 0;
-}
-
-/// Set by the handler of options::snapshot_signal.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
-LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
-
-LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
-                                                       void* context) noexcept {
-  snapshot_signalled.store(true, std::memory_order_relaxed);
-  const struct sigaction& before = handled_before;
-  if ((before.sa_flags & SA_SIGINFO) != 0) {
-    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(number);
-  }
-}
-
-/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
-/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
-class snapshot_triggers {
- public:
-  void begin(const options& chosen) noexcept {
-    most_bytes_ = chosen.snapshots_bytes;
-    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
-    last_wait_ns_ = 0;
-    told_wait_ = 0;
-    signal_ = 0;
-    if (chosen.snapshot_signal == 0) return;
-    struct sigaction ours {};
-    ours.sa_sigaction = on_snapshot_signal;
-    ours.sa_flags = SA_SIGINFO | SA_RESTART;
-    sigfillset(&ours.sa_mask);
-    snapshot_signalled.store(false, std::memory_order_relaxed);
-    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
-      signal_ = chosen.snapshot_signal;
-    } else {
-      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
-    }
-  }
-
-  void end() noexcept {
-    struct sigaction now {};
-    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
-    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
-    if (ours) sigaction(signal_, &handled_before, nullptr);
-    signal_ = 0;
-  }
-
-  /// That all snapshots may have.
-  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// How long a wait is that is worth a snapshot; 0: none is.
-  std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// Caller holds the guard of the producer, which has a ring.
-  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
-    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
-    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
-    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // Of one that lasts there is one snapshot.
-    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
-    told_wait_ = is_long ? since : 0;
-    last_wait_ns_ = now_ns;
-    wait_seen_ = true;
-  }
-
-  /// Takes what asks for a snapshot now; false where nothing does.
-  /// @param reason  snapshot_place::most_reason_bytes + 1
-  bool take(const log_folder& logs, char* reason) noexcept {
-    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
-    if (std::exchange(wait_seen_, false)) {
-      std::snprintf(reason, room, "wait");
-      return true;
-    }
-    if (snapshot_signalled.load(std::memory_order_relaxed) &&
-        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
-      std::snprintf(reason, room, "signal");
-      return true;
-    }
-    return take_request(logs, reason);
-  }
-
- private:
-  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
-
-  /// Of the processes of a run that see it, one takes it.
-  static bool take_request(const log_folder& logs, char* reason) noexcept {
-    struct stat status {};
-    if (logs.directory < 0 ||
-        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      return false;
-    }
-    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
-    if (fd < 0) return false;
-    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
-    close(fd);
-    reason[bytes > 0 ? bytes : 0] = '\0';
-    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
-  }
-
-  std::uint64_t most_bytes_ = 0;
-  std::int64_t wait_ns_ = 0;
-  std::int64_t last_wait_ns_ = 0;
-  std::uint64_t told_wait_ = 0;
-  bool wait_seen_ = false;
-  int signal_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_SNAPSHOT_HPP
-
-// Where a run's records go: rings, ring file and logs of one directory.
-#ifndef LOTUS_STORE_STORAGE_HPP
-#define LOTUS_STORE_STORAGE_HPP
-
-// Records in memory while the disk does not take them.
-#ifndef LOTUS_STORE_BACKLOG_HPP
-#define LOTUS_STORE_BACKLOG_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A ring block that was full when the disk was, in private memory, waiting with what it held.
-struct backlog_chunk {
-  backlog_chunk* next;
-  std::uint64_t bytes;  ///< of the mapping
-  ring_block ring;      ///< last, since its records follow
-};
-
-/// Moves what `p`'s ring holds into memory and empties the ring. False when `used_bytes` would pass
-/// `most_bytes` or there is no memory; then nothing has moved. Caller holds p.guard.
-inline bool set_aside(producer& p, std::atomic<std::size_t>& used_bytes,
-                      std::size_t most_bytes) noexcept {
-  ring_block& ring = *p.ring;
-  const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
-  if (used_bytes.load(std::memory_order_relaxed) + bytes > most_bytes) return false;
-  auto* chunk = static_cast<backlog_chunk*>(map_memory(bytes));
-  if (chunk == nullptr) return false;
-  used_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  chunk->bytes = bytes;
-  chunk->ring.capacity = ring.capacity;
-  chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  const lane_heads heads{ring};
-  copy_records(ring, heads, chunk->ring);
-  skip_records(ring, heads);
-  (p.backlog_last == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
-  p.backlog_last = chunk;
-  return true;
-}
-
-/// Drains a chunk through the logs of the ring it came from, whose commits survive a kill.
-class backlog_sink {
- public:
-  backlog_sink(ring_block& chunk, log_appender& logs) noexcept : chunk_{chunk}, logs_{logs} {}
-  int begin(log_role role, std::uint32_t loader) noexcept { return logs_.begin(role, loader); }
-  int append(log_role role, const char* lines, std::size_t bytes) noexcept {
-    return logs_.append(role, lines, bytes);
-  }
-  void undo(log_role role) noexcept { logs_.undo(role); }
-  const log_position& position(log_role role) const noexcept { return logs_.position(role); }
-  int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
-    commit_point c = chunk_.committed();
-    c.tail[lane] = tail;
-    c.loader = loader;
-    chunk_.commit(c);
-    return logs_.commit_lines();
-  }
-
- private:
-  ring_block& chunk_;
-  log_appender& logs_;
-};
-
-/// Frees the oldest chunk of `p`. Caller holds p.guard.
-inline void drop_oldest(producer& p, std::atomic<std::size_t>& used_bytes) noexcept {
-  backlog_chunk* chunk = p.backlog_first;
-  p.backlog_first = chunk->next;
-  if (p.backlog_first == nullptr) p.backlog_last = nullptr;
-  used_bytes.fetch_sub(chunk->bytes, std::memory_order_relaxed);
-  munmap(chunk, chunk->bytes);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_BACKLOG_HPP
-
-// Buffers for the threads that drain.
-#ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
-#define LOTUS_STORE_DRAIN_BUFFERS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Keeps a few for the next drain. Thread safety: all.
-class drain_buffers {
- public:
-  /// Null where there is no memory.
-  drain_buffer* take() noexcept {
-    const locked hold{lock_};
-    if (spare_count_ > 0) return spare_[--spare_count_];
-    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
-  }
-
-  void give_back(drain_buffer* buffer) noexcept {
-    const locked hold{lock_};
-    if (spare_count_ < max_spare) {
-      spare_[spare_count_++] = buffer;
-    } else {
-      munmap(buffer, sizeof(drain_buffer));
-    }
-  }
-
-  mutex& fork_lock() noexcept { return lock_; }
-
- private:
-  static constexpr std::size_t max_spare = 4;
-
-  mutex lock_;
-  drain_buffer* spare_[max_spare] = {};
-  std::size_t spare_count_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP
-
-// Which threads' logs stay open between two drains.
-#ifndef LOTUS_STORE_KEPT_LOGS_HPP
-#define LOTUS_STORE_KEPT_LOGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Opening for each drain would cost a file system more than the writing; but descriptors are the
-/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
-class kept_logs {
- public:
-  void keep_or_close(producer& p) noexcept {
-    if (p.logs_kept_open) return;
-    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
-    if (p.logs_kept_open) return;
-    threads_.fetch_sub(1, std::memory_order_relaxed);
-    close_all(p.logs);
-  }
-
-  void close(producer& p) noexcept {
-    close_all(p.logs);
-    if (p.logs_kept_open) threads_.fetch_sub(1, std::memory_order_relaxed);
-    p.logs_kept_open = false;
-  }
-
- private:
-  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
-
-  std::atomic<std::uint32_t> threads_{0};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_KEPT_LOGS_HPP
-
-// Which names a kill would leave readable.
-#ifndef LOTUS_STORE_KEPT_NAMES_HPP
-#define LOTUS_STORE_KEPT_NAMES_HPP
-
-// The shared file mapping that keeps rings, names and clock readable after the process died.
-#ifndef LOTUS_STORE_RING_FILE_HPP
-#define LOTUS_STORE_RING_FILE_HPP
-
-// The directory of a run, held open by a program that may close whatever it finds.
-#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
-#define LOTUS_STORE_RUN_DIRECTORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
-class run_directory {
- public:
-  /// Finds or makes it. Returns 0 or errno.
-  int open(log_location& location) noexcept {
-    const int fd = location.open_directory();
-    if (fd < 0) return -fd;
-    const locked hold{lock_};
-    held_ = owned_descriptor{fd};
-    keep_path(location.directory);
-    return 0;
-  }
-
-  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
-  /// where that fails; ESTALE where its path leads to another directory now.
-  int descriptor() noexcept {
-    const locked hold{lock_};
-    return held_.holds() || reopen() == 0 ? held_.number() : -errno;
-  }
-
-  void close() noexcept {
-    const locked hold{lock_};
-    held_.close();
-    *path_ = '\0';
-  }
-
-  mutex& fork_lock() noexcept { return lock_; }
-
- private:
-  /// The program may go to another directory meanwhile. Where the path is too long there is none.
-  void keep_path(const char* path) noexcept {
-    char here[sizeof(path_) / 2] = "";
-    const bool absolute = *path == '/';
-    if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
-    std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
-  }
-
-  /// Returns 0, or -1 with errno.
-  int reopen() noexcept {
-    const file_identity before = held_.file();
-    const owned_descriptor again{open_out_of_the_way(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY)};
-    if (again.number() < 0) return -1;
-    if (again.file().device == before.device && again.file().inode == before.inode) {
-      held_ = again;
-      return 0;
-    }
-    ::close(again.number());
-    errno = ESTALE;
-    return -1;
-  }
-
-  mutex lock_;
-  owned_descriptor held_;
-  char path_[2 * sizeof(log_location::directory)] = "";  ///< absolute
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
-/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
-/// memory.
-/// Thread safety: none; the session locks. Trivially destructible.
-class ring_file {
- public:
-  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
-  /// @param name_ns   ends its name; the information file has the same.
-  /// @param begun_ns  tells this recording of the process from others.
-  int create(run_directory& in, unsigned long long name_ns, const char* prefix, mode_t mode,
-             std::uint32_t flags, const clock_map& clock, std::uint64_t begun_ns) noexcept {
-    directory_ = &in;
-    const int directory = in.descriptor();
-    if (directory < 0) return -directory;
-    char unfinished[96];
-    const auto pid = static_cast<unsigned>(getpid());
-    std::snprintf(name_, sizeof(name_), "%s%u_%llx", ring_file_start, pid, name_ns);
-    std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
-                  name_ns);
-    struct stat status {};
-    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
-    if (fd < 0) return -fd;
-    file_ = {fd, status};
-    int error = take_file_lock(fd, owner_lock_byte);
-    bytes_ = 0;
-    void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
-    if (header != nullptr) {
-      header_ = static_cast<ring_file_header*>(header);
-      fill_header(prefix, flags);
-      header_->begun_ns = begun_ns;
-      store_clock(clock);
-      // Only now does the name say that this can be recovered.
-      if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
-    }
-    if (error != 0) {
-      unlinkat(directory, unfinished, 0);
-      forget();
-    }
-    return error;
-  }
-
-  bool exists() const noexcept { return header_ != nullptr; }
-
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
-  /// without memory.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
-    error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
-  }
-
-  /// A block for aggregates; as add_ring().
-  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
-    const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
-    error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* block = static_cast<aggregates_block*>(memory);
-    block->chain = chain;
-    block->threads.store(1, std::memory_order_relaxed);
-    block->tid.store(tid, std::memory_order_relaxed);
-    block->header.bytes = bytes;
-    block->header.kind.store(block_kind::aggregates, std::memory_order_release);
-    return block;
-  }
-
-  /// Copies what private memory holds into the file. False when the file cannot grow.
-  /// @param heads  how far to copy.
-  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
-    if (!exists()) return false;
-    int error = 0;
-    const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
-    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
-    if (ring == nullptr) return false;
-    ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    ring->capacity = from.capacity;
-    copy_records(from, heads, *ring);
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    munmap(ring, bytes);
-    return true;
-  }
-
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
-  static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
-
-  /// Puts private memory in a ring's place.
-  static void replace(ring_block* ring) noexcept {
-    static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-  }
-
-  /// Stores the names that are new since the last call. False when the file cannot grow.
-  bool store_names(const name_table& names) noexcept {
-    if (!exists()) return false;
-    while (names_stored_ < names.size()) {
-      const std::string_view text = names.entry(names_stored_ + 1).line_start();
-      const std::size_t bytes = padded_name_bytes(text.size());
-      if (names_left_ < bytes && !add_names_block()) return false;
-      const std::uint64_t used = names_->used_bytes.load(std::memory_order_relaxed);
-      const stored_name head{names_stored_ + 1, static_cast<std::uint32_t>(text.size())};
-      std::memcpy(names_->entries() + used, &head, sizeof(head));
-      std::memcpy(names_->entries() + used + sizeof(head), text.data(), text.size());
-      names_->used_bytes.store(used + bytes, std::memory_order_release);
-      names_left_ -= bytes;
-      ++names_stored_;
-    }
-    return true;
-  }
-  std::uint32_t names_stored() const noexcept { return names_stored_; }
-
-  void store_clock(const clock_map& clock) noexcept {
-    if (!exists()) return;
-    const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
-    header_->clocks[next] = clock;
-    header_->clock_index.store(next, std::memory_order_release);
-  }
-
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
-  void finish(bool keep) noexcept {
-    if (!exists()) return;
-    const int directory = directory_->descriptor();
-    if (!keep && directory >= 0) unlinkat(directory, name_, 0);
-    forget();
-  }
-
-  /// In a forked child: lets go of the parent's file and lock.
-  void forget() noexcept {
-    file_.close();
-    if (header_ != nullptr) munmap(header_, header_->header_bytes);
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    *this = ring_file{};
-  }
-
- private:
-  static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Some ten names with durations within a few octaves.
-  static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
-
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
-  void* map_more(std::size_t bytes, int& error) noexcept {
-    error = file_.holds() ? 0 : reopen();
-    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
-    if (error != 0) return nullptr;
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                        file_.number(), static_cast<off_t>(bytes_));
-    if (memory == MAP_FAILED) {
-      error = errno;
-      return nullptr;
-    }
-    bytes_ += bytes;
-    return memory;
-  }
-
-  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
-  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
-  int reopen() noexcept {
-    const int directory = directory_->descriptor();
-    if (directory < 0) return -directory;
-    struct stat status {};
-    const int fd = open_regular(directory, name_, O_RDWR, status);
-    if (fd < 0) return -fd;
-    if (!file_.file().is(status)) {
-      close(fd);
-      return ESTALE;
-    }
-    file_ = {fd, status};
-    return 0;
-  }
-
-  void fill_header(const char* prefix, std::uint32_t flags) noexcept {
-    ring_file_header& h = *header_;
-    h.layout = ring_file_layout;
-    h.header_bytes = static_cast<std::uint32_t>(bytes_);
-    h.pid = static_cast<std::uint32_t>(getpid());
-    h.flags = flags;
-    std::snprintf(h.version, sizeof(h.version), "%s", LOTUS_DETAIL_VERSION_STRING);
-    std::snprintf(h.prefix, sizeof(h.prefix), "%s", prefix);
-    std::memcpy(h.magic, ring_file_magic, sizeof(h.magic));
-  }
-
-  bool add_names_block() noexcept {
-    int error = 0;
-    void* memory = map_more(names_block_bytes, error);
-    if (memory == nullptr) return false;
-    if (names_ != nullptr) munmap(names_, names_->header.bytes);
-    names_ = static_cast<names_block*>(memory);
-    names_->header.bytes = names_block_bytes;
-    names_->header.kind.store(block_kind::names, std::memory_order_release);
-    names_left_ = names_block_bytes - sizeof(names_block);
-    return true;
-  }
-
-  run_directory* directory_ = nullptr;
-  owned_descriptor file_;
-  char name_[64] = {};
-  ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
-  names_block* names_ = nullptr;
-  std::size_t names_left_ = 0;
-  std::uint32_t names_stored_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RING_FILE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Thread safety: has() any thread; the others, their caller locks the ring file.
-class kept_names {
- public:
-  /// True for all where there is no ring file.
-  bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
-
-  void store(ring_file& file, const name_table& names) noexcept {
-    // A name that is added from here on finds itself not stored, and waits for the lock; one that
-    // was added before is in the table.
-    if (file.exists()) stored_.store(file.names_stored());
-    file.store_names(names);
-    stored_.store(file.exists() ? file.names_stored() : all);
-  }
-
-  void no_file() noexcept { stored_.store(all, std::memory_order_release); }
-
- private:
-  static constexpr std::uint32_t all = ~std::uint32_t{0};
-
-  std::atomic<std::uint32_t> stored_{all};
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_KEPT_NAMES_HPP
-
-// What processes that died before this one left in their rings: put into the logs.
-#ifndef LOTUS_STORE_LEFTOVERS_HPP
-#define LOTUS_STORE_LEFTOVERS_HPP
 
 // What a program is told of its run's files.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
@@ -11503,7 +11964,7 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the same at every call, borrowed.
-  void begin(run_directory& directory, const log_location& location) noexcept {
+  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
     const locked hold{lock_};
     location_ = &location;
     records_ = 0;
@@ -11514,7 +11975,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// A bit more. Whether there is still more.
-  bool step(run_directory& directory) noexcept {
+  LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
     const locked hold{lock_};
@@ -11526,7 +11987,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// All of one thread, before another of this id logs.
-  void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
+  LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -11545,7 +12006,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   }
 
   /// The process ends.
-  void leave() noexcept {
+  LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
@@ -11562,7 +12023,8 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 
   // --- caller holds lock_
 
-  void run(run_directory& directory, std::int64_t most_ns, bool advance) noexcept {
+  LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
+                             bool advance) noexcept {
     recovery_limits limits;
     limits.prefix = location_->prefix;
     limits.until_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
@@ -11645,13 +12107,79 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
-// Which of a process's logs become parts, and when parts go.
-#ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
-#define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
-
 // How much of a run is kept: the oldest parts of its logs go first.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
+
+// All logs that lie in a run's directory, whichever process writes them.
+#ifndef LOTUS_FOLDER_RUN_LOGS_HPP
+#define LOTUS_FOLDER_RUN_LOGS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A regular file of an owner that may change it. Valid for the call that it is given to.
+struct run_log {
+  int folder;          ///< descriptor of where it lies
+  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  const char* name;
+  struct stat status;
+  log_name said;
+};
+
+/// Calls `each(run_log)` for the logs of one folder.
+inline void for_each_log_in(int folder, const char* loader, const char* prefix,
+                            const file_owners& owners,
+                            function_ref<void(const run_log&)> each) noexcept {
+  for_each_entry(folder, [&](const char* name) {
+    run_log log{folder, loader, name, {}, {}};
+    if (!log.said.parse(name, prefix)) return;
+    if (fstatat(folder, name, &log.status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISREG(log.status.st_mode) && owners.allow(log.status.st_uid)) each(log);
+  });
+}
+
+/// Whether a folder is a run of its own, and not a loader's.
+inline bool is_other_run(int folder) noexcept {
+  bool found = false;
+  for_each_entry(folder, [&](const char* name) {
+    found = found || std::strncmp(name, run_info_start, sizeof(run_info_start) - 1) == 0;
+  });
+  return found;
+}
+
+/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
+/// loaders.
+inline void for_each_run_folder(int directory, const file_owners& owners,
+                                function_ref<void(int folder, const char* loader)> each) noexcept {
+  each(directory, "");
+  for_each_entry(directory, [&](const char* name) {
+    struct stat status {};
+    if (*name == '.' || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISDIR(status.st_mode) || !owners.allow(status.st_uid)) {
+      return;
+    }
+    const int folder =
+        open_out_of_the_way(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    if (folder < 0) return;
+    if (!is_other_run(folder)) each(folder, name);
+    close(folder);
+  });
+}
+
+/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
+/// those of loaders too.
+inline void for_each_log(int directory, const char* prefix, const file_owners& owners,
+                         function_ref<void(const run_log&)> each) noexcept {
+  for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
+    for_each_log_in(folder, loader, prefix, owners, each);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_RUN_LOGS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -11698,8 +12226,8 @@ class log_limits {
   }
 
   /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
-  bool keep(int directory, const char* prefix, const file_owners& owners,
-            forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
+                              forgotten_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     const bool due = now_ns - looked_ns_.load(std::memory_order_relaxed) >= 1'000'000'000 ||
@@ -11735,7 +12263,8 @@ class log_limits {
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
-    return most_bytes_ == 0 ? UINT64_MAX : std::max(most_bytes_ / parts, least);
+    if (most_bytes_ == 0) return UINT64_MAX;
+    return most_bytes_ / parts > least ? most_bytes_ / parts : least;
   }
 
   /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
@@ -11758,8 +12287,8 @@ class log_limits {
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
-  bool look(int directory, const char* prefix, const file_owners& owners,
-            forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
+                              forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
     candidate oldest[at_once];
     std::size_t count = 0;
@@ -11785,10 +12314,10 @@ class log_limits {
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
-      bytes -= std::min(bytes, log.bytes);
+      bytes -= log.bytes < bytes ? log.bytes : bytes;
       ++forgotten.files;
       forgotten.bytes += log.bytes;
-      forgotten.until_ns = std::max(forgotten.until_ns, log.written_ns);
+      if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
     }
     return deleted && count == at_once;
   }
@@ -11799,8 +12328,8 @@ class log_limits {
     std::size_t at = count;
     while (at > 0 && oldest[at - 1].written_ns > ns) --at;
     if (at == at_once) return;
-    count = std::min(count + 1, at_once);
-    std::copy_backward(oldest + at, oldest + count - 1, oldest + count);
+    if (count < at_once) ++count;
+    for (std::size_t i = count - 1; i > at; --i) oldest[i] = oldest[i - 1];
     candidate& c = oldest[at];
     c.written_ns = ns;
     c.bytes = static_cast<std::uint64_t>(log.status.st_size);
@@ -11831,6 +12360,10 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
+// Which of a process's logs become parts, and when parts go.
+#ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+#define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
+
 // Logs that have grown become parts.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
@@ -11848,10 +12381,11 @@ class part_numbers {
   std::uint64_t next() noexcept {
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
     std::uint64_t last = last_.load(std::memory_order_relaxed);
-    while (
-        !last_.compare_exchange_weak(last, std::max(now_ms, last + 1), std::memory_order_relaxed)) {
-    }
-    return std::max(now_ms, last + 1);
+    std::uint64_t next = 0;
+    do {
+      next = now_ms > last ? now_ms : last + 1;
+    } while (!last_.compare_exchange_weak(last, next, std::memory_order_relaxed));
+    return next;
   }
 
   /// The next number is above that of a part which is there: another process' numbers may have run
@@ -11875,9 +12409,9 @@ class part_numbers {
 /// @param logs   closed where they become parts.
 /// @param least  bytes; smaller logs go on.
 /// @return bytes that have become parts.
-inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
-                               open_log (&logs)[log_roles], std::uint64_t least,
-                               part_numbers& numbers) noexcept {
+LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
+                                                 open_log (&logs)[log_roles], std::uint64_t least,
+                                                 part_numbers& numbers) noexcept {
   std::uint64_t rolled = 0;
   loader_folders loaders{folder};
   for (std::size_t i = 0; i < log_roles; ++i) {
@@ -11923,7 +12457,7 @@ inline bool is_flight_recorder(const options& chosen) noexcept {
 /// else any thread. Trivially destructible.
 class log_retention {
  public:
-  void begin(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
     // 0 is no limit.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
@@ -11972,7 +12506,7 @@ class log_retention {
   }
 
   /// What is more than is wanted goes. False where nothing was looked at.
-  bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
+  LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
         now_ns - rolled_ns_.load(std::memory_order_relaxed) >= limits_.part_ns()) {
@@ -11995,76 +12529,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// All that a thread has recorded, to its logs.
-#ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
-#define LOTUS_STORE_PRODUCER_DRAIN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline loader_names loader_names_in(const name_table& names) noexcept {
-  return {&names, [](const void* table, std::uint32_t id) {
-            return static_cast<const name_table*>(table)->entry(id).line_start();
-          }};
-}
-
-/// What a drain needs besides the thread and its logs.
-struct drain_context {
-  const tick_converter& clock;
-  const name_table& names;
-  bool compact;
-  drain_buffer& buffer;
-  std::atomic<std::size_t>& backlog_bytes;
-  std::atomic<std::uint64_t>& written;  ///< records, counted up
-};
-
-/// What waits in memory first, then the ring.
-template <class Filler>
-int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
-               log_appender& logs) noexcept {
-  ring_block& ring = *p.ring;
-  const std::uint64_t complete = heads.beyond(ring.committed());
-  const auto count = [&](std::uint64_t records) {
-    context.written.fetch_add(records, std::memory_order_relaxed);
-  };
-  int error = 0;
-  while (error == 0 && p.backlog_first != nullptr) {
-    ring_block& chunk = p.backlog_first->ring;
-    backlog_sink sink{chunk, logs};
-    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
-    error = drain_ring(chunk, lane_heads{chunk}, fill, sink);
-    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
-    if (error == 0) drop_oldest(p, context.backlog_bytes);
-  }
-  if (error == 0) error = drain_ring(ring, heads, fill, logs);
-  count(complete - heads.beyond(ring.committed()));
-  return error;
-}
-
-/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
-/// @param heads  read before the clock was made.
-inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
-                          log_appender& logs) noexcept {
-  const auto names = [&](std::uint64_t id) {
-    return context.names.entry(static_cast<std::uint32_t>(id)).line_start();
-  };
-  if (!context.compact) {
-    line_filler fill{context.clock, names, context.buffer};
-    return drain_with(fill, p, heads, context, logs);
-  }
-  if (p.chain == nullptr) {
-    p.chain = static_cast<compact_chain*>(map_memory(sizeof(compact_chain)));
-    if (p.chain == nullptr) return ENOMEM;
-  }
-  compact_filler fill{context.clock, names, *p.chain, context.buffer};
-  return drain_with(fill, p, heads, context, logs);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_PRODUCER_DRAIN_HPP
-
 // One small file for each process of a run: who recorded, where, and how much.
 #ifndef LOTUS_STORE_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_INFO_HPP
@@ -12073,7 +12537,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_PROCESS_LINES_HPP
 #define LOTUS_STORE_PROCESS_LINES_HPP
 
-#include <cmath>
 #include <cstdarg>
 
 // How many CPUs this process may use.
@@ -12102,7 +12565,7 @@ inline double cpus_of_quota(const char* text) noexcept {
 
 /// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
 /// nothing that can be known.
-inline double cpus_of_cgroups() noexcept {
+LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);
   const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
@@ -12141,7 +12604,7 @@ class process_lines {
   int bytes() const noexcept { return bytes_; }
 
   /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
-  void add_process() noexcept {
+  LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
@@ -12158,7 +12621,7 @@ class process_lines {
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
     // Without a locale's comma.
-    const auto thousandths = static_cast<unsigned long long>(std::llround(limit * 1000));
+    const auto thousandths = static_cast<unsigned long long>(limit * 1000 + 0.5);
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
@@ -12224,14 +12687,13 @@ class process_lines {
   }
 
   void add_rank() noexcept {
-    for (const char* variable : {"LOTUS_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-      const char* value = getenv(variable);
-      if (value == nullptr || *value == '\0') continue;
-      char* end = nullptr;
-      const unsigned long rank = strtoul(value, &end, 10);
-      if (*end != '\0') continue;
-      return add("rank %lu\n", rank);
+    std::uint64_t rank = 0;
+    bool known = environment_number(variable::rank, rank, say_of_variable);
+    for (const char* of_launcher : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+      const char* const text = known ? nullptr : secure_getenv(of_launcher);
+      known = known || (text != nullptr && parse_number(text, rank));
     }
+    if (known) add("rank %llu\n", static_cast<unsigned long long>(rank));
   }
 
   char text_[Bytes];
@@ -12490,89 +12952,198 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_INFO_HPP
 
-// What the logs did not take of a thread's records when nobody will drain it again.
-#ifndef LOTUS_STORE_UNWRITTEN_HPP
-#define LOTUS_STORE_UNWRITTEN_HPP
+// The running session's clock: when the map from ticks to time is tied again.
+#ifndef LOTUS_STORE_SESSION_CLOCK_HPP
+#define LOTUS_STORE_SESSION_CLOCK_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the logs did not take.
-struct unwritten_records {
-  std::uint64_t recoverable = 0;  ///< it stands in the ring file
-  std::uint64_t lost = 0;
-};
+/// Thread safety: all functions.
+class session_clock {
+ public:
+  session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
 
-/// What is in memory only goes into the ring file, as far as that can grow, and is given up else.
-/// Caller holds the guard of `p` and the ring file's lock.
-inline unwritten_records leave_in_ring_file(producer& p, ring_file& file,
-                                            std::atomic<std::size_t>& backlog_bytes) noexcept {
-  unwritten_records sum;
-  const auto leave = [&](ring_block& ring) {
-    const lane_heads heads{ring};
-    const std::uint64_t records = heads.beyond(ring.committed());
-    if (records > 0) (file.add_copy(ring, heads) ? sum.recoverable : sum.lost) += records;
-    skip_records(ring, heads);
-  };
-  for (; p.backlog_first != nullptr; drop_oldest(p, backlog_bytes)) leave(p.backlog_first->ring);
-  if (p.ring_in_file) {
-    sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
-  } else {
-    leave(*p.ring);
+  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
+  bool hardware() const noexcept { return hardware_; }
+
+  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  void begin() noexcept {
+    const locked hold{lock_};
+    const clock_anchor first = read_anchor();
+    while (clock_ns(CLOCK_MONOTONIC) - first.elapsed_ns < 1'000'000) {
+    }
+    map_.begin(first, read_anchor());
+    slept_ns();
+    ties_.store(0, std::memory_order_relaxed);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
-  return sum;
-}
+
+  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
+  /// rate.
+  /// @param stored  called with the map, under the clock's lock, when it has changed.
+  /// @return the step of the wall clock that this has found, in ns, or 0.
+  template <class Stored>
+  std::int64_t tie(Stored&& stored) noexcept {
+    const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
+    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
+    const auto early = [&] {
+      const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
+      return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
+    };
+    if (early()) return 0;
+    const locked hold{lock_};
+    if (early()) return 0;
+    const std::int64_t slept = slept_ns();
+    const std::int64_t stepped_ns = map_.tie(read_anchor(), slept);
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+    ties_.fetch_add(1, std::memory_order_relaxed);
+    stored(map_);
+    return stepped_ns;
+  }
+
+  /// Returns `use(map)`, called with nobody changing it.
+  template <class Use>
+  auto with_map(Use&& use) noexcept {
+    const locked hold{lock_};
+    return use(map_);
+  }
+
+  std::uint64_t ticks() const noexcept {
+    return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
+  std::uint64_t ticks_in(std::int64_t ns) noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(ns);
+    const locked hold{lock_};
+    const std::uint64_t rate = map_.current().rate;
+    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
+  }
+
+  struct placed_span {
+    std::uint64_t begin_ticks;
+    std::uint64_t end_ticks;
+    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
+  };
+  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
+  placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+    const locked hold{lock_};
+    const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
+    placed_span of{ticks_at(begin_ns, now), ticks_at(end_ns, now), 0};
+    const std::uint64_t now_ticks = ticks();
+    const auto ns_at = [this](std::uint64_t at) {
+      return static_cast<std::uint64_t>(map_.at(at).to_ns(at));
+    };
+    of.over_for_ns = static_cast<std::int64_t>(ns_at(now_ticks) - ns_at(of.end_ticks));
+    return of;
+  }
+
+  tick_converter converter() noexcept { return {map_, &lock_}; }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  /// Since the last call; caller holds lock_.
+  std::int64_t slept_ns() noexcept {
+    const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
+    return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
+  }
+
+  /// Caller holds lock_.
+  std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
+    __extension__ using wide = __int128;
+    if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
+    const auto rate = static_cast<std::int64_t>(map_.current().rate);
+    if (rate == 0) return now.ticks;
+    const wide distance = wide{monotonic_ns - now.elapsed_ns} * (wide{1} << 32) / rate;
+    return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
+  }
+
+  /// The three clocks at one moment: the tightest of a few readings.
+  clock_anchor read_anchor() const noexcept {
+    clock_anchor best{};
+    std::uint64_t tightest = ~std::uint64_t{0};
+    for (int i = 0; i < 5; ++i) {
+      const std::uint64_t before = ticks();
+      const std::int64_t realtime_ns = clock_ns(CLOCK_REALTIME);
+      const std::uint64_t between = ticks();
+      const std::int64_t elapsed_ns = clock_ns(CLOCK_MONOTONIC);
+      const std::uint64_t after = ticks();
+      if (after - before >= tightest) continue;
+      tightest = after - before;
+      best = {before + (between - before) / 2, elapsed_ns, realtime_ns};
+    }
+    return best;
+  }
+
+  const bool hardware_;
+  mutex lock_;
+  clock_map map_{};
+  sleep_watch sleep_;
+  std::atomic<std::int64_t> last_tie_ns_{0};
+  std::atomic<std::uint32_t> ties_{0};
+};
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_STORE_UNWRITTEN_HPP
+#endif  // LOTUS_STORE_SESSION_CLOCK_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: open, close and after_fork_in_child under the session's control lock; all else
-/// any thread, with the guard of the producer it is about.
-class LOTUS_DETAIL_PER_MODULE storage {
+/// The directory of a run and the files in it that are the process's, not a thread's.
+/// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
+/// session's control lock; all else any thread.
+class LOTUS_DETAIL_PER_MODULE run_files {
  public:
-  storage(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
+  run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
       : clock_{clock}, names_{names}, cpu_{cpu} {}
 
   const log_location& location() const noexcept { return location_; }
+  int directory() noexcept { return directory_.descriptor(); }
   log_folder logs_folder() noexcept {
     return {directory_.descriptor(), location_.prefix, owners_, file_mode_, info_.file(),
-            loader_names_in(names_), compact_};
+            names_.line_starts(),    compact_};
   }
+  storage_reports& reports() noexcept { return reports_; }
 
   /// Finds or makes the directory. Returns 0 or errno, after saying why once.
-  int open(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
     if (error != 0) {
       reports_.directory_unwritable(chosen.log_file.c_str(), error);
       return error;
     }
-    const int directory = directory_.descriptor();
-    backlog_most_bytes_ = chosen.backlog_bytes;
     file_mode_ = chosen.file_mode & 0666U;
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
-    retention_.begin(chosen);
-    owners_ = file_owners::of_caller(directory);
-    retention_.begin_behind_parts(directory, location_.prefix, owners_);
-    ring_records_ = 64;
-    while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
+    owners_ = file_owners::of_caller(directory_.descriptor());
     reports_.run_begins();
-    report_existing_logs(directory, location_);
-    const locked hold{file_lock_};
-    make_ring_file();
+    report_existing_logs(directory_.descriptor(), location_);
     return 0;
+  }
+
+  /// After open(). @param limited  whether logs are deleted when there are too many.
+  void make_ring_file(bool limited) noexcept {
+    const locked hold{lock_};
+    limited_ = limited;
+    make_ring_file_locked();
+  }
+
+  /// In a forked child, which makes its own at the first use.
+  void make_due_ring_file() noexcept {
+    const locked hold{lock_};
+    if (ring_file_due_) make_ring_file_locked();
   }
 
   /// Closes the ring file and completes the run's information.
   /// @param keep     leave the ring file on disk: it holds what is not in the logs.
   /// @param dropped  records lost since open().
-  void close_files(bool keep, std::uint64_t dropped) noexcept {
-    const locked hold{file_lock_};
+  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
+    const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
     file_.finish(keep);
@@ -12587,144 +13158,115 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// Whether a name can be found after a kill. It must be before any record has it.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
-    const locked hold{file_lock_};
+    const locked hold{lock_};
     kept_names_.store(file_, names_);
   }
 
-  /// Gives the producer a ring of this run. False where there is no memory.
-  /// store/storage_rings.hpp.
-  bool attach(producer& p) noexcept;
+  // --- for threads
 
-  /// Where `p` could not be drained for the last time.
-  unwritten_records leave(producer& p) noexcept {
-    const locked hold{file_lock_};
-    return leave_in_ring_file(p, file_, backlog_bytes_);
+  /// What a dead process's thread with this id left goes into its logs, before this one logs.
+  void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
+
+  void add_thread(std::uint32_t tid) noexcept {
+    const locked hold{lock_};
+    info_.add_thread(tid);
   }
 
-  // --- aggregates; store/storage_aggregates.hpp
-
-  /// Takes a call that there may be no room for yet. False where there is none to be had.
-  bool aggregate(producer& p, const aggregate_call& call) noexcept;
-  /// Another thread goes on with what a dead one has added up.
-  static void hand_over_aggregates(producer& p) noexcept;
-  /// Writes what all have added up. Returns 0 or what file_error_text() knows.
-  int write_aggregates(const producer_list& all) noexcept;
-  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
-  /// on; a call that ends just then waits for so long.
-  int copy_aggregates(const producer_list& all, int folder) noexcept;
-  /// A call when nobody writes later.
-  void write_late(const producer& p, const aggregate_call& call) noexcept;
-  /// They begin anew with the next call.
-  static void retire_aggregates(producer& p) noexcept;
-  /// Of a thread that has forked.
-  static void reopen_aggregates(producer& p) noexcept;
-
-  /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
-  /// a record at this moment. What could not be written is given up.
-  /// @return how many records that were in memory only are lost.
-  std::uint64_t detach(producer& p) noexcept {
-    const bool survives = p.ring == nullptr || p.ring_in_file;
-    std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
-    while (p.backlog_first != nullptr) lost += drop_oldest(p);
-    kept_logs_.close(p);
-    p.attached = false;
-    return lost;
+  /// A ring for a thread; null without memory.
+  /// @param survives  set to whether it survives the process.
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    ring_block* const ring = file_.add_ring(tid, records, error);
+    if (ring == nullptr) return nullptr;
+    survives = error == 0;
+    if (!survives && file_.exists()) reports_.no_ring_file(location_, error);
+    info_.add_thread(tid);
+    return ring;
   }
 
-  /// Makes a drained producer's ring that of another thread. store/storage_rings.hpp.
-  void hand_over(producer& p) noexcept;
+  /// A block for the aggregates of a thread; as add_ring().
+  aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    aggregates_block* const block = file_.add_aggregates(tid, chain, error);
+    if (error != 0 && file_.exists()) reports_.no_ring_file(location_, error);
+    return block;
+  }
 
-  /// In a forked child: rings, what is in them, and the ring file are the parent's.
-  /// store/recorder/recorder_forks.hpp.
-  void after_fork_in_child(producer& p) noexcept;
-  void after_fork_in_child() noexcept;
+  /// As ring_file::add_copy().
+  bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
+    const locked hold{lock_};
+    return file_.add_copy(from, heads);
+  }
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
-  /// written stays.
-  int drain(producer& p) noexcept {
-    const lane_heads heads{*p.ring};
-    const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
-    if (empty && !retention_.is_due(p)) return 0;
-    drain_buffer* buffer = buffers_.take();
-    if (buffer == nullptr) return ENOMEM;
-    tie_clock();
-    const tick_converter clock = clock_.converter();
-    const log_folder folder = logs_folder();
-    log_appender logs{folder, *p.ring, p.logs};
-    const int error = drain_producer(
-        p, heads, {clock, names_, compact_, *buffer, backlog_bytes_, written_}, logs);
-    if (error == 0) retention_.after_drain(folder, p);
-    if (retention_.overdue()) keep_limits();
-    buffers_.give_back(buffer);
-    kept_logs_.keep_or_close(p);
-    reports_.disk(location_, error, logs.name());
-    return error;
+  /// How many records are in the logs; counted up by those who write them.
+  std::atomic<std::uint64_t>& written() noexcept { return written_; }
+
+  // --- what the files say of the run
+
+  /// When this recording began, as in the ring file.
+  std::uint64_t begun_ns() noexcept {
+    const locked hold{lock_};
+    return begun_ns_;
+  }
+
+  void tie_clock() noexcept {
+    const locked hold{lock_};
+    info_.tell_watching(cpu_.mode());
+    const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
+    if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
   /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
   void tell_of_span(const span_distance& end) noexcept {
     if (told_spans_.have(end)) return;
     make_due_ring_file();
-    const locked hold{file_lock_};
+    const locked hold{lock_};
     const std::uint64_t told_ns = info_.add_span(end);
     if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
   }
 
-  /// What the logs have beyond their limits goes.
-  void keep_limits() noexcept {
-    forgotten_logs forgotten;
-    if (!retention_.any() || !retention_.keep(logs_folder(), forgotten)) return;
-    const locked hold{file_lock_};
+  void add_forgotten(const forgotten_logs& forgotten) noexcept {
+    const locked hold{lock_};
     info_.add_forgotten(forgotten);
   }
 
-  log_retention& retention() noexcept { return retention_; }
+  // --- what dead processes left
 
-  /// Puts a part of what processes that died left into the logs. Whether more is left.
+  /// Puts a part of it into the logs. Whether more is left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
-  /// Of what was set aside of a producer's. Returns how many records.
-  /// store/recorder/recorder_pushes.hpp.
-  std::uint64_t drop_oldest(producer& p) noexcept;
+  // --- fork
 
-  /// Empties a ring that cannot be drained into memory. False where that is used up.
-  bool set_aside(producer& p) noexcept {
-    return detail::set_aside(p, backlog_bytes_, backlog_most_bytes_);
+  /// The ring file is the parent's.
+  void after_fork_in_child() noexcept {
+    file_.forget();
+    leftovers_.forget();
+    info_ = run_info{};
+    told_spans_.forget();
+    written_.store(0, std::memory_order_relaxed);
+    ring_file_due_ = true;
+    kept_names_.no_file();
   }
 
-  // What a fork locks, leaves last and nothing else meanwhile.
-  template <class Each>
-  void for_each_file_lock(Each&& each) noexcept {
-    each(file_lock_);
-    each(leftovers_.fork_lock());
-  }
-  template <class Each>
-  void for_each_leaf_lock(Each&& each) noexcept {
-    each(directory_.fork_lock());
-    each(buffers_.fork_lock());
-  }
+  // The directory's is a leaf; the other two are taken in this order.
+  mutex& fork_lock() noexcept { return lock_; }
+  mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
+  mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
 
  private:
-  static void forget_aggregates(producer& p) noexcept;
-  int append_section(std::uint32_t loader, std::string_view section) noexcept;
-  int append_section(int folder, std::uint32_t loader, std::string_view section) noexcept;
-
-  void make_due_ring_file() noexcept {
-    const locked hold{file_lock_};
-    if (ring_file_due_) make_ring_file();
-  }
-
-  /// Makes the ring file, after what dead processes left has been looked at: this one may have a
-  /// process or thread id of theirs. Caller holds file_lock_.
-  void make_ring_file() noexcept {
+  /// After what dead processes left has been looked at: this file may have a process or thread id
+  /// of theirs. Caller holds lock_.
+  LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
     told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
       const auto name_ns =
-          info_.create(directory_, file_mode_, map.current(), cpu_.mode(), retention_.any());
+          info_.create(directory_, file_mode_, map.current(), cpu_.mode(), limited_);
       const std::uint32_t flags =
           (clock_.hardware() ? 0 : ticks_are_ns_flag) | (compact_ ? compact_flag : 0);
       begun_ns_ = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME));
@@ -12734,40 +13276,716 @@ class LOTUS_DETAIL_PER_MODULE storage {
     kept_names_.store(file_, names_);
   }
 
-  void tie_clock() noexcept {
-    const locked hold{file_lock_};
-    info_.tell_watching(cpu_.mode());
-    const auto stepped_ns = clock_.tie([&](const clock_map& map) { file_.store_clock(map); });
-    if (stepped_ns != 0) report_clock_step(stepped_ns);
-  }
-
   session_clock& clock_;
   name_table& names_;
   const cpu_clock& cpu_;
   log_location location_{};
   run_directory directory_;
-  std::uint32_t ring_records_ = 0;
   mode_t file_mode_ = 0666;
   bool compact_ = false;
+  bool limited_ = false;
   file_owners owners_;
   storage_reports reports_;
-  kept_logs kept_logs_;
-  log_retention retention_;
   leftovers leftovers_;
 
-  mutex file_lock_;
+  mutex lock_;  ///< of all below, but for what is atomic
   ring_file file_;
   run_info info_;
   told_spans told_spans_;
   std::atomic<std::uint64_t> written_{0};
-  std::uint64_t begun_ns_ = 0;  ///< of this recording, as in the ring file
-  std::uint32_t chains_ = 0;
-  std::uint64_t late_calls_ = 0;
+  std::uint64_t begun_ns_ = 0;
   bool ring_file_due_ = false;
   kept_names kept_names_;
+};
 
-  std::atomic<std::size_t> backlog_bytes_{0};
-  std::size_t backlog_most_bytes_ = 0;
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_FILES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: any thread, with the guard of the producer that it is about; of `all` nobody's.
+class LOTUS_DETAIL_PER_MODULE aggregate_store {
+ public:
+  aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
+      : files_{files}, clock_{clock}, names_{names} {}
+
+  // --- one thread's
+
+  /// Takes a call that there may be no room for yet. False where there is none to be had.
+  bool add(producer& p, const aggregate_call& call) noexcept {
+    thread_aggregates& a = aggregates_of(p);
+    files_.make_due_ring_file();
+    const locked hold{lock_};
+    if (a.memory != nullptr && a.memory->retired) {
+      a.memory->give_back(false);
+      a.memory = nullptr;
+    }
+    if (a.memory == nullptr) a.calls = 0;
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    if (a.memory == nullptr) {
+      a.memory = aggregate_memory::make(++chains_);
+      if (a.memory == nullptr) return false;
+      if (!p.attached) files_.add_thread(tid);
+    }
+    return a.memory->take(a, call,
+                          [this, tid, &a] { return files_.add_aggregates(tid, a.memory->chain); });
+  }
+
+  /// Writes a call at once: nobody writes later.
+  LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
+    auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
+    if (one == nullptr) return;
+    const aggregate_call whole = is_negative(call) ? aggregate_call{call.key, 0, 0} : call;
+    one->count = 1;
+    one->total_ticks = whole.ticks;
+    one->self_ticks = whole.self_ticks;
+    one->counts[bucket_of(whole.ticks)] = 1;
+    const std::uint64_t begun_ns = files_.begun_ns();
+    const locked hold{lock_};
+    aggregate_text section{{begun_ns, ++late_calls_}, rate()};
+    section.add(names_.entry(static_cast<std::uint32_t>(call.key)).line_start(),
+                p.tid.load(std::memory_order_relaxed), *one);
+    append(static_cast<std::uint32_t>(call.key >> 32), section.finish());
+    munmap(one, sizeof(whole_aggregate));
+  }
+
+  /// Another thread goes on with what a dead one has added up.
+  LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
+    thread_aggregates& a = aggregates_of(p);
+    a.storing.store(0, std::memory_order_relaxed);
+    a.inner_ticks = a.untold_ticks = 0;
+    a.interrupting = 0;
+    if (a.memory == nullptr || a.memory->retired) return;
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    a.memory->for_each_block([tid](aggregates_block& block) {
+      block.threads.fetch_add(1, std::memory_order_relaxed);
+      block.tid.store(tid, std::memory_order_relaxed);
+    });
+  }
+
+  static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
+
+  /// Sends the thread's next call the slow way.
+  static void close(producer& p) noexcept {
+    aggregates_of(p).first.store(nullptr, std::memory_order_seq_cst);
+  }
+  /// The other way round.
+  static void reopen(producer& p) noexcept {
+    const aggregate_memory* const memory = aggregates_of(p).memory;
+    if (memory != nullptr && !memory->retired) {
+      aggregates_of(p).first.store(memory->first, std::memory_order_release);
+    }
+  }
+  /// After close(): the call that is being added at this moment takes no longer than this, unless
+  /// its thread does not run.
+  static void await_call(const producer& p) noexcept {
+    const thread_aggregates& a = aggregates_of(p);
+    for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
+  }
+
+  /// They begin anew with the next call.
+  static void retire(producer& p) noexcept {
+    aggregates_of(p).first.store(nullptr, std::memory_order_release);
+    if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
+  }
+
+  /// In a forked child: they are the parent's.
+  static void after_fork_in_child(producer& p) noexcept {
+    thread_aggregates& a = aggregates_of(p);
+    a.first.store(nullptr, std::memory_order_release);
+    a.untold_ticks = 0;
+    // Where a handler forks that interrupted a call.
+    if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
+    a.memory = nullptr;
+  }
+
+  // --- all threads'
+
+  /// Writes what all have added up, and lets their next calls go the slow way. False where it is in
+  /// the ring file only.
+  LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
+    bool any = false;
+    all.for_each([&any](producer& p) {
+      const locked guard{p.guard};
+      any = any || has_any(p);
+      close(p);
+      await_call(p);
+    });
+    if (!any) return true;
+    const std::uint64_t begun_ns = files_.begun_ns();
+    const locked hold{lock_};
+    const auto each_thread = [&all](each_chain each) {
+      all.for_each([each](producer& p) {
+        const aggregate_memory* const memory = aggregates_of(p).memory;
+        if (memory == nullptr || memory->retired) return;
+        aggregate_chain chain;
+        memory->for_each_block([&chain](const aggregates_block& block) { chain.add(block); });
+        each(chain);
+      });
+    };
+    return for_each_section({begun_ns, 0}, rate(), names_.line_starts(), each_thread,
+                            [this](std::uint32_t loader, std::string_view section) {
+                              return append(loader, section);
+                            }) == 0;
+  }
+
+  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
+  /// on; a call that ends just then waits for so long. Returns 0 or what file_error_text() knows.
+  LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
+    aggregate_copies copies;
+    all.for_each([&copies](producer& p) {
+      const locked guard{p.guard};
+      thread_aggregates& a = aggregates_of(p);
+      if (a.memory == nullptr || a.memory->retired) return;
+      // Its next call goes the slow way, where this guard is waited for.
+      aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
+      copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
+      a.first.store(first, std::memory_order_release);
+    });
+    copies.finish();
+    if (copies.failed()) return ENOMEM;
+    // No lock from here on: nobody waits for the disk.
+    return for_each_section(
+        {files_.begun_ns(), 0}, rate(), names_.line_starts(),
+        [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
+        [this, folder](std::uint32_t loader, std::string_view section) {
+          return append(folder, loader, section);
+        });
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  std::uint64_t rate() noexcept {
+    return clock_.with_map([](const clock_map& map) { return mean_rate(map); });
+  }
+
+  int append(std::uint32_t loader, std::string_view section) noexcept {
+    const int error = append(files_.directory(), loader, section);
+    files_.reports().disk(files_.location(), error, aggregates_file_start);
+    return error;
+  }
+  int append(int folder, std::uint32_t loader, std::string_view section) noexcept {
+    log_folder in = files_.logs_folder();
+    in.directory = folder;
+    loader_folders folders{in};
+    return append_aggregates(in, folders, loader, static_cast<std::uint32_t>(getpid()), section);
+  }
+
+  run_files& files_;
+  session_clock& clock_;
+  const name_table& names_;
+  mutex lock_;  ///< of all threads' blocks, while they grow or are written
+  std::uint32_t chains_ = 0;
+  std::uint64_t late_calls_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_AGGREGATE_STORE_HPP
+
+// The thread that drains in the background. A convenience: nothing depends on it.
+#ifndef LOTUS_STORE_DRAIN_THREAD_HPP
+#define LOTUS_STORE_DRAIN_THREAD_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// The pauses between the rounds of a recording. Thread safety: all.
+class drain_pace {
+ public:
+  void begin(std::uint32_t interval_ms) noexcept {
+    most_ms_.store(interval_ms > 0 ? interval_ms : 1, std::memory_order_relaxed);
+    early_ms_.store(5, std::memory_order_relaxed);
+  }
+
+  /// 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
+  /// @param more_to_do  besides draining: then the pause is never longer than 100 ms.
+  std::uint32_t next_ms(bool more_to_do) noexcept {
+    const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
+    const std::uint32_t most_ms =
+        more_to_do && chosen_ms > early_until_ms ? early_until_ms : chosen_ms;
+    if (early_ms < early_until_ms) early_ms_.store(early_ms * 4, std::memory_order_relaxed);
+    return early_ms < early_until_ms && early_ms < most_ms ? early_ms : most_ms;
+  }
+
+ private:
+  static constexpr std::uint32_t early_until_ms = 100;
+
+  std::atomic<std::uint32_t> most_ms_{0};
+  std::atomic<std::uint32_t> early_ms_{0};
+};
+
+/// Calls a function at intervals. Detached and never joined: the process may end at any moment.
+/// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
+class drain_thread {
+ public:
+  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
+  /// until wake() is called again.
+  drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
+      : round_{round}, context_{context} {}
+
+  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
+  /// none.
+  void wake() noexcept {
+    wakes_.fetch_add(1, std::memory_order_release);
+    syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
+    pthread_attr_destroy(&detached);
+  }
+
+  /// Whether there is a thread; not in a child that was just forked.
+  bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
+
+  /// In a forked child, where the thread is not.
+  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+
+ private:
+  LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
+    pthread_setname_np(pthread_self(), "lotus-drain");
+    auto& thread = *static_cast<drain_thread*>(self);
+    for (;;) {
+      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint32_t pause_ms = thread.round_(thread.context_);
+      const timespec pause{pause_ms / 1000, static_cast<long>(pause_ms % 1000) * 1'000'000};
+      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ms == 0 ? nullptr : &pause,
+              nullptr, 0);
+    }
+  }
+
+  std::uint32_t (*round_)(void*) noexcept;
+  void* context_;
+  std::atomic<std::uint32_t> wakes_{0};
+  std::atomic<bool> runs_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_DRAIN_THREAD_HPP
+
+// A process with a recorder forks: parent and child each go on with a whole one.
+#ifndef LOTUS_STORE_FORK_GUARD_HPP
+#define LOTUS_STORE_FORK_GUARD_HPP
+
+// What every thread asks of the recording: whether there is one, and what a full ring means.
+#ifndef LOTUS_STORE_RECORDING_STATE_HPP
+#define LOTUS_STORE_RECORDING_STATE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: all; begin() and those after it, one at a time.
+class recording_state {
+ public:
+  bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
+  /// Each record goes into its log at once, for the process exits and nobody drains later.
+  bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
+  bool drops_when_full() const noexcept {
+    return when_full_.load(std::memory_order_relaxed) == full_ring::drop;
+  }
+
+  void begin(full_ring when_full) noexcept {
+    when_full_.store(when_full, std::memory_order_relaxed);
+    write_through_.store(false, std::memory_order_relaxed);
+    on_.store(true, std::memory_order_release);
+  }
+  void write_through() noexcept { write_through_.store(true, std::memory_order_relaxed); }
+  void end() noexcept { on_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> on_{false};
+  std::atomic<bool> write_through_{false};
+  std::atomic<full_ring> when_full_{full_ring::drop};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDING_STATE_HPP
+
+// What a thread does where its record does not just go into its ring.
+#ifndef LOTUS_STORE_SLOW_PATH_HPP
+#define LOTUS_STORE_SLOW_PATH_HPP
+
+// Threads' rings, and the way of what they hold to the logs.
+#ifndef LOTUS_STORE_STORAGE_HPP
+#define LOTUS_STORE_STORAGE_HPP
+
+// Records in memory while the disk does not take them.
+#ifndef LOTUS_STORE_BACKLOG_HPP
+#define LOTUS_STORE_BACKLOG_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// A ring block that was full when the disk was, in private memory, waiting with what it held.
+struct backlog_chunk {
+  backlog_chunk* next;
+  std::uint64_t bytes;  ///< of the mapping
+  ring_block ring;      ///< last, since its records follow
+};
+
+/// What is set aside of all threads, each thread's oldest first.
+/// Thread safety: begin() while nobody else calls; all else with the producer's guard.
+class backlog {
+ public:
+  void begin(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
+
+  /// Moves what `p`'s ring holds into memory and empties the ring. False where the memory for that
+  /// is used up; then nothing has moved.
+  bool set_aside(producer& p) noexcept {
+    ring_block& ring = *p.ring;
+    const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
+    if (used_bytes_.load(std::memory_order_relaxed) + bytes > max_bytes_) return false;
+    auto* chunk = static_cast<backlog_chunk*>(map_memory(bytes));
+    if (chunk == nullptr) return false;
+    used_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    chunk->bytes = bytes;
+    chunk->ring.capacity = ring.capacity;
+    chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    const lane_heads heads{ring};
+    copy_records(ring, heads, chunk->ring);
+    skip_records(ring, heads);
+    (p.backlog_first == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
+    p.backlog_last = chunk;
+    return true;
+  }
+
+  /// Frees the oldest chunk of `p`. Returns how many records are lost with it.
+  std::uint64_t drop_oldest(producer& p) noexcept {
+    backlog_chunk* const chunk = p.backlog_first;
+    if (chunk == nullptr) return 0;
+    const std::uint64_t records = lane_heads{chunk->ring}.beyond(chunk->ring.committed());
+    p.backlog_first = chunk->next;
+    if (p.backlog_first == nullptr) p.backlog_last = nullptr;
+    used_bytes_.fetch_sub(chunk->bytes, std::memory_order_relaxed);
+    munmap(chunk, chunk->bytes);
+    return records;
+  }
+
+ private:
+  std::atomic<std::size_t> used_bytes_{0};
+  std::size_t max_bytes_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_BACKLOG_HPP
+
+// Buffers for the threads that drain.
+#ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
+#define LOTUS_STORE_DRAIN_BUFFERS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Keeps a few for the next drain. Thread safety: all.
+class drain_buffers {
+ public:
+  /// Null where there is no memory.
+  drain_buffer* take() noexcept {
+    const locked hold{lock_};
+    if (spare_count_ > 0) return spare_[--spare_count_];
+    return static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
+  }
+
+  void give_back(drain_buffer* buffer) noexcept {
+    const locked hold{lock_};
+    if (spare_count_ < max_spare) {
+      spare_[spare_count_++] = buffer;
+    } else {
+      munmap(buffer, sizeof(drain_buffer));
+    }
+  }
+
+  mutex& fork_lock() noexcept { return lock_; }
+
+ private:
+  static constexpr std::size_t max_spare = 4;
+
+  mutex lock_;
+  drain_buffer* spare_[max_spare] = {};
+  std::size_t spare_count_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP
+
+// Which threads' logs stay open between two drains.
+#ifndef LOTUS_STORE_KEPT_LOGS_HPP
+#define LOTUS_STORE_KEPT_LOGS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Opening for each drain would cost a file system more than the writing; but descriptors are the
+/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
+class kept_logs {
+ public:
+  void keep_or_close(producer& p) noexcept {
+    if (p.logs_kept_open) return;
+    p.logs_kept_open = threads_.fetch_add(1, std::memory_order_relaxed) < most_threads;
+    if (p.logs_kept_open) return;
+    threads_.fetch_sub(1, std::memory_order_relaxed);
+    close_all(p.logs);
+  }
+
+  void close(producer& p) noexcept {
+    close_all(p.logs);
+    if (p.logs_kept_open) threads_.fetch_sub(1, std::memory_order_relaxed);
+    p.logs_kept_open = false;
+  }
+
+ private:
+  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
+
+  std::atomic<std::uint32_t> threads_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_KEPT_LOGS_HPP
+
+// All that a thread has recorded, to its logs.
+#ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
+#define LOTUS_STORE_PRODUCER_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a drain needs besides the thread and its logs.
+struct drain_context {
+  const tick_converter& clock;
+  const name_table& names;
+  bool compact;
+  drain_buffer& buffer;
+  backlog& set_aside;
+  std::atomic<std::uint64_t>& written;  ///< records, counted up
+};
+
+/// What waits in memory first, then the ring.
+template <class Filler>
+int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
+               log_appender& logs) noexcept {
+  ring_block& ring = *p.ring;
+  const std::uint64_t complete = heads.beyond(ring.committed());
+  const auto count = [&](std::uint64_t records) {
+    context.written.fetch_add(records, std::memory_order_relaxed);
+  };
+  int error = 0;
+  while (error == 0 && p.backlog_first != nullptr) {
+    ring_block& chunk = p.backlog_first->ring;
+    const std::uint64_t aside = lane_heads{chunk}.beyond(chunk.committed());
+    logs.take_records_of(chunk);
+    error = drain_ring(chunk, lane_heads{chunk}, fill, logs);
+    logs.take_records_of(ring);
+    count(aside - lane_heads{chunk}.beyond(chunk.committed()));
+    if (error == 0) context.set_aside.drop_oldest(p);
+  }
+  if (error == 0) error = drain_ring(ring, heads, fill, logs);
+  count(complete - heads.beyond(ring.committed()));
+  return error;
+}
+
+/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
+/// @param heads  read before the clock was made.
+inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
+                          log_appender& logs) noexcept {
+  const name_lookup names = context.names.line_starts();
+  if (!context.compact) {
+    line_filler fill{context.clock, names, context.buffer};
+    return drain_with(fill, p, heads, context, logs);
+  }
+  if (p.chain == nullptr) {
+    p.chain = static_cast<compact_chain*>(map_memory(sizeof(compact_chain)));
+    if (p.chain == nullptr) return ENOMEM;
+  }
+  compact_filler fill{context.clock, names, *p.chain, context.buffer};
+  return drain_with(fill, p, heads, context, logs);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_PRODUCER_DRAIN_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the logs did not take of a thread's records when nobody will drain it again.
+struct unwritten_records {
+  std::uint64_t recoverable = 0;  ///< it stands in the ring file
+  std::uint64_t lost = 0;
+};
+
+/// Thread safety: open under the session's control lock; all else any thread, with the guard of the
+/// producer it is about.
+class LOTUS_DETAIL_PER_MODULE storage {
+ public:
+  storage(run_files& files, session_clock& clock, const name_table& names) noexcept
+      : files_{files}, clock_{clock}, names_{names} {}
+
+  /// Returns 0 or errno, after saying why once.
+  LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
+    if (const int error = files_.open(chosen); error != 0) return error;
+    compact_ = files_.logs_folder().compact;
+    backlog_.begin(chosen.backlog_bytes);
+    retention_.begin(chosen);
+    const log_folder folder = files_.logs_folder();
+    retention_.begin_behind_parts(folder.directory, folder.prefix, folder.owners);
+    ring_records_ = 64;
+    while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
+    files_.make_ring_file(retention_.any());
+    return 0;
+  }
+
+  // --- a thread's ring
+
+  /// Gives the producer a ring of this run. False where there is no memory.
+  LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    files_.make_due_ring_file();
+    files_.recover_thread(tid);
+    if (p.ring != nullptr) ring_file::unmap(p.ring);
+    p.ring = nullptr;
+    ring_block* const ring = files_.add_ring(tid, ring_records_, p.ring_in_file);
+    if (ring == nullptr) return false;
+    commit_point begin{};
+    begin.loader = p.loader;
+    ring->commit(begin);
+    p.ring = ring;
+    p.attached = true;
+    p.slots = ring->slots();
+    p.mask = ring->capacity - 1;
+    p.published = &ring->published[0];
+    p.waiting_since = &ring->waiting_since;
+    p.longest_wait_ticks.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Makes a drained producer's ring that of another thread.
+  LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
+    kept_logs_.close(p);
+    if (!p.attached) return;
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    files_.recover_thread(tid);
+    p.ring->tid.store(tid, std::memory_order_relaxed);
+    commit_point c = p.ring->committed();
+    for (log_position& log : c.logs) log = {};
+    c.loader = p.loader;
+    p.ring->commit(c);
+    files_.add_thread(tid);
+  }
+
+  /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
+  /// a record at this moment. What could not be written is given up.
+  /// @return how many records that were in memory only are lost.
+  std::uint64_t detach(producer& p) noexcept {
+    const bool survives = p.ring == nullptr || p.ring_in_file;
+    std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
+    while (p.backlog_first != nullptr) lost += backlog_.drop_oldest(p);
+    kept_logs_.close(p);
+    p.attached = false;
+    return lost;
+  }
+
+  // --- from rings to logs
+
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
+  /// written stays.
+  int drain(producer& p) noexcept {
+    const lane_heads heads{*p.ring};
+    const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
+    if (empty && !retention_.is_due(p)) return 0;
+    drain_buffer* buffer = buffers_.take();
+    if (buffer == nullptr) return ENOMEM;
+    files_.tie_clock();
+    const tick_converter clock = clock_.converter();
+    const log_folder folder = files_.logs_folder();
+    log_appender logs{folder, *p.ring, p.logs};
+    const int error = drain_producer(
+        p, heads, {clock, names_, compact_, *buffer, backlog_, files_.written()}, logs);
+    if (error == 0) retention_.after_drain(folder, p);
+    if (retention_.overdue()) keep_limits();
+    buffers_.give_back(buffer);
+    kept_logs_.keep_or_close(p);
+    files_.reports().disk(files_.location(), error, logs.name());
+    return error;
+  }
+
+  /// Empties a ring that cannot be drained into memory. False where that is used up.
+  bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
+  /// Of what was set aside of a producer's. Returns how many records.
+  std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
+
+  /// Where `p` could not be drained for the last time. What is in memory only goes into the ring
+  /// file, as far as that can grow, and is given up else.
+  LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
+    unwritten_records sum;
+    for (; p.backlog_first != nullptr; backlog_.drop_oldest(p)) leave(p.backlog_first->ring, sum);
+    if (p.ring_in_file) {
+      sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
+    } else {
+      leave(*p.ring, sum);
+    }
+    return sum;
+  }
+
+  /// What the logs have beyond their limits goes.
+  LOTUS_DETAIL_COLD void keep_limits() noexcept {
+    forgotten_logs forgotten;
+    if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
+    files_.add_forgotten(forgotten);
+  }
+
+  log_retention& retention() noexcept { return retention_; }
+
+  // --- in a forked child: rings, and what is in them, are the parent's
+
+  LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
+    // Where a handler forks that interrupted a scope, that one will go on with the ring.
+    const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
+    if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
+    p.ring = nullptr;
+    p.published = &p.none_published;
+    p.waiting_since = &p.none_waiting;
+    detach(p);
+  }
+  void after_fork_in_child() noexcept { retention_.after_fork_in_child(); }
+
+  mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
+
+ private:
+  LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
+    const lane_heads heads{ring};
+    const std::uint64_t records = heads.beyond(ring.committed());
+    if (records > 0) (files_.add_copy(ring, heads) ? sum.recoverable : sum.lost) += records;
+    skip_records(ring, heads);
+  }
+
+  run_files& files_;
+  session_clock& clock_;
+  const name_table& names_;
+  bool compact_ = false;
+  std::uint32_t ring_records_ = 0;
+  kept_logs kept_logs_;
+  log_retention retention_;
+  backlog backlog_;
   drain_buffers buffers_;
 };
 
@@ -12779,52 +13997,1108 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
+/// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
+/// first part blocks signals itself and takes the producer's guard; those of the second part are
+/// called with it. Thread safety: all.
+class LOTUS_DETAIL_PER_MODULE slow_path {
+ public:
+  slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
+            cpu_clock& cpu, drain_thread& drains) noexcept
+      : state_{state}, rings_{rings}, aggregates_{aggregates}, cpu_{cpu}, drains_{drains} {}
+
+  // --- for the owning thread
+
+  void push(producer& p, const record& r) noexcept {
+    if (this_thread_forks) return drop(p);
+    // A limit other than 0 means a ring that is merely full, or half.
+    if (p.limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
+      if (!push_or_drop(p, r)) drop(p);
+      return;
+    }
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (!state_.is_on()) return;
+    if (!p.attached && !attach(p)) return drop(p);
+    if (p.ring->full() && !make_room(p)) return drop(p);
+    p.ring->append(r);
+    if (state_.writes_through()) drain(p);
+  }
+
+  /// From a signal handler that interrupted this thread while it was storing a record. A handler
+  /// within a handler within these few instructions is dropped and counted.
+  void push_nested(producer& p, const record& r) const noexcept {
+    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+      if (state_.is_on()) drop(p);
+      return;
+    }
+    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
+    p.storing.store(2, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ring_block& ring = *p.ring;
+    const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
+    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+      ring.slot(1, at) = r;
+      ring.published[1].store(at + 1, std::memory_order_release);
+    } else {
+      drop(p);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    p.storing.store(1, std::memory_order_relaxed);
+  }
+
+  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  bool aggregate(producer& p, const aggregate_call& call) noexcept {
+    if (this_thread_forks) return lose(p);
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (!state_.is_on()) return false;
+    if (state_.writes_through()) {
+      aggregates_.write_late(p, call);
+      return true;
+    }
+    return aggregates_.add(p, call) || lose(p);
+  }
+
+  /// Where recording is on and the thread has none yet.
+  void get_ring(producer& p) noexcept {
+    if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    if (state_.is_on() && !p.attached) attach(p);
+  }
+
+  /// Returns whose the records of the thread were so far.
+  std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
+    if (p.storing.load(std::memory_order_relaxed) != 0 || p.loader == loader) return p.loader;
+    const signals_blocked quiet;
+    const locked guard{p.guard};
+    const std::uint32_t before = p.loader;
+    // Where there is no ring yet, that will begin with this one.
+    if (p.attached && state_.is_on()) {
+      // Without this record all that follow would be the wrong one's: no choice to drop counts.
+      if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
+        drop(p);
+        return before;
+      }
+      p.ring->append({0, 0, {event_kind::loader, loader}});
+      open_lanes(p);
+    }
+    p.loader = loader;
+    return before;
+  }
+
+  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
+  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
+    const off_cpu_time found = cpu_.read(p.cpu, watch);
+    if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
+    if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
+    drop(p);
+    return {};
+  }
+
+  // --- caller holds the guard
+
+  int drain(producer& p) noexcept {
+    const int error = rings_.drain(p);
+    open_lanes(p);
+    return error;
+  }
+
+  /// Lets the owner store up to where the committed records leave room.
+  void open_lanes(producer& p) const noexcept {
+    const commit_point& c = p.ring->committed();
+    const bool on = state_.is_on();
+    const bool open = on && !state_.writes_through();
+    p.interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0, std::memory_order_release);
+    const std::uint64_t room = p.ring->capacity;
+    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
+    p.limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
+                  std::memory_order_release);
+  }
+
+  /// Sends the owner's next record the slow way.
+  static void close_lanes(producer& p) noexcept {
+    p.limit.store(0, std::memory_order_relaxed);
+    p.interrupt_limit.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
+  static bool lose(producer& p) noexcept {
+    drop(p);
+    return false;
+  }
+
+  LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
+    if (!rings_.attach(p)) return false;
+    open_lanes(p);
+    if (!drains_.runs()) drains_.wake();
+    return true;
+  }
+
+  bool set_aside(producer& p) noexcept {
+    if (!rings_.set_aside(p)) return false;
+    open_lanes(p);
+    return true;
+  }
+
+  /// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must
+  /// not be waited for, to memory.
+  bool make_room(producer& p) noexcept {
+    if (!state_.drops_when_full()) {
+      p.drained_itself.store(true, std::memory_order_relaxed);
+      return drain(p) == 0 || set_aside(p);
+    }
+    while (!set_aside(p)) {
+      if (p.backlog_first == nullptr) return false;
+      p.dropped.fetch_add(rings_.drop_oldest(p), std::memory_order_relaxed);
+    }
+    return true;
+  }
+
+  /// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
+  /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
+  /// writing it.
+  bool push_or_drop(producer& p, const record& r) noexcept {
+    std::uint64_t limit = p.limit.load(std::memory_order_acquire);
+    const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
+    if (limit == 0) return false;
+    if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
+      p.limit.compare_exchange_strong(limit, last_limit);
+      drains_.wake();
+      detail::push(r.begin_ticks, r.end_ticks, r.tag);
+      return true;
+    }
+    const signals_blocked quiet;
+    if (!p.guard.try_lock()) return false;
+    const bool stored = state_.is_on() && p.attached && (!p.ring->full() || make_room(p));
+    if (stored) p.ring->append(r);
+    p.guard.unlock();
+    return stored;
+  }
+
+  const recording_state& state_;
+  storage& rings_;
+  aggregate_store& aggregates_;
+  cpu_clock& cpu_;
+  drain_thread& drains_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SLOW_PATH_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a fork is about: every part of a recorder that has a lock, or something that a child must
+/// not share with its parent.
+struct LOTUS_DETAIL_PER_MODULE forked_parts {
+  const recording_state& state;
+  mutex& round;
+  producer_list& producers;
+  storage& rings;
+  aggregate_store& aggregates;
+  run_files& files;
+  session_clock& clock;
+  name_table& names;
+  cpu_clock& cpu;
+  const slow_path& slow;
+};
+
+/// Holds all of the recorder's locks from before the fork until after it, so that nothing is half
+/// done in the child. Thread safety: none; the session calls one function at a time.
+class LOTUS_DETAIL_PER_MODULE fork_guard {
+ public:
+  explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
+
+  void before() noexcept {
+    forking_tid_ = thread_id();
+    of_.round.lock();
+    of_.producers.fork_lock().lock();
+    of_.producers.for_each([](producer& p) { p.guard.lock(); });
+    for_each_lock([](mutex& m) { m.lock(); });
+    // A handler that records in between takes the slow way, which sees the fork.
+    of_.producers.for_each([this](producer& p) {
+      if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+      slow_path::close_lanes(p);
+      aggregate_store::close(p);
+    });
+  }
+
+  /// In the parent, and in the child after become_child().
+  void after() noexcept {
+    const bool stores = of_.state.is_on() && !of_.state.writes_through();
+    of_.producers.for_each([&](producer& p) {
+      if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
+      if (p.attached) of_.slow.open_lanes(p);
+      if (stores) aggregate_store::reopen(p);
+    });
+    // In the order in which they were taken: to have one does not help who waits for an outer one.
+    for_each_lock([](mutex& m) { m.unlock(); });
+    of_.producers.for_each([](producer& p) { p.guard.unlock(); });
+    of_.producers.fork_lock().unlock();
+    of_.round.unlock();
+  }
+
+  LOTUS_DETAIL_COLD void become_child() noexcept {
+    of_.producers.for_each([this](producer& p) {
+      aggregate_store::after_fork_in_child(p);
+      of_.rings.after_fork_in_child(p);
+      slow_path::close_lanes(p);
+      p.dropped.store(0, std::memory_order_relaxed);
+      of_.cpu.give_up(p.cpu);
+      const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
+      p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
+    });
+    of_.rings.after_fork_in_child();
+    of_.files.after_fork_in_child();
+    cpu_clock::disturb();
+  }
+
+ private:
+  /// Those within the guards of the producers, outermost first.
+  void for_each_lock(void (*each)(mutex&)) noexcept {
+    each(of_.aggregates.fork_lock());
+    each(of_.files.fork_lock());
+    each(of_.files.leftovers_fork_lock());
+    each(of_.clock.fork_lock());
+    each(of_.names.fork_lock());
+    each(of_.files.directory_fork_lock());
+    each(of_.rings.buffers_fork_lock());
+  }
+
+  const forked_parts of_;
+  std::uint32_t forking_tid_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_FORK_GUARD_HPP
+
+// Records that no log will have, or only under another name: counted, and said once.
+#ifndef LOTUS_STORE_LOSSES_HPP
+#define LOTUS_STORE_LOSSES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
+/// the session's control lock.
+class losses {
+ public:
+  /// A recording begins.
+  /// @param dropped  by this process so far.
+  void begin(std::uint64_t dropped) noexcept {
+    dropped_at_start_ = dropped;
+    said_unnamed_.store(false, std::memory_order_relaxed);
+    said_batch_.store(false, std::memory_order_relaxed);
+    said_crossed_.store(false, std::memory_order_relaxed);
+  }
+  /// In a forked child, which has lost nothing yet.
+  void forget() noexcept {
+    dropped_.store(0, std::memory_order_relaxed);
+    dropped_at_start_ = 0;
+  }
+
+  void count(std::uint64_t records) noexcept {
+    dropped_.fetch_add(records, std::memory_order_relaxed);
+  }
+  std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+  /// How many this recording has lost, of `dropped` by the process.
+  std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
+    return dropped - dropped_at_start_;
+  }
+  /// @param recoverable  records that wait in the ring file.
+  void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
+    const auto lost = static_cast<unsigned long long>(of_recording(dropped));
+    if (lost > 0) say("%llu records were dropped", lost);
+    if (recoverable > 0) {
+      say("%llu records are not in the logs yet; `lotus-tool recover` puts them there",
+          static_cast<unsigned long long>(recoverable));
+    }
+  }
+
+  /// There is no room for another name.
+  /// @param names  that there are.
+  void unnamed(std::uint32_t names) noexcept {
+    if (said_unnamed_.exchange(true)) return;
+    say("no %s for a name after the first %u: such operations are recorded as %s",
+        names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
+  }
+
+  /// A record of a batch whose number has no room in it.
+  void refused_batch(std::uint64_t number) noexcept {
+    count(1);
+    if (said_batch_.exchange(true)) return;
+    say("batch number %llu (%lld) is not below 2^%u: records of such batches are dropped",
+        static_cast<unsigned long long>(number), static_cast<long long>(number),
+        record_tag::value_bits);
+  }
+
+  /// A scope has ended on another thread than it began on.
+  void crossed_threads(std::string_view name) noexcept {
+    if (said_crossed_.exchange(true)) return;
+    say("the scope %.*s ended on another thread than it began on, so its line is wrong: use "
+        "lotus::async_scope for what changes threads",
+        static_cast<int>(name.size()), name.data());
+  }
+
+ private:
+  std::atomic<std::uint64_t> dropped_{0};
+  std::uint64_t dropped_at_start_ = 0;
+  std::atomic<bool> said_unnamed_{false};
+  std::atomic<bool> said_batch_{false};
+  std::atomic<bool> said_crossed_{false};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LOSSES_HPP
+
+// Snapshots of the running recording: on request, and by what triggers them.
+#ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
+#define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
+
+// A copy of a run as it is now, beside it.
+#ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+#define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+#include <sys/file.h>
+
+// Where snapshots lie, and what they are called.
+#ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
+#define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
+/// in the directory that the program works in has them there, with its prefix for a name. Names are
+/// in the order of time.
+class snapshot_place {
+ public:
+  /// @param directory  descriptor of the run's, borrowed.
+  snapshot_place(int directory, const log_location& run) noexcept {
+    const char* const slash = std::strrchr(run.directory, '/');
+    const char* name = slash == nullptr ? run.directory : slash + 1;
+    const bool inside =
+        *name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+    parent_ = open_out_of_the_way(directory, inside ? "." : "..", O_RDONLY | O_DIRECTORY);
+    if (parent_ < 0) error_ = errno;
+    std::snprintf(start_, sizeof(start_), "%.150s%s", inside ? run.prefix : name, between);
+  }
+  snapshot_place(const snapshot_place&) = delete;
+  snapshot_place& operator=(const snapshot_place&) = delete;
+  ~snapshot_place() {
+    if (parent_ >= 0) close(parent_);
+  }
+
+  /// 0 or errno.
+  int error() const noexcept { return error_; }
+  int parent() const noexcept { return parent_; }
+
+  /// Whether a folder is a snapshot of this run, finished.
+  bool is_one(const char* name) const noexcept {
+    const std::size_t bytes = std::strlen(start_);
+    return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
+  }
+
+  /// Writes "<run>.snapshot-20261123T101500.123456Z-<reason>" to `out`.
+  void put_name(char* out, std::size_t bytes, std::string_view reason, std::int64_t ns,
+                unsigned attempt) const noexcept {
+    const time_t seconds = ns / 1'000'000'000;
+    struct tm utc {};
+    gmtime_r(&seconds, &utc);
+    char when[32];
+    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &utc);
+    const auto us = static_cast<unsigned>(ns / 1000 % 1'000'000);
+    char why[most_reason_bytes + 1] = {};
+    for (std::size_t i = 0; i < reason.size() && i < sizeof(why) - 1; ++i) {
+      const char c = reason[i];
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+      why[i] = plain ? c : '-';
+    }
+    char again[16] = "";
+    if (attempt > 0) std::snprintf(again, sizeof(again), "-%u", attempt + 1);
+    std::snprintf(out, bytes, "%s%s.%06uZ-%s%s", start_, when, us, why, again);
+  }
+
+  static constexpr char between[] = ".snapshot-";
+  static constexpr std::size_t most_reason_bytes = 64;
+
+  /// "20261123T101500.123456Z-"
+  static bool is_time(const char* text) noexcept {
+    for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
+      const char c = *text++;
+      if (form == 'd' ? c < '0' || c > '9' : c != form) return false;
+    }
+    return true;
+  }
+
+ private:
+  int parent_ = -1;
+  int error_ = 0;
+  char start_[192] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
+
+// How far a log that somebody is appending to holds whole lines or blocks.
+#ifndef LOTUS_RECOVERY_WHOLE_END_HPP
+#define LOTUS_RECOVERY_WHOLE_END_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
+/// is long.
+inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
+  char text[4096];
+  std::uint64_t end = bytes;
+  for (int i = 0; i < 16 && end > 0; ++i) {
+    const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
+    if (!read_at(fd, text, n, end - n)) return 0;
+    for (std::size_t at = n; at > 0; --at) {
+      if (text[at - 1] == '\n') return end - n + at;
+    }
+    end -= n;
+  }
+  return 0;
+}
+
+/// Behind the last block that is all there. A block that is damaged ends the search; the reader
+/// tells of it.
+inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
+  std::uint64_t end = 0;
+  while (bytes - end >= sizeof(compact_block_header)) {
+    compact_block_header head{};
+    if (!read_at(fd, static_cast<void*>(&head), sizeof(head), end)) return end;
+    const bool is_one = std::memcmp(head.magic, compact_block_magic, sizeof(head.magic)) == 0 &&
+                        head.bytes >= sizeof(head);
+    if (!is_one) return bytes;
+    if (head.bytes > bytes - end) return end;
+    end += head.bytes;
+  }
+  return end;
+}
+
+/// @param status  of `fd`.
+inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) noexcept {
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  return compact ? end_of_whole_blocks(fd, bytes) : end_of_whole_lines(fd, bytes);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_WHOLE_END_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a process has counted itself, which makes a snapshot of its run.
+struct own_aggregates {
+  void* of = nullptr;
+  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
+  int (*append)(void* of, int folder) noexcept = nullptr;
+};
+
+/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
+/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
+/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
+/// passed over.
+/// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
+/// @param prefix  only of runs with this prefix.
+/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
+LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
+                                                  const file_owners& owners, int to) noexcept {
+  constexpr std::int64_t most_ns = 50'000'000;
+  dead_ring_file file;
+  if (file.open_any(from, name, owners) != dead_ring_file::state::opened) return 0;
+  if (std::strcmp(file.header().prefix, prefix) != 0) return 0;
+  const int error = file.read_blocks(clock_ns(CLOCK_MONOTONIC) + most_ns);
+  if (error != 0) return error == ETIME ? 0 : error;
+  const dead_aggregates found = read_aggregates(file, aggregate_state::moving);
+  const log_folder run = folder_of(to, file, nullptr);
+  loader_folders folders{run};
+  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    return append_aggregates(run, folders, loader, file.header().pid, section);
+  });
+}
+
+/// Makes a snapshot; what is left undone is deleted again.
+class snapshot_folder {
+ public:
+  static constexpr std::size_t name_bytes = 352;
+
+  /// @param from   descriptor of the run's directory, borrowed, as all else.
+  /// @param mode   of new files, less the umask.
+  snapshot_folder(int from, const log_location& run, const file_owners& owners,
+                  mode_t mode) noexcept
+      : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
+
+  /// Returns 0 or what file_error_text() knows; then there is nothing.
+  /// @param info  name of the information file that tells of the snapshot; of that process where
+  /// `own` is given.
+  LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
+                             const own_aggregates& own = {}) noexcept {
+    if (place_.error() != 0) return place_.error();
+    remove_dead();
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    int error = EEXIST;
+    int folder = -1;
+    for (unsigned attempt = 0; error == EEXIST && attempt < 100; ++attempt) {
+      place_.put_name(name_, sizeof(name_), reason, now_ns, attempt);
+      struct stat status {};
+      if (fstatat(place_.parent(), name_, &status, AT_SYMLINK_NOFOLLOW) == 0) continue;
+      std::snprintf(unfinished_, sizeof(unfinished_), "%s%s", name_, unfinished_end.data());
+      error = mkdirat(place_.parent(), unfinished_, folder_mode()) == 0 ? 0 : errno;
+      if (error == 0) error = open_unfinished(folder);
+    }
+    if (error != 0) return error;
+    error = fill(folder, info, own, now_ns);
+    if (error == 0 && renameat(place_.parent(), unfinished_, place_.parent(), name_) != 0) {
+      error = errno;
+    }
+    if (error != 0) remove_folder(unfinished_);
+    close(folder);  // and so its lock
+    return error;
+  }
+
+  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  void keep_within(std::uint64_t most_bytes) noexcept {
+    for (;;) {
+      char oldest[256] = "";
+      std::uint64_t bytes = 0;
+      unsigned count = 0;
+      for_each_entry(place_.parent(), [&](const char* name) {
+        if (!place_.is_one(name)) return;
+        ++count;
+        bytes += bytes_of(name);
+        if (oldest[0] == '\0' || std::strcmp(name, oldest) < 0) {
+          std::snprintf(oldest, sizeof(oldest), "%s", name);
+        }
+      });
+      if (count < 2 || bytes <= most_bytes || !remove_folder(oldest)) return;
+    }
+  }
+
+  /// Its name, beside the run.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  static constexpr std::string_view unfinished_end = ".unfinished";
+
+  /// Opens the new folder, and locks it as long as that is open: so the snapshot of a process that
+  /// was killed is known, and the next one removes it. EEXIST: another process did so already.
+  int open_unfinished(int& folder) const noexcept {
+    folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (folder < 0) return errno == ENOENT ? EEXIST : errno;
+    struct stat opened {};
+    struct stat named {};
+    // Where there are no locks, nobody takes it for a dead one's.
+    const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (locked && fstat(folder, &opened) == 0 &&
+        fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        opened.st_ino == named.st_ino) {
+      return 0;
+    }
+    close(folder);
+    folder = -1;
+    return EEXIST;
+  }
+
+  /// Deletes what processes that were killed while they made a snapshot of this run have left.
+  void remove_dead() const noexcept {
+    for_each_entry(place_.parent(), [&](const char* name) {
+      const std::string_view text = name;
+      const bool unfinished = place_.is_one(name) && text.size() > unfinished_end.size() &&
+                              text.substr(text.size() - unfinished_end.size()) == unfinished_end;
+      const int folder = unfinished ? open_one(name) : -1;
+      if (folder < 0) return;
+      if (flock(folder, LOCK_EX | LOCK_NB) == 0) remove_folder(name);
+      close(folder);
+    });
+  }
+
+  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
+  static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
+    for_each_entry(folder, [&](const char* name) {
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return;
+      struct stat status {};
+      if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISDIR(status.st_mode) && depth > 0) {
+        const int inner =
+            open_out_of_the_way(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+        if (inner < 0) return;
+        for_each_file(inner, depth - 1, each);
+        close(inner);
+      }
+      each(folder, name, status);
+    });
+  }
+
+  int open_one(const char* name) const noexcept {
+    const int folder = open_out_of_the_way(place_.parent(), name,
+                                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status {};
+    if (folder < 0 || (fstat(folder, &status) == 0 && owners_.allow(status.st_uid))) return folder;
+    close(folder);
+    return -1;
+  }
+
+  std::uint64_t bytes_of(const char* name) const noexcept {
+    std::uint64_t bytes = 0;
+    const int folder = open_one(name);
+    if (folder < 0) return 0;
+    for_each_file(folder, 1, [&](int, const char*, const struct stat& status) {
+      if (S_ISREG(status.st_mode)) bytes += static_cast<std::uint64_t>(status.st_size);
+    });
+    close(folder);
+    return bytes;
+  }
+
+  LOTUS_DETAIL_COLD bool remove_folder(const char* name) const noexcept {
+    const int folder = open_one(name);
+    if (folder < 0) return false;
+    for_each_file(folder, 1, [](int in, const char* file, const struct stat& status) {
+      unlinkat(in, file, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0);
+    });
+    close(folder);
+    return unlinkat(place_.parent(), name, AT_REMOVEDIR) == 0;
+  }
+
+  LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
+                             std::int64_t now_ns) noexcept {
+    // First, so that a folder within the run is none of its loaders'.
+    int error = tell(folder, info, now_ns);
+    // What becomes a part meanwhile is left out rather than there twice.
+    for (const bool parts : {true, false}) {
+      for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
+        if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
+      });
+    }
+    if (error == 0) error = add_aggregates(folder, own.append == nullptr ? "" : info);
+    if (error == 0 && own.append != nullptr) error = own.append(own.of, folder);
+    for_each_entry(from_, [&](const char* name) {
+      if (error == 0 && begins_with(name, run_info_start)) error = append_copy(from_, folder, name);
+    });
+    return error;
+  }
+
+  int tell(int folder, const char* info, std::int64_t now_ns) const noexcept {
+    struct stat status {};
+    bool made = false;
+    const int fd = open_to_append(folder, info, owners_, mode_, status, made);
+    if (fd < 0) return -fd;
+    char line[64];
+    const int bytes =
+        std::snprintf(line, sizeof(line), "snapshot %lld\n", static_cast<long long>(now_ns));
+    const int error = write_all(fd, line, static_cast<std::size_t>(bytes));
+    close(fd);
+    return error;
+  }
+
+  static bool begins_with(const char* name, const char* start) noexcept {
+    return std::strncmp(name, start, std::strlen(start)) == 0;
+  }
+
+  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
+  /// then there twice, in sections of one name, of which one counts.
+  /// @param own_info  the process with this information file adds its own.
+  int add_aggregates(int folder, const char* own_info) const noexcept {
+    int error = 0;
+    for_each_entry(from_, [&](const char* name) {
+      if (error != 0 || !begins_with(name, ring_file_start)) return;
+      const char* const whose = name + sizeof(ring_file_start) - 1;
+      const bool own = begins_with(own_info, run_info_start) &&
+                       std::strcmp(own_info + sizeof(run_info_start) - 1, whose) == 0;
+      if (!own) error = copy_ring_aggregates(from_, name, run_.prefix, owners_, folder);
+    });
+    for_each_run_folder(from_, owners_, [&](int in, const char* loader) {
+      for_each_entry(in, [&](const char* name) {
+        if (error != 0 || !begins_with(name, aggregates_file_start)) return;
+        int to = 0;
+        error = open_folder(folder, loader, to);
+        if (error == 0) error = append_copy(in, to, name);
+        if (error == 0 && to != folder) close(to);
+      });
+    });
+    return error;
+  }
+
+  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
+  LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
+    to = folder;
+    if (*loader == '\0') return 0;
+    if (mkdirat(folder, loader, folder_mode()) != 0 && errno != EEXIST) return errno;
+    to = open_out_of_the_way(folder, loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return to < 0 ? errno : 0;
+  }
+
+  /// A part has a second name from now on, where the file system knows that; of what grows there is
+  /// a copy, as far as it is whole.
+  int add(int folder, const run_log& log) const noexcept {
+    int to = folder;
+    int error = open_folder(folder, log.loader, to);
+    if (error != 0) return error;
+    if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
+      struct stat status {};
+      const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
+      // It may have become a part meanwhile, or be gone.
+      error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
+      if (fd >= 0) close(fd);
+    }
+    if (to != folder) close(to);
+    return error;
+  }
+
+  /// Who may read its files may look for them.
+  mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
+
+  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
+  LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int fd = open_regular(from, name, O_RDONLY, status);
+    if (fd < 0) return 0;
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    bool made = false;
+    const int to = open_to_append(folder, name, owners_, mode_, status, made);
+    const int error = to < 0 ? -to : copy(fd, bytes, to);
+    close(fd);
+    return error;
+  }
+
+  int copy(int fd, std::uint64_t bytes, int folder, const char* name) const noexcept {
+    struct stat status {};
+    const int to = open_regular(folder, name, O_WRONLY | O_CREAT | O_EXCL, status, mode_);
+    return to < 0 ? -to : copy(fd, bytes, to);
+  }
+
+  /// Closes `to`.
+  static int copy(int fd, std::uint64_t bytes, int to) noexcept {
+    static_assert(copy_bytes % 4096 == 0);
+    char buffer[copy_bytes];
+    int error = 0;
+    for (std::uint64_t done = 0; error == 0 && done < bytes;) {
+      const std::uint64_t left = bytes - done;
+      const ssize_t n = pread(fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer),
+                              static_cast<off_t>(done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error = n < 0 ? errno : 0;
+        break;
+      }
+      error = write_all(to, buffer, static_cast<std::size_t>(n));
+      done += static_cast<std::uint64_t>(n);
+    }
+    close(to);
+    return error;
+  }
+
+  static constexpr std::size_t copy_bytes = std::size_t{64} << 10;
+
+  int from_;
+  const log_location& run_;
+  const file_owners& owners_;
+  mode_t mode_;
+  snapshot_place place_;
+  char name_[name_bytes] = {};
+  char unfinished_[name_bytes + 16] = {};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
+
+// A running recording's logs, put aside; and what asks for that.
+#ifndef LOTUS_STORE_SNAPSHOT_HPP
+#define LOTUS_STORE_SNAPSHOT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
+LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
+                                            std::string_view reason, std::uint64_t most_bytes,
+                                            const own_aggregates& own) noexcept {
+  snapshot_folder folder{logs.directory, run, logs.owners, logs.mode};
+  const int error = folder.make(reason, logs.info, own);
+  if (error == 0) {
+    folder.keep_within(most_bytes);
+    say("snapshot %s is beside the run", folder.name());
+  } else {
+    say("no snapshot of %s: %s%s", run.directory, is_refusal(error) ? "it " : "",
+        file_error_text(error));
+  }
+  return error == 0;
+}
+
+/// Set by the handler of options::snapshot_signal.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> snapshot_signalled{false};
+LOTUS_DETAIL_PER_MODULE inline struct sigaction handled_before {};
+
+LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* info,
+                                                       void* context) noexcept {
+  snapshot_signalled.store(true, std::memory_order_relaxed);
+  const struct sigaction& before = handled_before;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    if (before.sa_sigaction != nullptr) before.sa_sigaction(number, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(number);
+  }
+}
+
+/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
+/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+class snapshot_triggers {
+ public:
+  LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
+    most_bytes_ = chosen.snapshots_bytes;
+    wait_ns_ = std::int64_t{chosen.snapshot_when_wait_ms} * 1'000'000;
+    last_wait_ns_ = 0;
+    told_wait_ = 0;
+    signal_ = 0;
+    if (chosen.snapshot_signal == 0) return;
+    struct sigaction ours {};
+    ours.sa_sigaction = on_snapshot_signal;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    snapshot_signalled.store(false, std::memory_order_relaxed);
+    if (sigaction(chosen.snapshot_signal, &ours, &handled_before) == 0) {
+      signal_ = chosen.snapshot_signal;
+    } else {
+      say("no signal %d makes a snapshot: %s", chosen.snapshot_signal, std::strerror(errno));
+    }
+  }
+
+  LOTUS_DETAIL_COLD void end() noexcept {
+    struct sigaction now {};
+    if (signal_ == 0 || sigaction(signal_, nullptr, &now) != 0) return;
+    const bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_snapshot_signal;
+    if (ours) sigaction(signal_, &handled_before, nullptr);
+    signal_ = 0;
+  }
+
+  /// That all snapshots may have.
+  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
+  /// How long a wait is that is worth a snapshot; 0: none is.
+  std::int64_t wait_ns() const noexcept { return wait_ns_; }
+  /// Caller holds the guard of the producer, which has a ring.
+  void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
+    const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
+    const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
+    const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
+    // Of one that lasts there is one snapshot.
+    if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
+    told_wait_ = is_long ? since : 0;
+    last_wait_ns_ = now_ns;
+    wait_seen_ = true;
+  }
+
+  /// Takes what asks for a snapshot now; false where nothing does.
+  /// @param reason  snapshot_place::most_reason_bytes + 1
+  bool take(const log_folder& logs, char* reason) noexcept {
+    constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
+    if (std::exchange(wait_seen_, false)) {
+      std::snprintf(reason, room, "wait");
+      return true;
+    }
+    if (snapshot_signalled.load(std::memory_order_relaxed) &&
+        snapshot_signalled.exchange(false, std::memory_order_relaxed)) {
+      std::snprintf(reason, room, "signal");
+      return true;
+    }
+    return take_request(logs, reason);
+  }
+
+ private:
+  static constexpr std::int64_t between_waits_ns = 60'000'000'000;
+
+  /// Of the processes of a run that see it, one takes it.
+  static bool take_request(const log_folder& logs, char* reason) noexcept {
+    struct stat status {};
+    if (logs.directory < 0 ||
+        fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return false;
+    }
+    const int fd = open_own(logs.directory, snapshot_request_name, O_RDONLY, logs.owners, status);
+    if (fd < 0) return false;
+    const ssize_t bytes = read(fd, reason, snapshot_place::most_reason_bytes);
+    close(fd);
+    reason[bytes > 0 ? bytes : 0] = '\0';
+    return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
+  }
+
+  std::uint64_t most_bytes_ = 0;
+  std::int64_t wait_ns_ = 0;
+  std::int64_t last_wait_ns_ = 0;
+  std::uint64_t told_wait_ = 0;
+  bool wait_seen_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_SNAPSHOT_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
+/// recording.
+class LOTUS_DETAIL_PER_MODULE recording_snapshots {
+ public:
+  recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
+                      const producer_list& producers) noexcept
+      : files_{files}, rings_{rings}, aggregates_{aggregates}, producers_{producers} {}
+
+  snapshot_triggers& triggers() noexcept { return triggers_; }
+
+  /// Takes one; false, after saying why, where that fails.
+  /// @param flush  drains all threads.
+  bool take(std::string_view reason, function_ref<void()> flush) noexcept {
+    log_retention& retention = rings_.retention();
+    retention.hold(true);
+    retention.roll_all();
+    flush();
+    const own_aggregates counted{this, [](void* self, int folder) noexcept {
+                                   auto& of = *static_cast<recording_snapshots*>(self);
+                                   return of.aggregates_.copy(of.producers_, folder);
+                                 }};
+    const bool made = make_snapshot(files_.logs_folder(), files_.location(), reason,
+                                    triggers_.most_bytes(), counted);
+    retention.hold(false);
+    return made;
+  }
+
+  /// Takes one where something asks for it.
+  void take_if_triggered(function_ref<void()> flush) noexcept {
+    char reason[snapshot_place::most_reason_bytes + 1];
+    if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
+  }
+
+ private:
+  run_files& files_;
+  storage& rings_;
+  aggregate_store& aggregates_;
+  const producer_list& producers_;
+  snapshot_triggers triggers_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
 /// signals blocked: open, close, close_at_exit and the three of a fork.
 ///
-/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard, the
-/// ring file, leftovers, the clock; names and buffers are leaves.
+/// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard,
+/// aggregates, the ring file, leftovers, the clock; names and buffers are leaves.
 class LOTUS_DETAIL_PER_MODULE recorder {
  public:
-  bool is_on() const noexcept { return recording_.load(std::memory_order_acquire); }
+  bool is_on() const noexcept { return state_.is_on(); }
   session_clock& clock() noexcept { return clock_; }
-  const log_location& location() const noexcept { return storage_.location(); }
+  const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
+  /// What is told of the running recording; null where there is none.
+  losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
+  slow_path& slow() noexcept { return slow_; }
+
+  // --- a recording
 
   /// False, after saying why, when the directory cannot be written.
-  bool open(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
     clock_.begin();
     cpu_.begin(chosen.cpu_time);
-    if (storage_.open(chosen) != 0) return false;
-    when_full_.store(chosen.when_full, std::memory_order_relaxed);
+    if (rings_.open(chosen) != 0) return false;
     pace_.begin(chosen.drain_interval_ms);
-    triggers_.begin(chosen);
+    snapshots_.triggers().begin(chosen);
     losses_.begin(dropped());
-    write_through_.store(false, std::memory_order_relaxed);
-    recording_.store(true, std::memory_order_release);
+    state_.begin(chosen.when_full);
     drain_thread_.wake();
     return true;
   }
 
-  // --- the end of a recording; store/recorder/recorder_ends.hpp
+  LOTUS_DETAIL_COLD void close() noexcept {
+    const locked round{round_};
+    state_.end();
+    bool keep = !aggregates_.write(producers_);
+    std::uint64_t recoverable = 0;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      aggregate_store::retire(p);
+      if (!p.attached) return;
+      if (!drain_or_leave(p, recoverable)) keep = true;
+      losses_.count(rings_.detach(p));
+    });
+    snapshots_.triggers().end();
+    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.close();
+    cpu_.begin(false);
+    losses_.report(dropped(), recoverable);
+  }
 
-  void close() noexcept;
   /// The process exits: from now on each record goes into its log at once, for nobody drains later.
-  void close_at_exit() noexcept;
+  LOTUS_DETAIL_COLD void close_at_exit() noexcept {
+    const locked round{round_};
+    if (!is_on()) return;
+    state_.write_through();
+    bool keep = !aggregates_.write(producers_);
+    std::uint64_t recoverable = 0;
+    producers_.for_each([&](producer& p) {
+      const locked guard{p.guard};
+      // A thread that still runs may be storing a record, or adding a call: these can be recovered.
+      const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+      const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
+      if (runs && (p.attached || aggregate_store::has_any(p))) keep = true;
+      if (!p.attached) return;
+      if (!drain_or_leave(p, recoverable)) keep = true;
+      slow_.open_lanes(p);
+    });
+    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.leave_leftovers();
+    losses_.report(dropped(), recoverable);
+  }
 
   void flush() noexcept {
     const signals_blocked quiet;
-    producers_.for_each([&](producer& p) {
+    producers_.for_each([this](producer& p) {
       const locked guard{p.guard};
-      if (p.attached) drain(p);
+      if (p.attached) slow_.drain(p);
     });
   }
 
-  /// False, after saying why, where there is none. store/recorder/recorder_snapshots.hpp.
-  bool snapshot(std::string_view reason) noexcept;
+  /// False, after saying why, where there is none.
+  bool snapshot(std::string_view reason) noexcept {
+    const signals_blocked quiet;
+    const locked round{round_};
+    if (is_on()) return snapshots_.take(reason, [this] { flush(); });
+    say("no snapshot: nothing is being recorded");
+    return false;
+  }
 
   std::uint64_t dropped() const noexcept {
     std::uint64_t sum = losses_.counted();
@@ -12832,164 +15106,81 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return sum;
   }
 
-  std::uint32_t intern(std::string_view name) noexcept {
-    if (this_thread_forks) return unnamed_id;  // and its record will be dropped
-    const std::uint32_t id = names_.intern(name);
-    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
-      if (is_on()) losses_.unnamed(names_.size());
-    } else if (!storage_.keeps_name(id)) {
-      const signals_blocked quiet;
-      storage_.keep_names();
-    }
-    return id;
-  }
+  // --- for threads; more in slow()
 
-  /// What is told of the running recording; null where there is none.
-  losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
-
-  /// Returns whose the records of this thread were so far.
-  std::uint32_t enter_loader(std::uint32_t loader) noexcept {
-    producer* const p = this_thread();
-    if (p == nullptr) return 0;
-    if (p->storing.load(std::memory_order_relaxed) != 0 || p->loader == loader) return p->loader;
-    const signals_blocked quiet;
-    const locked guard{p->guard};
-    const std::uint32_t before = p->loader;
-    // Where there is no ring yet, that will begin with this one.
-    if (p->attached && is_on()) {
-      // Without this record all that follow would be the wrong one's: no choice to drop counts.
-      if (p->ring->full() && drain(*p) != 0 && !storage_.set_aside(*p)) {
-        drop(*p);
-        return before;
-      }
-      p->ring->append({0, 0, {event_kind::loader, loader}});
-      open_lanes(*p);
-    }
-    p->loader = loader;
-    return before;
-  }
-
-  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
-  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
-    const off_cpu_time found = cpu_.read(p.cpu, watch);
-    if (found.off_ns == 0 || !drops_when_full() || !p.attached) return found;
-    if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
-    drop(p);
-    return {};
-  }
-
-  producer* this_thread() noexcept {
+  LOTUS_DETAIL_COLD producer* this_thread() noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     return producers_.for_this_thread(
-        [&](producer& p) {
+        [this](producer& p) {
           const locked guard{p.guard};
-          return !p.attached || (drain(p) == 0 && p.backlog_first == nullptr);
+          return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
-        [&](producer& p) {
+        [this](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
-          storage::hand_over_aggregates(p);
-          storage_.hand_over(p);
+          aggregate_store::hand_over(p);
+          rings_.hand_over(p);
         });
   }
 
-  // --- records that do not just go into the ring; store/recorder/recorder_pushes.hpp
+  std::uint32_t intern(std::string_view name) noexcept {
+    if (this_thread_forks) return unnamed_id;  // and its record will be dropped
+    const std::uint32_t id = names_.intern(name);
+    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
+      if (is_on()) losses_.unnamed(names_.size());
+    } else if (!files_.keeps_name(id)) {
+      const signals_blocked quiet;
+      files_.keep_names();
+    }
+    return id;
+  }
+
+  /// Returns whose the records of this thread were so far.
+  std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+    producer* const p = this_thread();
+    return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
+  }
 
   /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
-  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  void push_slow(producer& p, const record& r) noexcept;
-  void push_nested(producer& p, const record& r) const noexcept;
-  void get_ring(producer& p) noexcept;
-
-  /// A call that has no room yet, nor may the one before it have. False where it is lost.
-  bool aggregate_slow(producer& p, const aggregate_call& call) noexcept {
-    const auto lose = [&p] {
-      drop(p);
-      return false;
-    };
-    if (this_thread_forks) return lose();
+  given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
-    const locked guard{p.guard};
-    if (!is_on()) return false;
-    if (write_through_.load(std::memory_order_relaxed)) {
-      storage_.write_late(p, call);
-      return true;
-    }
-    return storage_.aggregate(p, call) || lose();
+    const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
+    // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+    if (is_on() && !this_thread_forks) files_.tell_of_span(span_distance{span.over_for_ns});
+    return {span.begin_ticks, span.end_ticks};
   }
 
-  // --- fork: parent and child each go on with a whole recorder; store/recorder/recorder_forks.hpp
+  // --- fork: as fork_guard
 
-  void before_fork() noexcept;
-  void after_fork() noexcept;
+  void before_fork() noexcept { forks_.before(); }
+  void after_fork() noexcept { forks_.after(); }
   /// Before after_fork().
-  void become_child() noexcept;
+  LOTUS_DETAIL_COLD void become_child() noexcept {
+    forks_.become_child();
+    losses_.forget();
+    drain_thread_.forget();
+  }
 
  private:
-  /// Caller holds round_.
-  bool take_snapshot(std::string_view reason) noexcept;
-
-  // --- producers; caller holds the guard
-
-  bool drops_when_full() const noexcept {
-    return when_full_.load(std::memory_order_relaxed) == full_ring::drop;
-  }
-
-  static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
-
-  bool attach(producer& p) noexcept {
-    if (!storage_.attach(p)) return false;
-    open_lanes(p);
-    if (!drain_thread_.runs()) drain_thread_.wake();
-    return true;
-  }
-
-  /// Lets the owner store up to where the committed records leave room.
-  void open_lanes(producer& p) const noexcept {
-    const commit_point& c = p.ring->committed();
-    const bool open = is_on() && !write_through_.load(std::memory_order_relaxed);
-    p.interrupt_limit.store(is_on() ? c.tail[1] + interrupt_lane_records : 0,
-                            std::memory_order_release);
-    const std::uint64_t room = p.ring->capacity;
-    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
-    p.limit.store(!open ? 0 : c.tail[0] + (drops_when_full() ? room / 2 : room),
-                  std::memory_order_release);
-  }
-
-  int drain(producer& p) noexcept {
-    const int error = storage_.drain(p);
-    open_lanes(p);
-    return error;
-  }
-
-  /// For the last time. False where the logs did not take all.
+  /// For the last time, with the guard. False where the logs did not take all.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
-    if (drain(p) == 0) return true;
-    const unwritten_records left = storage_.leave(p);
+    if (slow_.drain(p) == 0) return true;
+    const unwritten_records left = rings_.leave(p);
     recoverable += left.recoverable;
     losses_.count(left.lost);
     return false;
   }
 
-  bool make_room(producer& p) noexcept;
-  bool set_aside(producer& p) noexcept {
-    if (!storage_.set_aside(p)) return false;
-    open_lanes(p);
-    return true;
-  }
-  bool push_or_drop(producer& p, const record& r) noexcept;
-
-  /// False where they are in the ring file only.
-  bool write_aggregates() noexcept;
-
-  std::uint32_t drain_round() noexcept {
+  /// What the drain thread does. Returns the pause in ms.
+  LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
-    const std::int64_t long_ns = triggers_.wait_ns();
+    snapshot_triggers& triggers = snapshots_.triggers();
+    const std::int64_t long_ns = triggers.wait_ns();
     const std::uint64_t long_ticks = long_ns == 0 ? 0 : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
       // A thread that fills its ring between two rounds drains it itself, with the records still in
@@ -12998,705 +15189,38 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (drained && long_ticks == 0) return;
       const locked guard{p.guard};
       if (!p.attached) return;
-      if (!drained) drain(p);
-      if (long_ticks != 0) triggers_.look_at_wait(p, long_ticks);
+      if (!drained) slow_.drain(p);
+      if (long_ticks != 0) triggers.look_at_wait(p, long_ticks);
     });
-    storage_.keep_limits();
-    char reason[snapshot_place::most_reason_bytes + 1];
-    if (triggers_.take(storage_.logs_folder(), reason)) take_snapshot(reason);
-    return pace_.next_ms(storage_.recover_leftovers());
+    rings_.keep_limits();
+    snapshots_.take_if_triggered([this] { flush(); });
+    return pace_.next_ms(files_.recover_leftovers());
   }
 
-  std::atomic<bool> recording_{false};
-  std::atomic<bool> write_through_{false};
-  std::atomic<full_ring> when_full_{full_ring::drain};
   mutex round_;  ///< none begins or ends while the drain thread looks, or a snapshot is made
-  drain_pace pace_;
-  snapshot_triggers triggers_;
-
+  recording_state state_;
   message_handler messages_;
   losses losses_;
   session_clock clock_;
   cpu_clock cpu_;
   name_table names_;
   producer_list producers_;
-  storage storage_{clock_, names_, cpu_};
+  run_files files_{clock_, names_, cpu_};
+  storage rings_{files_, clock_, names_};
+  aggregate_store aggregates_{files_, clock_, names_};
+  drain_pace pace_;
   drain_thread drain_thread_{
       [](void* self) noexcept { return static_cast<recorder*>(self)->drain_round(); }, this};
-  std::uint32_t forking_tid_ = 0;
+  slow_path slow_{state_, rings_, aggregates_, cpu_, drain_thread_};
+  recording_snapshots snapshots_{files_, rings_, aggregates_, producers_};
+  fork_guard forks_{
+      {state_, round_, producers_, rings_, aggregates_, files_, clock_, names_, cpu_, slow_}};
 };
 
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDER_HPP
-
-// A recording ends: all that threads have stored is written.
-#ifndef LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
-#define LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
-
-// Aggregates get room in the ring file, and are written when a recording ends.
-#ifndef LOTUS_STORE_STORAGE_AGGREGATES_HPP
-#define LOTUS_STORE_STORAGE_AGGREGATES_HPP
-
-// The room that a thread's aggregates get as it needs them.
-#ifndef LOTUS_RECORD_AGGREGATE_MEMORY_HPP
-#define LOTUS_RECORD_AGGREGATE_MEMORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
-/// Thread safety: none; under the producer's guard, and only the thread itself adds.
-struct aggregate_memory {
-  static constexpr std::size_t page_bytes = std::size_t{16} << 10;
-  static constexpr std::size_t most_blocks = std::size_t{1} << 14;
-
-  struct page {
-    page* before;
-    std::size_t bytes;
-    std::size_t used;
-  };
-  struct place {
-    aggregates_block* block;
-    place* before;
-  };
-
-  std::uint32_t chain = 0;
-  std::uint32_t aggregates = 0;  ///< so many there are
-  std::size_t blocks = 0;
-  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
-  aggregates_block* first = nullptr;
-  place* last_block = nullptr;
-  std::size_t left = 0;  ///< bytes of that block
-  page* last_page = nullptr;
-  local_aggregate** table = nullptr;
-  std::size_t places = 0;  ///< of the table, a power of two
-
-  /// Null where there is no memory.
-  static aggregate_memory* make(std::uint32_t chain) noexcept {
-    auto* const first = static_cast<page*>(map_memory(page_bytes));
-    if (first == nullptr) return nullptr;
-    *first = {nullptr, page_bytes, sizeof(page) + sizeof(aggregate_memory)};
-    auto* const made = new (first + 1) aggregate_memory;
-    made->chain = chain;
-    made->last_page = first;
-    return made;
-  }
-
-  /// Gives all of it back.
-  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
-  /// replaced by private memory, and nothing is given back.
-  void give_back(bool in_use) const noexcept {
-    for (place* p = last_block; p != nullptr; p = p->before) {
-      if (in_use) {
-        static_cast<void>(mmap(p->block, p->block->header.bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-      } else {
-        munmap(p->block, p->block->header.bytes);
-      }
-    }
-    if (in_use) return;
-    // This stands in the first of them, which goes last.
-    for (page* p = last_page; p != nullptr;) {
-      page* const before = p->before;
-      munmap(p, p->bytes);
-      p = before;
-    }
-  }
-
-  /// Calls `each(aggregates_block&)`, the last one first.
-  template <class Each>
-  void for_each_block(Each&& each) const noexcept {
-    for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
-  }
-
-  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
-  /// none to be had.
-  /// @param new_block  aggregates_block*(): one more, or null.
-  template <class NewBlock>
-  bool take(thread_aggregates& a, aggregate_call call, NewBlock&& new_block) noexcept {
-    if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
-      return false;
-    last_call& last = first->last[a.calls % 2];
-    if (a.calls > 0) {
-      aggregate_call before{0, last.ticks.load(std::memory_order_relaxed), 0};
-      if (is_negative(before)) {
-        last.self_ticks.store(0, std::memory_order_relaxed);
-        last.ticks.store(0, std::memory_order_relaxed);
-        before.ticks = 0;
-      }
-      if (make_room(last.key.load(std::memory_order_relaxed), before.ticks, new_block) == nullptr) {
-        return false;
-      }
-    }
-    if (is_negative(call)) call.ticks = call.self_ticks = 0;
-    const local_aggregate* const to = make_room(call.key, call.ticks, new_block);
-    if (to == nullptr) return false;
-    a.table = table;
-    a.mask = places - 1;
-    if (a.calls > 0 && !a.add_last(*first)) return false;
-    a.told_name = static_cast<std::uint32_t>(to->key);
-    a.untold_ticks += call.self_ticks;
-    a.last_to = to;
-    // Of a name that has no sums of its own: those of all others.
-    first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
-    a.first.store(first, std::memory_order_release);
-    return true;
-  }
-
- private:
-  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
-  template <class NewBlock>
-  local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
-                             NewBlock&& new_block) noexcept {
-    const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
-    local_aggregate* const of = find_or_add(key, new_block);
-    if (of == nullptr) return nullptr;
-    std::atomic<std::uint64_t>*& counts = of->octave_counts[octave];
-    if (counts != nullptr) return of;
-    auto* const chunk = static_cast<stored_octave*>(take_chunk(sizeof(stored_octave), new_block));
-    if (chunk == nullptr) return nullptr;
-    chunk->octave = octave;
-    finish_chunk({chunk_kind::octave, of->stored->header.number}, chunk->header,
-                 sizeof(stored_octave));
-    counts = chunk->counts;
-    return of;
-  }
-
-  void* take(std::size_t bytes) noexcept {
-    if (last_page->bytes - last_page->used < bytes) {
-      const std::size_t room =
-          bytes + sizeof(page) > page_bytes ? bytes + sizeof(page) : page_bytes;
-      auto* const more = static_cast<page*>(map_memory(room));
-      if (more == nullptr) return nullptr;
-      *more = {last_page, room, sizeof(page)};
-      last_page = more;
-    }
-    void* const taken = reinterpret_cast<char*>(last_page) + last_page->used;
-    last_page->used += bytes;
-    return taken;
-  }
-
-  template <class NewBlock>
-  void* take_chunk(std::size_t bytes, NewBlock&& new_block) noexcept {
-    if (left < bytes) {
-      if (blocks == most_blocks) return nullptr;
-      auto* const more = static_cast<place*>(take(sizeof(place)));
-      aggregates_block* const block = more == nullptr ? nullptr : new_block();
-      if (block == nullptr) return nullptr;
-      *more = {block, last_block};
-      last_block = more;
-      if (first == nullptr) first = block;
-      left = block->header.bytes - sizeof(aggregates_block);
-      ++blocks;
-    }
-    return last_block->block->chunks() +
-           last_block->block->used_bytes.load(std::memory_order_relaxed);
-  }
-
-  /// What takes place is whole before it is counted in.
-  void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
-    head = is;
-    last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
-    left -= bytes;
-  }
-
-  template <class NewBlock>
-  local_aggregate* find_or_add(std::uint64_t key, NewBlock&& new_block) noexcept {
-    if (table == nullptr && !grow_table(64)) return nullptr;
-    if (local_aggregate* const found = *place_of(key)) return found;
-    if (aggregates >= most_aggregates) {
-      key = unnamed_id;
-      if (local_aggregate* const found = *place_of(key)) return found;
-    }
-    if (2 * std::size_t{aggregates + 1} > places && !grow_table(2 * places)) return nullptr;
-    auto* const of = static_cast<local_aggregate*>(take(sizeof(local_aggregate)));
-    if (of == nullptr) return nullptr;
-    auto* const chunk =
-        static_cast<stored_aggregate*>(take_chunk(sizeof(stored_aggregate), new_block));
-    if (chunk == nullptr) return nullptr;
-    chunk->key = key;
-    finish_chunk({chunk_kind::aggregate, ++aggregates}, chunk->header, sizeof(stored_aggregate));
-    of->key = key;
-    of->stored = chunk;
-    *place_of(key) = of;
-    return of;
-  }
-
-  local_aggregate** place_of(std::uint64_t key) const noexcept {
-    std::size_t i = thread_aggregates::home_of(key, places - 1);
-    while (table[i] != nullptr && table[i]->key != key) i = (i + 1) & (places - 1);
-    return &table[i];
-  }
-
-  bool grow_table(std::size_t to) noexcept {
-    auto** const grown = static_cast<local_aggregate**>(take(to * sizeof(void*)));
-    if (grown == nullptr) return false;
-    local_aggregate** const old = table;
-    const std::size_t old_places = places;
-    table = grown;
-    places = to;
-    for (std::size_t i = 0; i < old_places; ++i) {
-      if (old[i] != nullptr) *place_of(old[i]->key) = old[i];
-    }
-    return true;
-  }
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_AGGREGATE_MEMORY_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline bool storage::aggregate(producer& p, const aggregate_call& call) noexcept {
-  thread_aggregates& a = aggregates_of(p);
-  make_due_ring_file();
-  const locked hold{file_lock_};
-  if (a.memory != nullptr && a.memory->retired) {
-    a.memory->give_back(false);
-    a.memory = nullptr;
-  }
-  if (a.memory == nullptr) a.calls = 0;
-  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-  if (a.memory == nullptr) {
-    a.memory = aggregate_memory::make(++chains_);
-    if (a.memory == nullptr) return false;
-    if (!p.attached) info_.add_thread(tid);
-  }
-  const auto new_block = [&] {
-    int error = 0;
-    aggregates_block* const block = file_.add_aggregates(tid, a.memory->chain, error);
-    if (error != 0 && file_.exists()) reports_.no_ring_file(location_, error);
-    return block;
-  };
-  return a.memory->take(a, call, new_block);
-}
-
-inline void storage::hand_over_aggregates(producer& p) noexcept {
-  thread_aggregates& a = aggregates_of(p);
-  a.storing.store(0, std::memory_order_relaxed);
-  a.inner_ticks = a.untold_ticks = 0;
-  a.interrupting = 0;
-  if (a.memory == nullptr || a.memory->retired) return;
-  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-  a.memory->for_each_block([tid](aggregates_block& block) {
-    block.threads.fetch_add(1, std::memory_order_relaxed);
-    block.tid.store(tid, std::memory_order_relaxed);
-  });
-}
-
-inline void storage::reopen_aggregates(producer& p) noexcept {
-  const aggregate_memory* const memory = aggregates_of(p).memory;
-  if (memory != nullptr && !memory->retired) {
-    aggregates_of(p).first.store(memory->first, std::memory_order_release);
-  }
-}
-
-inline void storage::retire_aggregates(producer& p) noexcept {
-  aggregates_of(p).first.store(nullptr, std::memory_order_release);
-  if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
-}
-
-inline void storage::forget_aggregates(producer& p) noexcept {
-  thread_aggregates& a = aggregates_of(p);
-  a.first.store(nullptr, std::memory_order_release);
-  a.untold_ticks = 0;
-  // Where a handler forks that interrupted a call.
-  if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
-  a.memory = nullptr;
-}
-
-inline int storage::append_section(std::uint32_t loader, std::string_view section) noexcept {
-  const int error = append_section(directory_.descriptor(), loader, section);
-  reports_.disk(location_, error, aggregates_file_start);
-  return error;
-}
-
-inline int storage::append_section(int folder, std::uint32_t loader,
-                                   std::string_view section) noexcept {
-  log_folder in = logs_folder();
-  in.directory = folder;
-  loader_folders folders{in};
-  return append_aggregates(in, folders, loader, static_cast<std::uint32_t>(getpid()), section);
-}
-
-inline int storage::write_aggregates(const producer_list& all) noexcept {
-  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
-  const locked hold{file_lock_};
-  return for_each_section(
-      {begun_ns_, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
-      [&](auto&& each) {
-        all.for_each([&](producer& p) {
-          const aggregate_memory* const memory = aggregates_of(p).memory;
-          if (memory == nullptr || memory->retired) return;
-          aggregate_chain chain;
-          memory->for_each_block([&](const aggregates_block& block) { chain.add(block); });
-          each(chain);
-        });
-      },
-      [this](std::uint32_t loader, std::string_view section) {
-        return append_section(loader, section);
-      });
-}
-
-inline int storage::copy_aggregates(const producer_list& all, int folder) noexcept {
-  aggregate_copies copies;
-  all.for_each([&](producer& p) {
-    const locked guard{p.guard};
-    thread_aggregates& a = aggregates_of(p);
-    if (a.memory == nullptr || a.memory->retired) return;
-    // Its next call goes the slow way, where this guard is waited for.
-    aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
-    copies.add_whole([&](auto&& each) { a.memory->for_each_block(each); });
-    a.first.store(first, std::memory_order_release);
-  });
-  copies.finish();
-  if (copies.failed()) return ENOMEM;
-  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
-  // Nobody waits for the disk.
-  std::uint64_t begun_ns = 0;
-  {
-    const locked hold{file_lock_};
-    begun_ns = begun_ns_;
-  }
-  return for_each_section(
-      {begun_ns, 0}, rate, [this](std::uint32_t id) { return names_.entry(id).line_start(); },
-      [&](auto&& each) { copies.for_each_chain(aggregate_state::moving, each); },
-      [&](std::uint32_t loader, std::string_view section) {
-        return append_section(folder, loader, section);
-      });
-}
-
-inline void storage::write_late(const producer& p, const aggregate_call& call) noexcept {
-  auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
-  if (one == nullptr) return;
-  const aggregate_call whole = is_negative(call) ? aggregate_call{call.key, 0, 0} : call;
-  one->count = 1;
-  one->total_ticks = whole.ticks;
-  one->self_ticks = whole.self_ticks;
-  one->counts[bucket_of(whole.ticks)] = 1;
-  const std::uint64_t rate = clock_.with_map([](const clock_map& map) { return mean_rate(map); });
-  const locked hold{file_lock_};
-  aggregate_text section{{begun_ns_, ++late_calls_}, rate};
-  section.add(names_.entry(static_cast<std::uint32_t>(call.key)).line_start(),
-              p.tid.load(std::memory_order_relaxed), *one);
-  append_section(static_cast<std::uint32_t>(call.key >> 32), section.finish());
-  munmap(one, sizeof(whole_aggregate));
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_STORAGE_AGGREGATES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline void recorder::close() noexcept {
-  const locked round{round_};
-  recording_.store(false, std::memory_order_release);
-  bool keep = !write_aggregates();
-  std::uint64_t recoverable = 0;
-  producers_.for_each([&](producer& p) {
-    const locked guard{p.guard};
-    storage::retire_aggregates(p);
-    if (!p.attached) return;
-    if (!drain_or_leave(p, recoverable)) keep = true;
-    losses_.count(storage_.detach(p));
-  });
-  triggers_.end();
-  storage_.close_files(keep, losses_.of_recording(dropped()));
-  storage_.close();
-  cpu_.begin(false);
-  losses_.report(dropped(), recoverable);
-}
-
-inline void recorder::close_at_exit() noexcept {
-  const locked round{round_};
-  if (!is_on()) return;
-  write_through_.store(true, std::memory_order_relaxed);
-  bool keep = !write_aggregates();
-  std::uint64_t recoverable = 0;
-  producers_.for_each([&](producer& p) {
-    const locked guard{p.guard};
-    // A thread that still runs may be storing a record, or adding a call: these can be recovered.
-    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
-    const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
-    if (runs && (p.attached || aggregates_of(p).memory != nullptr)) keep = true;
-    if (!p.attached) return;
-    if (!drain_or_leave(p, recoverable)) keep = true;
-    open_lanes(p);
-  });
-  storage_.close_files(keep, losses_.of_recording(dropped()));
-  storage_.leave_leftovers();
-  losses_.report(dropped(), recoverable);
-}
-
-inline bool recorder::write_aggregates() noexcept {
-  bool any = false;
-  producers_.for_each([&](producer& p) {
-    const locked guard{p.guard};
-    any = any || aggregates_of(p).memory != nullptr;
-    aggregates_of(p).first.store(nullptr, std::memory_order_seq_cst);
-    // A call that is being added at this moment takes no longer than this, unless its thread does
-    // not run.
-    for (int i = 0; i < 100 && aggregates_of(p).storing.load(std::memory_order_seq_cst) != 0; ++i) {
-      sched_yield();
-    }
-  });
-  return !any || storage_.write_aggregates(producers_) == 0;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RECORDER_RECORDER_ENDS_HPP
-
-// A process with a recorder forks: parent and child each go on with a whole one.
-#ifndef LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
-#define LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline void recorder::before_fork() noexcept {
-  forking_tid_ = thread_id();
-  round_.lock();
-  producers_.fork_lock().lock();
-  producers_.for_each([](producer& p) { p.guard.lock(); });
-  storage_.for_each_file_lock([](mutex& m) { m.lock(); });
-  clock_.fork_lock().lock();
-  names_.fork_lock().lock();
-  storage_.for_each_leaf_lock([](mutex& m) { m.lock(); });
-  producers_.for_each([&](producer& p) {
-    if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
-    p.limit.store(0, std::memory_order_relaxed);
-    p.interrupt_limit.store(0, std::memory_order_relaxed);
-    aggregates_of(p).first.store(nullptr, std::memory_order_relaxed);
-  });
-}
-
-inline void recorder::after_fork() noexcept {
-  producers_.for_each([&](producer& p) {
-    if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
-    if (p.attached) open_lanes(p);
-    if (is_on() && !write_through_.load()) storage::reopen_aggregates(p);
-  });
-  storage_.for_each_leaf_lock([](mutex& m) { m.unlock(); });
-  names_.fork_lock().unlock();
-  clock_.fork_lock().unlock();
-  storage_.for_each_file_lock([](mutex& m) { m.unlock(); });
-  producers_.for_each([](producer& p) { p.guard.unlock(); });
-  producers_.fork_lock().unlock();
-  round_.unlock();
-}
-
-inline void storage::after_fork_in_child(producer& p) noexcept {
-  forget_aggregates(p);
-  // Where a handler forks that interrupted a scope, that one will go on with the ring.
-  const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
-  if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
-  p.ring = nullptr;
-  p.published = &p.none_published;
-  p.waiting_since = &p.none_waiting;
-  detach(p);
-}
-
-inline void storage::after_fork_in_child() noexcept {
-  file_.forget();
-  leftovers_.forget();
-  info_ = run_info{};
-  told_spans_.forget();
-  written_.store(0, std::memory_order_relaxed);
-  ring_file_due_ = true;
-  retention_.after_fork_in_child();
-  kept_names_.no_file();
-}
-
-inline void recorder::become_child() noexcept {
-  producers_.for_each([&](producer& p) {
-    storage_.after_fork_in_child(p);
-    p.limit.store(0, std::memory_order_relaxed);
-    p.interrupt_limit.store(0, std::memory_order_relaxed);
-    p.dropped.store(0, std::memory_order_relaxed);
-    cpu_.give_up(p.cpu);
-    const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
-    p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
-  });
-  storage_.after_fork_in_child();
-  cpu_clock::disturb();
-  losses_.forget();
-  drain_thread_.forget();
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RECORDER_RECORDER_FORKS_HPP
-
-// How the recorder takes a record that does not just go into its thread's ring.
-#ifndef LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
-#define LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
-
-// Threads get rings.
-#ifndef LOTUS_STORE_STORAGE_RINGS_HPP
-#define LOTUS_STORE_STORAGE_RINGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline bool storage::attach(producer& p) noexcept {
-  make_due_ring_file();
-  leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-  const locked hold{file_lock_};
-  if (p.ring != nullptr) ring_file::unmap(p.ring);
-  p.ring = nullptr;
-  int error = 0;
-  ring_block* ring = file_.add_ring(p.tid.load(std::memory_order_relaxed), ring_records_, error);
-  if (ring == nullptr) return false;
-  p.ring_in_file = error == 0;
-  if (!p.ring_in_file && file_.exists()) reports_.no_ring_file(location_, error);
-  info_.add_thread(p.tid.load(std::memory_order_relaxed));
-  commit_point begin{};
-  begin.loader = p.loader;
-  ring->commit(begin);
-  p.ring = ring;
-  p.attached = true;
-  p.slots = ring->slots();
-  p.mask = ring->capacity - 1;
-  p.published = &ring->published[0];
-  p.waiting_since = &ring->waiting_since;
-  p.longest_wait_ticks.store(0, std::memory_order_relaxed);
-  return true;
-}
-
-inline void storage::hand_over(producer& p) noexcept {
-  kept_logs_.close(p);
-  if (!p.attached) return;
-  leftovers_.of_thread(directory_, p.tid.load(std::memory_order_relaxed));
-  p.ring->tid.store(p.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  commit_point c = p.ring->committed();
-  for (log_position& log : c.logs) log = {};
-  c.loader = p.loader;
-  p.ring->commit(c);
-  const locked hold{file_lock_};
-  info_.add_thread(p.tid.load(std::memory_order_relaxed));
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_STORAGE_RINGS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline std::uint64_t storage::drop_oldest(producer& p) noexcept {
-  if (p.backlog_first == nullptr) return 0;
-  ring_block& oldest = p.backlog_first->ring;
-  const std::uint64_t records = lane_heads{oldest}.beyond(oldest.committed());
-  detail::drop_oldest(p, backlog_bytes_);
-  return records;
-}
-
-inline void recorder::push_slow(producer& p, const record& r) noexcept {
-  if (this_thread_forks) return drop(p);
-  // A limit other than 0 means a ring that is merely full, or half.
-  if (p.limit.load(std::memory_order_relaxed) != 0 && drops_when_full()) {
-    if (!push_or_drop(p, r)) drop(p);
-    return;
-  }
-  const signals_blocked quiet;
-  const locked guard{p.guard};
-  if (!is_on()) return;
-  if (!p.attached && !attach(p)) return drop(p);
-  if (p.ring->full() && !make_room(p)) return drop(p);
-  p.ring->append(r);
-  if (write_through_.load(std::memory_order_relaxed)) drain(p);
-}
-
-/// From a signal handler that interrupted this thread while it was storing a record. A handler
-/// within a handler within these few instructions is dropped and counted.
-inline void recorder::push_nested(producer& p, const record& r) const noexcept {
-  // Without a ring, before a thread's first record or where recording is off, there is no room.
-  if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
-    if (is_on()) drop(p);
-    return;
-  }
-  if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
-  p.storing.store(2, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  ring_block& ring = *p.ring;
-  const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-  if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
-    ring.slot(1, at) = r;
-    ring.published[1].store(at + 1, std::memory_order_release);
-  } else {
-    drop(p);
-  }
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  p.storing.store(1, std::memory_order_relaxed);
-}
-
-inline given_ticks recorder::ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
-  const signals_blocked quiet;
-  const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-  // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
-  if (is_on() && !this_thread_forks) storage_.tell_of_span(span_distance{span.over_for_ns});
-  return {span.begin_ticks, span.end_ticks};
-}
-
-/// Where recording is on and the thread has none yet.
-inline void recorder::get_ring(producer& p) noexcept {
-  if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
-  const signals_blocked quiet;
-  const locked guard{p.guard};
-  if (is_on() && !p.attached) attach(p);
-}
-
-/// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must not
-/// be waited for, to memory.
-inline bool recorder::make_room(producer& p) noexcept {
-  if (!drops_when_full()) {
-    p.drained_itself.store(true, std::memory_order_relaxed);
-    return drain(p) == 0 || set_aside(p);
-  }
-  while (!set_aside(p)) {
-    if (p.backlog_first == nullptr) return false;
-    p.dropped.fetch_add(storage_.drop_oldest(p), std::memory_order_relaxed);
-  }
-  return true;
-}
-
-/// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
-/// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
-/// writing it.
-inline bool recorder::push_or_drop(producer& p, const record& r) noexcept {
-  std::uint64_t limit = p.limit.load(std::memory_order_acquire);
-  const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
-  if (limit == 0) return false;
-  if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
-    p.limit.compare_exchange_strong(limit, last_limit);
-    drain_thread_.wake();
-    push(r.begin_ticks, r.end_ticks, r.tag);
-    return true;
-  }
-  const signals_blocked quiet;
-  if (!p.guard.try_lock()) return false;
-  const bool stored = is_on() && p.attached && (!p.ring->full() || make_room(p));
-  if (stored) p.ring->append(r);
-  p.guard.unlock();
-  return stored;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RECORDER_RECORDER_PUSHES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -13707,11 +15231,23 @@ class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  static const services* make() noexcept;
+  /// Makes the process's session, if there is none yet that other objects do not find.
+  /// @param table  what it does for shared objects, this one included; lives as long as the
+  /// process.
+  LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
+    if (instance_ != nullptr) return;
+    // Memory of its own, never freed: scopes may end after every static object is gone.
+    instance_ = new (map_memory(sizeof(session))) session{table};
+    this_module_at_forks.before = before_fork;
+    this_module_at_forks.after_in_parent = after_fork_in_parent;
+    this_module_at_forks.after_in_child = after_fork_in_child;
+  }
 
   recorder& records() noexcept { return recorder_; }
+  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
-  void join(module_state& m, bool environment_counts) noexcept {
+  LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
     choose_annotation();  // may load a library: before any lock
     heap_.find();
     const signals_blocked quiet;
@@ -13726,7 +15262,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
 
-  void leave(module_state& m) noexcept {
+  LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
     // That of the object with this code is destroyed when the process exits, for it is pinned.
@@ -13744,9 +15280,8 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param listener  null, or lives as long as the process.
-  bool start_steps(const options& chosen, const step_counts& counts,
-                   const step_listener* listener) noexcept {
+  /// @param steps  its listener is kept.
+  bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     environment_read_ = true;
@@ -13755,11 +15290,11 @@ class LOTUS_DETAIL_PER_MODULE session {
       return false;
     }
     give_way();
-    if (!steps_.start(chosen, counts, listener)) return false;
+    if (!steps_.start(chosen, steps)) return false;
     return !steps_.active() || begin(steps_.of_active());
   }
 
-  bool step(step_notice& notice) noexcept {
+  LOTUS_DETAIL_COLD bool step(step_notice& notice) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
     if (!steps_.running()) return false;
@@ -13799,11 +15334,23 @@ class LOTUS_DETAIL_PER_MODULE session {
   void begin_task_of(record_tag tag) noexcept {
     const record_kind& kind = kind_of(tag);
     if (!has_name(kind)) {
-      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)]);
+      std::optional<std::uint64_t> batch;
+      if (is_of_batch(kind)) batch = tag.value();
+      return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)], batch);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));
     if (kind.kind == event_kind::range) return begin_range(name.raw(), tag);
-    begin_task(name.raw(), name.task_handle);
+    const auto number = static_cast<std::uint32_t>(tag.value());
+    if (kind.kind == event_kind::async_piece) {
+      return begin_async_task(name.raw(), name.task_handle, number);
+    }
+    const bool numbered = kind.kind == event_kind::stage && number != large_stage_number;
+    begin_task(name.raw(), name.task_handle,
+               numbered ? std::optional<std::uint64_t>{number} : std::nullopt);
+  }
+  static void end_task_of(record_tag tag) noexcept {
+    if (tag.kind() != event_kind::async_piece) return end_task();
+    end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
   /// What ranges and aggregated scopes allocate belongs to the operation around them.
@@ -13851,8 +15398,8 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
-    const char* log_file = secure_getenv("LOTUS_LOG_FILE");
-    if (log_file == nullptr || *log_file == '\0') return;
+    const char* const log_file = environment_text(variable::log_file);
+    if (log_file == nullptr) return;
     options chosen;
     chosen.log_file = log_file;
     started_by_environment_ = begin(chosen);
@@ -13870,7 +15417,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = false;
   }
 
-  bool already_recording(const options& chosen) noexcept {
+  LOTUS_DETAIL_COLD bool already_recording(const options& chosen) noexcept {
     log_location asked;
     const log_location& now = recorder_.location();
     if (asked.parse(chosen.log_file) == 0 && std::strcmp(asked.directory, now.directory) == 0 &&
@@ -13884,25 +15431,14 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   /// What the environment says where the program says nothing.
   static void ask_environment(options& chosen) noexcept {
-    const char* const format = secure_getenv("LOTUS_FORMAT");
-    if (format != nullptr && *format != '\0' && std::strcmp(format, "text") != 0) {
-      if (std::strcmp(format, "compact") == 0) {
-        chosen.format = log_format::compact;
-      } else {
-        say("LOTUS_FORMAT=%s is not known; it can be text and compact", format);
-      }
+    constexpr std::size_t compact = 1;  // its place in the table
+    if (environment_word(variable::format, 0, say_of_variable) == compact) {
+      chosen.format = log_format::compact;
     }
-    const char* const keep = secure_getenv("LOTUS_KEEP_BYTES");
-    if (keep == nullptr || *keep == '\0' || chosen.keep_bytes != 0) return;
-    char* end = nullptr;
-    errno = 0;
-    chosen.keep_bytes = strtoull(keep, &end, 10);
-    if (*end == '\0' && *keep != '-' && errno == 0) return;
-    chosen.keep_bytes = 0;
-    say("LOTUS_KEEP_BYTES=%s is no number of bytes", keep);
+    if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
   }
 
-  bool begin(options chosen) noexcept {
+  LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
     ask_environment(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
@@ -13910,7 +15446,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return true;
   }
 
-  void end() noexcept {
+  LOTUS_DETAIL_COLD void end() noexcept {
     if (!recorder_.is_on()) return;
     end_heap();
     recorder_.close();
@@ -13919,7 +15455,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   // --- fork: parent and child each go on with a whole session
 
-  static void before_fork() noexcept {
+  LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
     s.control_.lock();
     s.recorder_.before_fork();
@@ -13928,7 +15464,7 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
-  static void after_fork_in_child() noexcept {
+  LOTUS_DETAIL_COLD static void after_fork_in_child() noexcept {
     instance().recorder_.become_child();
     instance().heap_.become_child();
     instance().unlock_after_fork();
@@ -13940,13 +15476,14 @@ class LOTUS_DETAIL_PER_MODULE session {
     control_.unlock();
   }
 
+  explicit session(const services& table) noexcept : table_{table} {}
+
   /// What a process is told to count where it has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
-  static session* instance_;
-  static constexpr services table() noexcept;
-  static const services table_;
+  static inline session* instance_ = nullptr;
 
+  const services& table_;
   mutex control_;
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
@@ -13959,154 +15496,93 @@ class LOTUS_DETAIL_PER_MODULE session {
   step_recording steps_;
 };
 
-inline session* session::instance_ = nullptr;
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_PROCESS_SESSION_HPP
 
-// A running recording is put aside, and goes on.
-#ifndef LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
-#define LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
-
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-inline bool recorder::snapshot(std::string_view reason) noexcept {
-  const signals_blocked quiet;
-  const locked round{round_};
-  if (is_on()) return take_snapshot(reason);
-  say("no snapshot: nothing is being recorded");
-  return false;
-}
-
-inline bool recorder::take_snapshot(std::string_view reason) noexcept {
-  storage_.retention().hold(true);
-  storage_.retention().roll_all();
-  flush();
-  const own_aggregates counted{this, [](void* self, int folder) noexcept {
-                                 auto& of = *static_cast<recorder*>(self);
-                                 return of.storage_.copy_aggregates(of.producers_, folder);
-                               }};
-  const bool made = make_snapshot(storage_.logs_folder(), storage_.location(), reason,
-                                  triggers_.most_bytes(), counted);
-  storage_.retention().hold(false);
-  return made;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STORE_RECORDER_RECORDER_SNAPSHOTS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-LOTUS_DETAIL_PER_MODULE inline options options_of(const start_request& asked) {
-  options chosen;
-  chosen.log_file.assign(asked.log_file, asked.log_file_bytes);
-  chosen.when_full = asked.when_full;
-  chosen.format = asked.format;
-  chosen.ring_records = asked.ring_records;
-  chosen.drain_interval_ms = asked.drain_interval_ms;
-  chosen.backlog_bytes = asked.backlog_bytes;
-  chosen.file_mode = asked.file_mode;
-  chosen.cpu_time = asked.cpu_time;
-  chosen.max_bytes = asked.max_bytes;
-  chosen.max_age_s = asked.max_age_s;
-  chosen.keep_bytes = asked.keep_bytes;
-  chosen.keep_ms = asked.keep_ms;
-  chosen.snapshot_when_wait_ms = asked.snapshot_when_wait_ms;
-  chosen.snapshot_signal = asked.snapshot_signal;
-  chosen.snapshots_bytes = asked.snapshots_bytes;
-  chosen.on_message = asked.on_message;
-  return chosen;
-}
-
-constexpr services session::table() noexcept {
+/// In the object with this code.
+constexpr services make_service_table() noexcept {
   services s{};
-  s.this_thread = []() noexcept { return instance().records().this_thread(); };
-  s.push_slow = [](producer& p, const record& r) noexcept { instance().records().push_slow(p, r); };
+  s.this_thread = []() noexcept { return session::instance().records().this_thread(); };
+  s.push_slow = [](producer& p, const record& r) noexcept {
+    session::instance().records().slow().push(p, r);
+  };
   s.push_nested = [](producer& p, const record& r) noexcept {
-    instance().records().push_nested(p, r);
+    session::instance().records().slow().push_nested(p, r);
   };
   s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
-    return instance().records().aggregate_slow(p, call);
+    return session::instance().records().slow().aggregate(p, call);
   };
   s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
     return aggregates_of(p).tell(*tag);
   };
-  s.intern = [](std::string_view name) noexcept { return instance().records().intern(name); };
+  s.intern = [](std::string_view name) noexcept {
+    return session::instance().records().intern(name);
+  };
   s.refuse_batch = [](std::uint64_t number) noexcept {
-    if (losses* const told = instance().records().losses_if_on()) told->refused_batch(number);
+    if (losses* const told = session::instance().records().losses_if_on())
+      told->refused_batch(number);
   };
   s.enter_loader = [](std::uint32_t loader) noexcept {
-    return instance().records().enter_loader(loader);
+    return session::instance().records().enter_loader(loader);
   };
-  s.get_ring = [](producer& p) noexcept { instance().records().get_ring(p); };
+  s.get_ring = [](producer& p) noexcept { session::instance().records().slow().get_ring(p); };
   s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
-    return instance().records().read_cpu(p, watch);
+    return session::instance().records().slow().read_cpu(p, watch);
   };
-  s.take_async_ids = []() noexcept { return instance().async_ids_.fetch_add(async_ids_at_once); };
+  s.take_async_ids = []() noexcept { return session::instance().take_async_ids(); };
   s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
-    return instance().records().ticks_of_span(begin_ns, end_ns);
+    return session::instance().records().ticks_of_span(begin_ns, end_ns);
   };
   s.crossed_threads = [](record_tag tag) noexcept {
-    losses* const told = instance().records().losses_if_on();
-    if (told != nullptr) told->crossed_threads(instance().name_in(tag));
+    losses* const told = session::instance().records().losses_if_on();
+    if (told != nullptr) told->crossed_threads(session::instance().name_in(tag));
   };
-  s.start = [](const start_request& asked) noexcept { return instance().start(options_of(asked)); };
-  s.start_steps = [](const start_request& asked, const step_counts& counts,
-                     const step_listener* listener) noexcept {
-    return instance().start_steps(options_of(asked), counts, listener);
+  s.start = [](const options& chosen) noexcept { return session::instance().start(chosen); };
+  s.start_steps = [](const options& chosen, const schedule& steps) noexcept {
+    return session::instance().start_steps(chosen, steps);
   };
-  s.step = [](step_notice& notice) noexcept { return instance().step(notice); };
-  s.stop = [](step_notice& notice) noexcept { return instance().stop(notice); };
-  s.flush = []() noexcept { instance().records().flush(); };
+  s.step = [](step_notice& notice) noexcept { return session::instance().step(notice); };
+  s.stop = [](step_notice& notice) noexcept { return session::instance().stop(notice); };
+  s.flush = []() noexcept { session::instance().records().flush(); };
   s.snapshot = [](const char* reason, std::size_t bytes) noexcept {
-    return instance().records().snapshot({reason, bytes});
+    return session::instance().records().snapshot({reason, bytes});
   };
-  s.dropped = []() noexcept { return instance().records().dropped(); };
+  s.dropped = []() noexcept { return session::instance().records().dropped(); };
   s.join = [](module_state& m, bool environment_counts) noexcept {
-    instance().join(m, environment_counts);
+    session::instance().join(m, environment_counts);
   };
-  s.leave = [](module_state& m) noexcept { instance().leave(m); };
+  s.leave = [](module_state& m) noexcept { session::instance().leave(m); };
   s.begin_task = [](record_tag tag) noexcept {
-    if (annotation_wanted()) instance().begin_task_of(tag);
-    instance().begin_heap_of(tag);
+    if (annotation_wanted()) session::instance().begin_task_of(tag);
+    session::instance().begin_heap_of(tag);
   };
   s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
-    instance().end_heap_of(begin_ticks, tag, tag);
-    if (annotation_wanted()) end_task();
+    session::instance().end_heap_of(begin_ticks, tag, tag);
+    if (annotation_wanted()) session::instance().end_task_of(tag);
   };
-  s.begin_heap = [](record_tag tag) noexcept { instance().begin_heap_of(tag); };
+  s.begin_heap = [](record_tag tag) noexcept { session::instance().begin_heap_of(tag); };
   s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
-    instance().end_heap_of(begin_ticks, begun_as, tag);
+    session::instance().end_heap_of(begin_ticks, begun_as, tag);
   };
   s.annotate_torch = [](const annotation_calls& calls) noexcept {
-    instance().annotate_torch(calls);
+    session::instance().annotate_torch(calls);
   };
   s.deliver = [](const char* line) noexcept {
-    return instance().records().messages().deliver(line);
+    return session::instance().records().messages().deliver(line);
   };
   return s;
 }
 
-inline const services session::table_ = table();
-
-inline const services* session::make() noexcept {
-  if (instance_ != nullptr) return &table_;  // that other objects do not find
-  // Memory of its own, never freed: scopes may end after every static object is gone.
-  instance_ = new (map_memory(sizeof(session))) session;
-  this_module_at_forks.before = before_fork;
-  this_module_at_forks.after_in_parent = after_fork_in_parent;
-  this_module_at_forks.after_in_child = after_fork_in_child;
-  return &table_;
-}
+LOTUS_DETAIL_PER_MODULE inline constexpr services service_table = make_service_table();
 
 inline const services* make_services() noexcept {
-  return session::make();
+  session::make(service_table);
+  return &service_table;
 }
 inline bool has_session() noexcept {
   return session::exists();
@@ -14117,136 +15593,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_SESSION_SERVICES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline start_request request_of(const options& chosen) noexcept {
-  start_request asked{};
-  asked.log_file = chosen.log_file.data();
-  asked.log_file_bytes = chosen.log_file.size();
-  asked.when_full = chosen.when_full;
-  asked.format = chosen.format;
-  asked.ring_records = chosen.ring_records;
-  asked.drain_interval_ms = chosen.drain_interval_ms;
-  asked.backlog_bytes = chosen.backlog_bytes;
-  asked.file_mode = chosen.file_mode;
-  asked.cpu_time = chosen.cpu_time;
-  asked.max_bytes = chosen.max_bytes;
-  asked.max_age_s = chosen.max_age_s;
-  asked.keep_bytes = chosen.keep_bytes;
-  asked.keep_ms = chosen.keep_ms;
-  asked.snapshot_when_wait_ms = chosen.snapshot_when_wait_ms;
-  asked.snapshot_signal = chosen.snapshot_signal;
-  asked.snapshots_bytes = chosen.snapshots_bytes;
-  asked.on_message = chosen.on_message;
-  return asked;
-}
-
-/// A program's on_trace_ready.
-struct trace_ready_listener : step_listener {
-  std::function<void(const std::string&)> call;
-};
-
-/// The newest one of this object, by which the older ones are found.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<const step_listener*> newest_listener{nullptr};
-
-/// Null where nobody wants to be told. Never freed: another thread may be about to call it.
-LOTUS_DETAIL_PER_MODULE inline const step_listener* keep_listener(
-    std::function<void(const std::string&)> call) {
-  if (!call) return nullptr;
-  auto* const kept = new trace_ready_listener;
-  kept->call = std::move(call);
-  kept->tell = [](const step_listener& listener, const char* folder) {
-    static_cast<const trace_ready_listener&>(listener).call(folder);
-  };
-  kept->before = newest_listener.load();
-  while (!newest_listener.compare_exchange_weak(kept->before, kept)) {
-  }
-  return kept;
-}
-
-inline void tell(const step_notice& notice) {
-  notice.listener->tell(*notice.listener, notice.folder);
-}
-
-}  // namespace detail
-
-/// Starts recording; see options. Records what ends from now on, on every thread, also of other
-/// shared objects of this process and of children it forks. At most 5 ms: what processes that died
-/// left, and takes longer to put into the logs, is put there meanwhile.
-/// @return false, after saying why once, when the directory cannot be written; the program can go
-/// on and just is not recorded. True also when this very recording runs already. Thread safety: all
-/// of these functions.
-inline bool start(const options& chosen = {}) noexcept {
-  return detail::join_session(false).start(detail::request_of(chosen));
-}
-
-/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
-inline bool start(std::string_view log_file) {
-  options chosen;
-  chosen.log_file = log_file;
-  return start(chosen);
-}
-
-/// Starts with step 0 of a schedule: records its active steps only, each such stretch of steps into
-/// a folder of its own, `steps_<first>_<last>` beside where the logs would be, a run for
-/// lotus-tool. What begins and ends within the stretch is recorded, on every thread; a process that
-/// was forked within it records into that folder until it calls step() itself.
-/// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
-/// active, as above.
-inline bool start(const options& chosen, const schedule& steps) {
-  const detail::step_counts counts{steps.wait, steps.warmup, steps.active, steps.repeat,
-                                   steps.skip_first};
-  return detail::join_session(false).start_steps(detail::request_of(chosen), counts,
-                                                 detail::keep_listener(steps.on_trace_ready));
-}
-
-/// The same with a `log_file` only.
-inline bool start(std::string_view log_file, const schedule& steps) {
-  options chosen;
-  chosen.log_file = log_file;
-  return start(chosen, steps);
-}
-
-/// One step is over, the next begins; nothing without a schedule. Where recorded steps are over,
-/// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
-inline void step() {
-  detail::step_notice notice;
-  if (detail::join_session(true).step(notice)) detail::tell(notice);
-}
-
-/// Writes every record that is complete by now to the logs. Not needed before exit.
-inline void flush() noexcept {
-  detail::join_session(true).flush();
-}
-
-/// Puts what is recorded by now aside, in a run folder of its own beside the run's,
-/// `<run>.snapshot-<UTC>-<reason>`, for lotus-tool: of this process all that is complete, of others
-/// of the run what they have drained. No thread waits for it that records. What an older snapshot
-/// holds is deleted where all would be more than options::snapshots_bytes.
-/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. At most 64 bytes count.
-/// @return false, after saying why, where there is no recording, no room, or one is being made.
-inline bool snapshot(std::string_view reason) noexcept {
-  return detail::join_session(true).snapshot(reason.data(), reason.size());
-}
-
-/// Ends recording, everything written. Scopes still open are not recorded. Of a schedule whose
-/// steps are being recorded it calls on_trace_ready. start() may follow.
-inline void stop() {
-  detail::step_notice notice;
-  if (detail::join_session(false).stop(notice)) detail::tell(notice);
-}
-
-/// How many records this process has lost: dropped by choice (full_ring::drop), because neither
-/// disk nor memory could take them, or for a batch number of 2^56 or more.
-inline std::uint64_t dropped() noexcept {
-  return detail::join_session(true).dropped();
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_SESSION_HPP
-
 #endif
 
-#endif  // LOTUS_LOTUS_HPP
+#endif  // LOTUS_ENGINE_ENGINE_HPP
+
+#endif
