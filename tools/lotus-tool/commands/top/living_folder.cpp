@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <lotus/aggregates/aggregate_chain.hpp>
 #include <lotus/folder/hidden_files.hpp>
 #include <lotus/folder/log_appender.hpp>
 #include <memory>
