@@ -19,6 +19,7 @@
 
 #include "catch.hpp"
 #include "lotus/base/fork.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
 #include "shared_page.hpp"

@@ -10,6 +10,7 @@
 #include "catch.hpp"
 #include "forged_ring.hpp"
 #include "lotus/base/fork.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "recording.hpp"
 #include "support.hpp"

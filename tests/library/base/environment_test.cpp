@@ -1,7 +1,5 @@
 // Variables of the environment that make no sense: each is reported once, and its default is taken.
 #include "lotus/base/environment.hpp"
-#include "lotus/collectors/collector_kinds.hpp"
-#include "lotus/folder/hidden_files.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -17,6 +15,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lotus/collectors/collector_kinds.hpp"
+#include "lotus/engine/engine.hpp"
+#include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/environment_report.hpp"
 #include "support.hpp"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/torch.hpp"
 #include "torch_samples.hpp"
 
