@@ -8,6 +8,8 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "commands/map/mapping/mapping.hpp"
+#include "commands/map/mapping/mapping_file.hpp"
+#include "commands/map/mapping/mapping_print.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
 

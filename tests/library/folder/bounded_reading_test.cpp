@@ -13,10 +13,10 @@
 #include "catch.hpp"
 #include "forged_ring.hpp"
 #include "lotus/engine/engine.hpp"
-"lotus/lotus.hpp"
+#include "lotus/lotus.hpp"
 #include "support.hpp"
 
-    using namespace support;
+using namespace support;
 
 namespace {
 
