@@ -228,10 +228,13 @@ template <class T>
 class chain {
  public:
   chain() = default;
+  /// Copies every operation. Throws what copying one of them throws.
   chain(const chain& other) : whole_{other.whole_} {
     for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
   }
+  /// Leaves `other` without operations.
   chain(chain&& other) noexcept { swap(other); }
+  /// Copies or moves, as the argument does.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;

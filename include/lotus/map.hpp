@@ -70,9 +70,11 @@ class map_region {
 /// Its block runs once.
 class map_region {
  public:
+  /// The name is not used: nothing is collected here.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
+  /// True the first time.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:

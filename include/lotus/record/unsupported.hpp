@@ -62,6 +62,8 @@ struct services {
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
   constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_task(record_tag) const noexcept {}
+  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
   constexpr bool start(const options&) const noexcept { return false; }

@@ -77,8 +77,8 @@ std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
 /// Adds what was counted and not recorded. Returns 0 or ENOMEM.
 int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
   const detail::ring_file_header& header = ring_file.header();
-  return detail::read_aggregates(ring_file, detail::aggregate_state::whole).for_each_section(
-      [&](std::uint32_t loader, std::string_view section) {
+  return detail::read_aggregates(ring_file, detail::aggregate_state::whole)
+      .for_each_section([&](std::uint32_t loader, std::string_view section) {
         char name[detail::log_name_bytes];
         detail::put_aggregates_file_name(name, header.prefix, header.pid);
         logs.file_named(folder_of(ring_file, logs.dir(), loader), name, file_role::aggregated,
