@@ -126,7 +126,7 @@ TEST_CASE("nobody knows how many CPUs there were: more workers are a bracket") {
   CHECK(enough["changes"][0]["batches_per_s"].number() > 1.7 * was);
 }
 
-TEST_CASE("what waits for CPUs that other programs had goes on waiting") {
+TEST_CASE("other programs had the CPUs: no more work is done than they left room for") {
   worker_loader loader;
   loader.workers = 1;
   loader.batches = 60;
@@ -134,8 +134,9 @@ TEST_CASE("what waits for CPUs that other programs had goes on waiting") {
   loader.step = constant(2);
   loader.log_making = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,
                          std::int64_t duration) {
-    made_as_one(logs, thread, i, start, duration);  // Decode, then others, which wait
-    logs.off_cpu(thread, start + duration - 100, duration / 2 - 1000, duration / 2 - 1000);
+    made_as_one(logs, thread, i, start, duration);  // Decode, then others: each waits half the time
+    logs.off_cpu(thread, start + duration / 2, duration / 4 - 1000, duration / 4 - 1000);
+    logs.off_cpu(thread, start + duration - 100, duration / 4 - 1000, duration / 4 - 1000);
   };
   planted_logs logs;
   generator random(1);
@@ -151,10 +152,15 @@ TEST_CASE("what waits for CPUs that other programs had goes on waiting") {
   const double was = more["baseline"]["batches_per_s"].number();
   CHECK(more["baseline"]["replayed"].number() > 1.5 * was);
   CHECK(more["changes"][0]["low"].number() <= was);
-  CHECK(contains(more["assumptions"][1].text(), "is taken to stay"));
+  CHECK(more["changes"][0]["high"].number() < 2.2 * was);  // at most its share of the CPUs
+  std::string assumed;
+  for (const json& text : more["assumptions"].array()) assumed += text.text() + '\n';
+  CHECK(contains(assumed, "other programs had"));
   const json without = asked({"--without", "Decode"});
-  CHECK(without["changes"][0]["batches_per_s"].number() == Approx(2 * was).epsilon(0.03));
-  CHECK(diagnose(logs).verdict() == "preprocessing-bound");
+  CHECK(without["changes"][0]["batches_per_s"].number() == Approx(2 * was).epsilon(0.2));
+  const answer diagnosed = diagnose(logs);
+  CHECK(diagnosed.verdict() == "preprocessing-bound");
+  CHECK(diagnosed.text.find("Warning: other programs had") < diagnosed.text.find("bound:"));
 }
 
 TEST_CASE("a run that its own records do not explain has no answers") {

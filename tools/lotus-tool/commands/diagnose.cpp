@@ -64,10 +64,16 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
 }
 
 void print_moves(const diagnosis& d, std::ostream& out) {
-  for (std::size_t i = 1; i < d.moves.size(); ++i) {
-    out << fitted(out, "or: " + printable_line(d.moves[i].text), "  ", "    ") << '\n';
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, printable_line(text), "  ", "    ") << '\n';
+  };
+  if (!d.limit.empty()) tell(d.limit);
+  for (const std::string& text : d.assumptions) tell("assumed: " + text);
+  for (std::size_t i = 1; i < d.moves.size(); ++i) tell("or: " + d.moves[i].text);
+  for (const move& m : d.possible) tell("perhaps: " + m.text);
+  if (d.moves.size() > 1 || !d.possible.empty() || !d.assumptions.empty() || !d.limit.empty()) {
+    out << '\n';
   }
-  if (d.moves.size() > 1) out << '\n';
 }
 
 /// What the run's time is made of, besides operations and stages.
@@ -114,8 +120,11 @@ void print_slow(const diagnosis& d, std::ostream& out) {
 }
 
 void print_diagnosis(const diagnosis& d, std::ostream& out) {
-  out << printable_line(d.dir) << '\n'
-      << styled(out, style::bold, fitted(out, printable_line(verdict_sentence(d)))) << "\n\n";
+  out << printable_line(d.dir) << '\n';
+  for (const std::string& text : d.warnings) {
+    out << styled(out, style::yellow, fitted(out, "Warning: " + text)) << '\n';
+  }
+  out << styled(out, style::bold, fitted(out, printable_line(verdict_sentence(d)))) << "\n\n";
   print_moves(d, out);
   print_checks(d, out);
   table facts(table_form::facts);

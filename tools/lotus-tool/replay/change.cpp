@@ -15,6 +15,7 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/recorded/served_at_once.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -28,8 +29,8 @@ double faster_by(const pipeline_change& change, const std::string& name) {
 class planner {
  public:
   planner(const recorded_pipeline& recorded, const name_table& names, const speed_law& law,
-          const pipeline_change& change, const drawn_units& drawn)
-      : r_(recorded), names_(names), law_(law), change_(change), drawn_(drawn) {}
+          const pipeline_change& change, const drawn_units& drawn, const assumed_servers& assumed)
+      : r_(recorded), names_(names), law_(law), change_(change), drawn_(drawn), assumed_(assumed) {}
 
   replay_plan plan() {
     plan_.speed = law_;
@@ -41,6 +42,7 @@ class planner {
     plan_.epochs = r_.epochs;
     plan_.pools = r_.pools;
     plan_work();
+    if (assumed_.operation != nullptr) plan_served();
     plan_uses();
     if (change_.batch_size != 1) scale_batches();
     if (r_.makes_itself && !change_.own_thread) {
@@ -96,6 +98,66 @@ class planner {
     }
   }
 
+  /// Of the operation's work that what a server does; waiting for one comes out of the simulation.
+  void plan_served() {
+    const shared_operation& op = *assumed_.operation;
+    const bool limit = assumed_.apart_ns > 0;
+    plan_.servers = assumed_.servers;
+    std::vector<work> served(r_.works.size());
+    std::vector<double> waited_ns(r_.works.size());
+    const std::vector<double> services =
+        limit ? std::vector<double>() : service_times(op.calls, assumed_.servers);
+    for (std::size_t i = 0; i < op.calls.size(); ++i) {
+      const operation_call& c = op.calls[i];
+      const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
+      const double service_ns = limit ? assumed_.each_ns : services[i];
+      const double cpu_ns = std::min(c.cpu_ns, service_ns);
+      work& to = served[c.work];
+      to.served_blocked_ns += service_ns - cpu_ns;
+      if (limit) {
+        ++to.let_through;
+      } else {
+        to.served_cpu_ns += cpu_ns;
+      }
+      waited_ns[c.work] += all_ns - service_ns;
+    }
+    double faster = faster_by(change_, op.name) * change_.making_faster;
+    if (!op.is_stage) faster *= faster_by(change_, op.stage);
+    if (limit) plan_.let_through_ns = assumed_.apart_ns / faster;
+    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+      const planned_unit& to = r_.units[u];
+      const planned_unit& from = r_.units[source(u)];
+      for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
+        const std::uint32_t place = from.first_work + (s - from.first_stage);
+        take_served(served[place], waited_ns[place], r_.works[place], faster,
+                    plan_.works[to.first_work + (s - to.first_stage)]);
+      }
+    }
+  }
+
+  /// @param served  of the work as recorded, by a server. @param waited_ns  before that.
+  /// @param faster  the operation becomes. @param to  the work as it is planned.
+  void take_served(const work& served, double waited_ns, const measured_work& recorded,
+                   double faster, work& to) {
+    const double longer = law_.longer(1 + recorded.others_busy);
+    if (assumed_.operation->is_stage) {  // operations in it may have become faster too
+      const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
+      faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
+    }
+    work w;
+    w.let_through = served.let_through;
+    w.served_cpu_ns = std::min(to.cpu_ns, served.served_cpu_ns / longer / faster);
+    w.cpu_ns = to.cpu_ns - w.served_cpu_ns;
+    const double left_ns = std::max(0.0, to.blocked_ns - waited_ns / faster);
+    w.served_blocked_ns = std::min(left_ns, served.served_blocked_ns / faster);
+    w.blocked_ns = left_ns - w.served_blocked_ns;
+    to = w;
+  }
+
+  static double all_of(const work& w) {
+    return w.blocked_ns + w.cpu_ns + w.served_blocked_ns + w.served_cpu_ns;
+  }
+
   void plan_uses() {
     plan_.uses.resize(r_.units.size());
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
@@ -129,6 +191,8 @@ class planner {
           work w = plan_.works[from_work + s];
           w.blocked_ns *= factor;
           w.cpu_ns *= factor;
+          w.served_blocked_ns *= factor;
+          w.served_cpu_ns *= factor;
           works.push_back(w);
         }
         planned_use use = plan_.uses[from];
@@ -154,8 +218,9 @@ class planner {
         const planned_unit& unit = plan_.units[e.hand_overs[i]];
         work making;
         for (std::uint32_t s = unit.first_stage; s < unit.end_stage; ++s) {
-          making.blocked_ns += plan_.works[unit.first_work + (s - unit.first_stage)].blocked_ns;
-          making.cpu_ns += plan_.works[unit.first_work + (s - unit.first_stage)].cpu_ns;
+          const work& w = plan_.works[unit.first_work + (s - unit.first_stage)];
+          making.blocked_ns += w.blocked_ns + w.served_blocked_ns;
+          making.cpu_ns += w.cpu_ns + w.served_cpu_ns;
         }
         if (i == 0) {
           e.consumer_ready_ns += making.blocked_ns + making.cpu_ns;
@@ -235,7 +300,7 @@ class planner {
       for (const planned_unit& unit : plan_.units) {
         if (s < unit.first_stage || s >= unit.end_stage) continue;
         const work& w = plan_.works[unit.first_work + (s - unit.first_stage)];
-        totals.push_back(w.blocked_ns + w.cpu_ns);
+        totals.push_back(all_of(w));
       }
       if (totals.empty()) continue;
       const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
@@ -251,10 +316,12 @@ class planner {
       if (stage < unit.first_stage || stage >= unit.end_stage) continue;
       --left;
       work& w = plan_.works[unit.first_work + (stage - unit.first_stage)];
-      const double all_ns = w.blocked_ns + w.cpu_ns;
+      const double all_ns = all_of(w);
       if (all_ns <= median_ns) continue;
       w.blocked_ns *= median_ns / all_ns;
       w.cpu_ns *= median_ns / all_ns;
+      w.served_blocked_ns *= median_ns / all_ns;
+      w.served_cpu_ns *= median_ns / all_ns;
     }
   }
 
@@ -263,6 +330,7 @@ class planner {
   const speed_law& law_;
   const pipeline_change& change_;
   const drawn_units& drawn_;
+  const assumed_servers& assumed_;
   replay_plan plan_;
 };
 
@@ -288,8 +356,9 @@ bool pipeline_change::operator==(const pipeline_change& other) const {
 }
 
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
-                    const speed_law& law, const pipeline_change& change, const drawn_units& drawn) {
-  return planner(pipeline, names, law, change, drawn).plan();
+                    const speed_law& law, const pipeline_change& change, const drawn_units& drawn,
+                    const assumed_servers& assumed) {
+  return planner(pipeline, names, law, change, drawn, assumed).plan();
 }
 
 }  // namespace lotus::tool

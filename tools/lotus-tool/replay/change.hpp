@@ -12,6 +12,7 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
 
@@ -41,12 +42,21 @@ using drawn_units = std::vector<std::uint32_t>;
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
+/// How the calls of an operation hold each other up.
+struct assumed_servers {
+  const shared_operation* operation = nullptr;  ///< nullptr: they do not
+  std::size_t servers = unbounded;              ///< so many are served at once; the others wait
+  /// Not by servers but by a limit: they are let through so far apart, and then take so long each.
+  double apart_ns = 0;
+  double each_ns = 0;
+};
+
 /// The run as it would be with the change.
 /// @param names  of the run.
 /// @param law    under which it was recorded, and which holds but for changed CPUs.
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const speed_law& law, const pipeline_change& change,
-                    const drawn_units& drawn = {});
+                    const drawn_units& drawn = {}, const assumed_servers& assumed = {});
 
 }  // namespace lotus::tool
 

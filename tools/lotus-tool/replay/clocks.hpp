@@ -26,9 +26,12 @@ class replay_clocks {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  explicit replay_clocks(const speed_law& speed)
+  /// @param threads  that there are: more CPUs than these are never used.
+  explicit replay_clocks(const speed_law& speed, std::size_t threads = SIZE_MAX)
       : speed_(speed), one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus)) {
-    cpus_.resize(one_by_one_ ? static_cast<std::size_t>(speed.cpus) : 1);
+    cpus_.resize(one_by_one_
+                     ? std::clamp<std::size_t>(threads, 1, static_cast<std::size_t>(speed.cpus))
+                     : 1);
   }
 
   double now_ns() const noexcept { return now_ns_; }

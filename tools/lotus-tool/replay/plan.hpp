@@ -12,8 +12,14 @@ namespace lotus::tool {
 
 /// What a thread does in one go, whatever else runs. Times in ns.
 struct work {
-  double blocked_ns = 0;  ///< first
-  double cpu_ns = 0;      ///< then, were it alone on the machine
+  double blocked_ns = 0;          ///< first
+  double cpu_ns = 0;              ///< last, were it alone on the machine
+  double served_blocked_ns = 0;   ///< in between, while it has one of replay_plan::servers
+  double served_cpu_ns = 0;       ///< likewise, and then
+  std::uint32_t let_through = 0;  ///< it is before its CPU time, so many times
+
+  bool is_served() const noexcept { return served_blocked_ns > 0 || served_cpu_ns > 0; }
+  bool has_phases() const noexcept { return is_served() || let_through > 0; }
 };
 
 inline constexpr std::size_t unbounded = SIZE_MAX;
@@ -76,9 +82,11 @@ struct replay_plan {
   std::vector<planned_epoch> epochs;
   double turnaround_ns = 0;  ///< of a thread of the first stage, between two units
   std::size_t in_flight =
-      unbounded;             ///< units of the first stage begun whose batch is not handed over
-  bool round_robin = false;  ///< unit i is for thread i mod threads
-  bool ordered = true;       ///< the consumer takes batches in their order only
+      unbounded;              ///< units of the first stage begun whose batch is not handed over
+  double let_through_ns = 0;  ///< 0, or so far apart at least works begin that are let through
+  std::size_t servers = unbounded;  ///< a lock is one, a device so many as it has channels
+  bool round_robin = false;         ///< unit i is for thread i mod threads
+  bool ordered = true;              ///< the consumer takes batches in their order only
   speed_law speed;
 };
 

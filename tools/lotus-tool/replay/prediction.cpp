@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -14,6 +15,7 @@
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/replay.hpp"
+#include "replay/serving.hpp"
 #include "replay/speed_law.hpp"
 
 namespace lotus::tool {
@@ -25,6 +27,7 @@ constexpr double model_sd = 0.012;
 constexpr double beyond_sd = 0.03;  ///< more threads at once than were seen
 constexpr double wall_sd = 0.02;    ///< where CPU time was not recorded
 constexpr double wall_beyond_sd = 0.12;
+constexpr double limit_sd = 0.06;  ///< of a rate limit: all calls are taken to be alike
 
 constexpr double much_too_fast = 0.03;  ///< of a replay: more than a run differs from the next
 constexpr double most_off = 0.25;       ///< of a replay that anything may rest on
@@ -53,16 +56,15 @@ recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
     part.cpu_ns = share * part.blocked_ns;
     part.blocked_ns = 0;
   }
+  p.shared.clear();  // the CPUs are what they share
   return p;
 }
 
-/// A share of the waiting for CPUs becomes work that waits for something else.
-recorded_pipeline with_queueing(const recorded_pipeline& recorded, double share) {
-  recorded_pipeline p = recorded;
-  const auto keep = [share](auto& what) { what.blocked_ns += share * what.queued_ns; };
+/// All waiting for CPUs becomes waiting for something else.
+recorded_pipeline with_queueing(recorded_pipeline p) {
+  const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
   for (measured_work& w : p.works) keep(w);
   for (measured_work& w : p.steps) keep(w);
-  for (recorded_part& part : p.parts) keep(part);
   return p;
 }
 
@@ -93,6 +95,12 @@ class block_sampler {
   const recorded_pipeline& p_;
   std::mt19937_64 random_{1};
 };
+
+std::size_t batches_of(const recorded_pipeline& p) {
+  std::size_t batches = 0;
+  for (const planned_epoch& e : p.epochs) batches += e.end_unit - e.first_batch;
+  return std::max<std::size_t>(1, batches);
+}
 
 bool has_items(const recorded_pipeline& p) {
   return std::any_of(p.stages.begin(), p.stages.end(),
@@ -140,13 +148,57 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
     most_threads_ = std::max(most_threads_, threads_of(*also));
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
-  base_ = replayed_with({}, law_.law);
+  base_ = replayed_with({}, law_.law, {});
   replayed_per_s_ = base_.per_s();
   if (recorded_.cpu_known && base_.per_s() > (1 + much_too_fast) * achieved()) {
     fit_turns();
-    fit_queueing();
+    fit_cpus();
   }
   run_sd_ = run_sd_of(run);
+  find_explanations(also);
+}
+
+void what_if::find_explanations(const recorded_pipeline* also) {
+  constexpr double like_it = 0.1;
+  const bool both = also != nullptr && also->workers() != recorded_.workers() &&
+                    !also->makes_itself && !recorded_.makes_itself;
+  for (const assumed_servers& assumed :
+       both ? explanations_of(recorded_, *also) : explanations_of(recorded_)) {
+    if (assumed.operation == nullptr) {
+      explanations_.push_back({assumed, base_});
+      continue;
+    }
+    const explanation one{assumed, replayed_with({}, law_.law, assumed)};
+    const double off = std::abs(std::log(one.base.per_s() / fitted()));
+    if (off <= like_it) explanations_.push_back(one);
+  }
+  if (both) keep_what_explains(*also);
+  if (explanations_.empty()) explanations_.push_back({{}, base_});
+}
+
+void what_if::keep_what_explains(const recorded_pipeline& also) {
+  pipeline_change other;
+  if (recorded_.stages.size() == 1 || recorded_.stages.front().pool) {
+    other.workers = also.workers();
+    if (also.in_flight_held && also.stages.size() == 1) other.prefetch = also.prefetch();
+  }
+  for (const recorded_stage& s : also.stages) {
+    if (!other.workers) other.threads[s.name] = s.threads;
+  }
+  std::vector<std::pair<double, explanation>> tried;
+  for (const explanation& why : explanations_) {
+    const double said = guess_under(why, other, law_.law.cpus).per_s;
+    tried.emplace_back(std::abs(std::log(said / also.achieved_per_s)), why);
+  }
+  std::stable_sort(tried.begin(), tried.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr double near = 0.04;      // as runs differ from each other
+  constexpr double unlike_it = 0.2;  // then none of them is right
+  if (tried.empty() || tried.front().first > unlike_it) return;
+  explanations_.clear();
+  for (const auto& [off, why] : tried) {
+    if (off <= std::max(near, 1.5 * tried.front().first)) explanations_.push_back(why);
+  }
 }
 
 void what_if::fit_turns() {
@@ -154,7 +206,7 @@ void what_if::fit_turns() {
   // A tick of Linux takes 1, 4 or 10 ms.
   for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
     law.turn_ns = 1e6 * turn_ms;
-    const replay_result slower = replayed_with({}, law);
+    const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
@@ -163,24 +215,50 @@ void what_if::fit_turns() {
   }
 }
 
-void what_if::fit_queueing() {
-  // Less may be the scheduler's doing; then keeping it as it was would be worse than nothing.
-  if (fitted() <= (1 + most_off) * achieved()) return;
-  const recorded_pipeline recorded = recorded_;
-  double low = 0;
-  double high = 1;
-  for (int tries = 0; tries < 8; ++tries) {
-    queueing_kept_ = tries == 0 ? 1 : 0.5 * (low + high);
-    recorded_ = with_queueing(recorded, queueing_kept_);
-    base_ = replayed_with({}, law_.law);
-    const bool too_fast = base_.per_s() > achieved();
-    if (tries == 0 && too_fast) return;
-    (too_fast ? low : high) = queueing_kept_;
+void what_if::fit_cpus() {
+  // Less may be the scheduler's doing.
+  if (law_.law.cpus <= 0 || fitted() <= (1 + most_off) * achieved()) return;
+  const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
+  if (waiting.per_s() > (1 + most_off) * achieved()) return;  // that is not what held it up
+  double wanted_ns = 0;
+  for (const auto* all : {&recorded_.works, &recorded_.steps}) {
+    for (const measured_work& w : *all) wanted_ns += w.cpu_ns + w.queued_ns;
   }
+  all_cpus_ = law_.law.cpus;
+  wants_cpu_ = wanted_ns * achieved() / (1e9 * static_cast<double>(batches_of(recorded_)));
+  speed_law law = law_.law;
+  law.turn_ns = 0;
+  law.slowing = 0;
+  double low = 0;
+  double high = all_cpus_;
+  for (int tries = 0; tries < 12; ++tries) {
+    law.cpus = 0.5 * (low + high);
+    base_ = replayed_with({}, law, {});
+    (base_.per_s() > achieved() ? high : low) = law.cpus;
+  }
+  law_.law = law;
+  law_.slowing_sd = 0;
+  others_share_ = 1 - law.cpus / all_cpus_;
 }
 
-replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law) const {
-  replay_plan planned = plan(change, law, {});
+what_if::cpu_range what_if::cpus_with(const pipeline_change& change) const {
+  const double left = law_.law.cpus;
+  if (others_share_ <= 0) return {left, left};
+  double threads = 1;
+  for (std::size_t s = 0; s < recorded_.stages.size(); ++s) {
+    threads += static_cast<double>(threads_with(change, recorded_, s));
+  }
+  const double wants = wants_cpu_ * threads / (1 + static_cast<double>(threads_of(recorded_)));
+  const double all = change.cpus.value_or(all_cpus_);
+  const double others = wants_cpu_ * (all_cpus_ / left - 1);
+  const double obtained = left * all / all_cpus_;
+  const double fair = all * wants / (wants + others);
+  return {std::min(obtained, fair), std::max(obtained, fair)};
+}
+
+replay_result what_if::replayed_with(const pipeline_change& change, const speed_law& law,
+                                     const assumed_servers& assumed) const {
+  replay_plan planned = plan(change, law, {}, assumed);
   if (law.turn_ns <= 0) return replay(planned);
   replay_result all;
   for (const double factor : {0.8, 1.0, 1.25}) {
@@ -191,8 +269,8 @@ replay_result what_if::replayed_with(const pipeline_change& change, const speed_
 }
 
 replay_plan what_if::plan(const pipeline_change& change, const speed_law& law,
-                          const drawn_units& drawn) const {
-  return plan_of(recorded_, run_.names, law, change, drawn);
+                          const drawn_units& drawn, const assumed_servers& assumed) const {
+  return plan_of(recorded_, run_.names, law, change, drawn, assumed);
 }
 
 bool what_if::is_unlike() const noexcept {
@@ -205,22 +283,77 @@ bool what_if::beyond_seen(const pipeline_change& change) const {
     threads += threads_with(change, recorded_, s);
   }
   return threads > most_threads_ || (change.own_thread && recorded_.makes_itself) ||
-         (change.cpus && *change.cpus != law_.law.cpus);
+         (change.cpus && *change.cpus != (others_share_ > 0 ? all_cpus_ : law_.law.cpus));
 }
 
-prediction what_if::guess(const pipeline_change& change) const {
-  const replay_result changed = replayed_with(change, law_.law);
+prediction what_if::guess_under(const explanation& why, const pipeline_change& change,
+                                double cpus) const {
+  speed_law law = law_.law;
+  pipeline_change asked = change;
+  if (others_share_ > 0) {
+    law.cpus = cpus;
+    asked.cpus.reset();
+  }
+  const replay_result changed = replayed_with(asked, law, why.assumed);
   prediction p;
-  const double gain_of_rate = base_.per_s() > 0 ? changed.per_s() / base_.per_s() : 1;
+  const double gain_of_rate = why.base.per_s() > 0 ? changed.per_s() / why.base.per_s() : 1;
   double error_left = 1;
   if (gain_of_rate > 0 && !is_unlike()) {
-    error_left = std::pow(fitted() / achieved(), 1 - share_of_error_kept(gain_of_rate));
+    error_left = std::pow(why.base.per_s() / achieved(), 1 - share_of_error_kept(gain_of_rate));
   }
   p.per_s = achieved() * gain_of_rate * error_left;
   p.low = p.high = p.per_s;
-  if (changed.whole_ns > 0) p.gain = base_.whole_ns / changed.whole_ns * error_left;
+  if (changed.whole_ns > 0) p.gain = why.base.whole_ns / changed.whole_ns * error_left;
   p.most_out = changed.most_out;
   return p;
+}
+
+template <class OnGuess>
+void what_if::for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const {
+  const cpu_range cpus = cpus_with(change);
+  for (const explanation& why : explanations_) {
+    on_guess(guess_under(why, change, cpus.low));
+    if (cpus.high > cpus.low) on_guess(guess_under(why, change, cpus.high));
+  }
+}
+
+prediction what_if::guess(const pipeline_change& change) const {
+  const cpu_range cpus = cpus_with(change);
+  return guess_under(explanations_.front(), change, std::sqrt(cpus.low * cpus.high));
+}
+
+prediction what_if::least_guess(const pipeline_change& change) const {
+  prediction least = guess(change);
+  const cpu_range cpus = cpus_with(change);
+  for (const explanation& why : explanations_) {
+    const assumed_servers& a = why.assumed;
+    // How sure a mean is counts in intervals only.
+    if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
+    if (&why == &explanations_.front() && cpus.low >= cpus.high) continue;
+    const prediction other = guess_under(why, change, cpus.low);
+    if (other.gain < least.gain) least = other;
+  }
+  if (is_bracket(change) && least.per_s > achieved()) {
+    least.per_s = achieved();
+    least.gain = 1;
+  }
+  return least;
+}
+
+what_if::limited_operation what_if::limited() const {
+  const assumed_servers& likeliest = explanations_.front().assumed;
+  if (likeliest.operation == nullptr) return {};
+  const served_at_once& served = likeliest.operation->served;
+  const auto is_open = [&](const explanation& why) {
+    return why.assumed.operation == nullptr ||
+           (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.most_inside);
+  };
+  if (std::any_of(explanations_.begin(), explanations_.end(), is_open)) return {};
+  std::size_t most = 1;
+  for (const explanation& why : explanations_) {
+    if (why.assumed.apart_ns <= 0) most = std::max(most, why.assumed.servers);
+  }
+  return {likeliest.operation->name, most};
 }
 
 prediction what_if::predict(const pipeline_change& change) const {
@@ -230,10 +363,16 @@ prediction what_if::predict(const pipeline_change& change) const {
   const double model =
       recorded_.cpu_known ? (beyond ? beyond_sd : model_sd) : (beyond ? wall_beyond_sd : wall_sd);
   const double drawn = drawn_sd(change);
-  const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn);
+  const double limit = explanations_.front().assumed.apart_ns > 0 ? limit_sd : 0;
+  const double sd =
+      std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn + limit * limit);
+  for_each_guess(change, [&p](const prediction& other) {
+    p.low = std::min(p.low, other.per_s);
+    p.high = std::max(p.high, other.per_s);
+  });
   constexpr double quantile = 1.645;  // 95 % of a normal distribution lie below
-  p.low = p.per_s * std::exp(-quantile * sd);
-  p.high = p.per_s * std::exp(quantile * sd);
+  p.low *= std::exp(-quantile * sd);
+  p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
   return p;
 }
@@ -246,6 +385,9 @@ double what_if::drawn_sd(const pipeline_change& change) const {
   const std::size_t draws =
       std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
   const bool items = has_items(recorded_);
+  const cpu_range cpus = cpus_with(change);
+  pipeline_change asked = change;
+  if (others_share_ > 0) asked.cpus.reset();
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < draws; ++i) {
@@ -253,8 +395,11 @@ double what_if::drawn_sd(const pipeline_change& change) const {
     speed_law law = law_.law;
     law.slowing = std::max(0.0, slowing(random));
     law.turn_ns *= turn_factor(random);
-    const double before = replay(plan({}, law, drawn)).per_s();
-    const double after = replay(plan(change, law, drawn)).per_s();
+    const assumed_servers& assumed = explanations_.front().assumed;
+    speed_law changed_law = law;
+    if (others_share_ > 0) changed_law.cpus = std::sqrt(cpus.low * cpus.high);
+    const double before = replay(plan({}, law, drawn, assumed)).per_s();
+    const double after = replay(plan(asked, changed_law, drawn, assumed)).per_s();
     if (before <= 0 || after <= 0) continue;
     const double log_gain = std::log(after / before);
     sum += log_gain;

@@ -42,15 +42,16 @@ class what_if {
   double achieved() const noexcept { return recorded_.achieved_per_s; }
   double replayed() const noexcept { return replayed_per_s_; }
   /// A replay that is too fast leaves CPUs idle for a while (law().law.turn_ns). Where
-  /// it is still over 25 % too fast, threads waited for CPUs that others had: this share of that
-  /// waiting is taken to stay, whatever changes; 0..1. Then the replay says fitted().
-  double queueing_kept() const noexcept { return queueing_kept_; }
+  /// it is still over 25 % too fast while threads waited for CPUs, other programs had these: this
+  /// share of them; 0..1. Work is conserved: no number of workers gets more out of the CPUs that
+  /// are left. Then the replay says fitted().
+  double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
   /// Whether it is known what CPUs were there for the run's threads.
-  bool cpus_known() const noexcept { return law_.law.cpus > 0 && queueing_kept_ < 0.5; }
+  bool cpus_known() const noexcept { return law_.law.cpus > 0; }
   /// Whether an answer is a bracket, from no gain on: there may be no CPU for what it adds.
   bool is_bracket(const pipeline_change& change) const {
     return beyond_seen(change) && !cpus_known();
@@ -64,22 +65,59 @@ class what_if {
 
   /// Without an interval, so a tenth of the time: per_s, gain and most_out.
   prediction guess(const pipeline_change& change) const;
+  /// That under which the change gains least, of all that the recording leaves open.
+  prediction least_guess(const pipeline_change& change) const;
+  /// The operation that is shown to wait for a lock or a device, so that more workers do not help;
+  /// its name is "" where there is none. `most`: so many of its calls are served at once.
+  struct limited_operation {
+    std::string name;
+    std::size_t most = 0;
+  };
+  limited_operation limited() const;
   prediction predict(const pipeline_change& change) const;
 
  private:
   /// Where threads take turns, who is next hangs on little: of turns of several lengths, together.
-  replay_result replayed_with(const pipeline_change& change, const speed_law& law) const;
-  replay_plan plan(const pipeline_change& change, const speed_law& law,
-                   const drawn_units& drawn) const;
+  replay_result replayed_with(const pipeline_change& change, const speed_law& law,
+                              const assumed_servers& assumed) const;
+  replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
+                   const assumed_servers& assumed) const;
   /// speed_law::turn_ns, with which the replay is as slow as the run.
   void fit_turns();
-  void fit_queueing();
+  /// The CPUs that were left by other programs, with which the replay is as slow as the run.
+  void fit_cpus();
+  /// CPUs for the run with a change, as far as its threads say it; see cpus_with().
+  struct cpu_range {
+    double low = 0;
+    double high = 0;
+  };
+  /// Beside other programs that want CPUs all the time: as many as were obtained, or a fair share
+  /// (Li et al., "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009): n of n + m
+  /// threads that want one get n / (n + m) of all.
+  cpu_range cpus_with(const pipeline_change& change) const;
   /// Standard deviation of the logarithm of the gain in samples drawn anew.
   double drawn_sd(const pipeline_change& change) const;
 
+  /// A way to explain the recording, and the run as it was under it.
+  struct explanation {
+    assumed_servers assumed;
+    replay_result base;
+  };
+  /// Those under which the run comes out as it was, and the other run too.
+  void find_explanations(const recorded_pipeline* also);
+  void keep_what_explains(const recorded_pipeline& also);
+  /// @param cpus  of law_, unless other programs had some.
+  prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
+  /// Calls on_guess(prediction) for each explanation, and each number of CPUs that there may be.
+  template <class OnGuess>
+  void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
+
   const run_data& run_;
   recorded_pipeline recorded_;
-  double queueing_kept_ = 0;
+  std::vector<explanation> explanations_;  // the likeliest first; never empty
+  double others_share_ = 0;
+  double all_cpus_ = 0;           // that there are, for others too
+  double wants_cpu_ = 0;          // threads of the run that ran or waited for a CPU, in the mean
   std::size_t most_threads_ = 0;  // that worked in any of the runs
   estimated_law law_;
   replay_result base_;

@@ -14,11 +14,22 @@ namespace {
 
 constexpr std::uint32_t none = replay_clocks::none;
 
+/// With the consumer.
+std::size_t threads_of(const replay_plan& plan) {
+  std::size_t threads = 1;
+  for (const planned_stage& s : plan.stages) threads += s.threads;
+  return threads;
+}
+
 /// Plays one epoch.
 class player {
  public:
   player(const replay_plan& plan, const planned_epoch& epoch)
-      : plan_(plan), epoch_(epoch), clocks_(plan.speed), stages_(plan.stages.size()) {
+      : plan_(plan),
+        epoch_(epoch),
+        clocks_(plan.speed, threads_of(plan)),
+        stages_(plan.stages.size()),
+        servers_free_(plan.servers) {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const auto first = static_cast<std::uint32_t>(threads_.size());
       threads_.resize(threads_.size() + plan.stages[s].threads);
@@ -59,10 +70,12 @@ class player {
   }
 
  private:
+  /// Of a work, in this order; those that take no time are passed over.
+  enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
     std::uint32_t unit = none;  // that it works on
-    bool on_cpu = false;
+    phase is = phase::blocked;
   };
   struct stage_state {
     std::deque<std::uint32_t> input;  // units
@@ -79,12 +92,7 @@ class player {
   void thread_goes_on(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     if (t.unit != none) {
-      const double cpu_ns = work_of(t.unit, t.stage).cpu_ns;
-      if (!t.on_cpu && cpu_ns > 0) {
-        t.on_cpu = true;
-        clocks_.run(cpu_ns, thread);
-        return;
-      }
+      if (works_on(thread)) return;
       const std::uint32_t unit = t.unit;
       t.unit = none;
       const auto& pool = plan_.stages[t.stage].pool;
@@ -93,6 +101,75 @@ class player {
     }
     stages_[t.stage].idle.push_back(thread);
     start_all();
+  }
+
+  /// Begins the next phase of a thread's work; false where there is none left.
+  bool works_on(std::uint32_t thread) {
+    thread_state& t = threads_[thread];
+    const work& w = work_of(t.unit, t.stage);
+    switch (t.is) {
+      case phase::blocked:
+        if (w.let_through > 0) {
+          t.is = phase::let_through;
+          next_let_through_ns_ = std::max(next_let_through_ns_, clocks_.now_ns());
+          next_let_through_ns_ += w.let_through * plan_.let_through_ns;
+          const double last_ns = next_let_through_ns_ - plan_.let_through_ns;
+          clocks_.at(last_ns + w.served_blocked_ns, thread);
+          return true;
+        }
+        if (!w.is_served()) break;
+        if (servers_free_ == 0) {
+          t.is = phase::waits;
+          wait_for_server_.push_back(thread);
+        } else {
+          --servers_free_;
+          is_served(thread);
+        }
+        return true;
+      case phase::waits:
+        return true;
+      case phase::served_blocked:
+        if (w.served_cpu_ns > 0) {
+          t.is = phase::served_cpu;
+          clocks_.run(w.served_cpu_ns, thread);
+          return true;
+        }
+        server_is_free();
+        break;
+      case phase::served_cpu:
+        server_is_free();
+        break;
+      case phase::let_through:
+        break;
+      case phase::cpu:
+        return false;
+    }
+    if (w.cpu_ns <= 0) return false;
+    t.is = phase::cpu;
+    clocks_.run(w.cpu_ns, thread);
+    return true;
+  }
+
+  void is_served(std::uint32_t thread) {
+    thread_state& t = threads_[thread];
+    const work& w = work_of(t.unit, t.stage);
+    if (w.served_blocked_ns > 0) {
+      t.is = phase::served_blocked;
+      clocks_.at(clocks_.now_ns() + w.served_blocked_ns, thread);
+    } else {
+      t.is = phase::served_cpu;
+      clocks_.run(w.served_cpu_ns, thread);
+    }
+  }
+
+  void server_is_free() {
+    if (wait_for_server_.empty()) {
+      ++servers_free_;
+      return;
+    }
+    const std::uint32_t next = wait_for_server_.front();
+    wait_for_server_.pop_front();
+    is_served(next);
   }
 
   void pass_on(std::uint32_t unit, std::uint32_t stage) {
@@ -188,12 +265,9 @@ class player {
     t.unit = unit;
     const work& w = work_of(unit, t.stage);
     const double blocked_ns = turnaround_ns + w.blocked_ns;
-    t.on_cpu = blocked_ns <= 0 && w.cpu_ns > 0;
-    if (t.on_cpu) {
-      clocks_.run(w.cpu_ns, thread);
-    } else {
-      clocks_.at(clocks_.now_ns() + blocked_ns, thread);
-    }
+    t.is = phase::blocked;
+    const bool at_once = blocked_ns <= 0 && (w.cpu_ns > 0 || w.has_phases());
+    if (!at_once || !works_on(thread)) clocks_.at(clocks_.now_ns() + blocked_ns, thread);
   }
 
   void consumer_goes_on() {
@@ -268,6 +342,9 @@ class player {
   replay_clocks clocks_;
   std::vector<stage_state> stages_;
   std::vector<thread_state> threads_;
+  std::size_t servers_free_;
+  std::deque<std::uint32_t> wait_for_server_;  // threads
+  double next_let_through_ns_ = 0;
   std::uint32_t consumer_ = 0;  // its thread
   std::vector<std::size_t> pool_free_;
   std::vector<std::uint32_t> items_missing_;  // by batch of the epoch

@@ -25,6 +25,7 @@
 #include "model/worker_time.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
+#include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis_text.hpp"
@@ -80,6 +81,17 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   return found;
 }
 
+/// By how much steps are longer because the consumer waits for a CPU: alone it would not.
+double longer_by_queueing(const recorded_pipeline& p) {
+  double work_ns = 0;
+  double queued_ns = 0;
+  for (const measured_work& w : p.steps) {
+    work_ns += w.cpu_ns + w.blocked_ns;
+    queued_ns += w.queued_ns;
+  }
+  return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
+}
+
 /// Replays the run, and judges it where it can be.
 void ask_replay(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
@@ -95,17 +107,21 @@ void ask_replay(const run_data& run, diagnosis& d) {
   const bound_gain largest = largest_gain(d.gains);
   d.is = largest.bound;
   if (d.is == verdict::stage_bound) d.stage = largest.stage;
-  d.moves = moves_of(asked, run);
+  const recorded_pipeline& p = asked.recorded();
+  if (p.cpu_known && d.consumer_capacity)
+    d.consumer_capacity = *d.consumer_capacity * longer_by_queueing(p);
+  suggestions found = suggest(asked, run, d.has("short") ? std::nullopt : d.consumer_capacity);
+  d.moves = std::move(found.moves);
+  d.possible = std::move(found.possible);
+  d.assumptions = std::move(found.assumptions);
+  d.limit = limit_text(asked);
+  if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.attacks = attacks_of(asked, d.path);
   constexpr std::size_t most_ops = 20;  // each takes a replay; the largest come first
   for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
     d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
   }
-  if (asked.recorded().cpu_known && asked.recorded().cpus) {
-    pipeline_change more;
-    more.cpus = 2 * *asked.recorded().cpus;
-    d.limited_by_cpus = asked.guess(more).gain >= 1 + worthwhile;
-  }
+  d.limited_by_cpus = is_limited_by_cpus(asked, {});
 }
 
 }  // namespace

@@ -36,7 +36,11 @@ struct diagnosis {
   std::string why_silent;     ///< why it is missing
   std::string stage;          ///< where stage_bound, its name
   std::vector<bound_gain> gains;
-  std::vector<move> moves;  ///< the first one first
+  std::vector<move> moves;               ///< the first one first
+  std::vector<move> possible;            ///< may gain nothing, or is for money
+  std::vector<std::string> assumptions;  ///< that decide the first of the moves
+  std::vector<std::string> warnings;     ///< that go before the verdict
+  std::string limit;                     ///< limit_text()
   std::vector<attack> attacks;
   critical_path path;
   bool limited_by_cpus = false;  ///< twice as many CPUs would gain 5 %

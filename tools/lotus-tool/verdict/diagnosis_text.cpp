@@ -79,8 +79,14 @@ void write_gains(json_writer& to, const diagnosis& d) {
   to.end_array();
 }
 
-void write_moves(json_writer& to, const std::vector<move>& moves) {
-  to.key("moves").begin_array();
+void write_texts(json_writer& to, std::string_view key, const std::vector<std::string>& texts) {
+  to.key(key).begin_array();
+  for (const std::string& text : texts) to.value(text);
+  to.end_array();
+}
+
+void write_moves(json_writer& to, std::string_view key, const std::vector<move>& moves) {
+  to.key(key).begin_array();
   for (const move& m : moves) {
     to.begin_object().member("text", m.text).key("change");
     write_change(to, m.change);
@@ -156,7 +162,9 @@ std::string verdict_sentence(const diagnosis& d) {
   }
   if (d.limited_by_cpus) text += "; limited by CPUs";
   if (d.moves.empty()) {
-    return text + (*d.is == verdict::consumer_bound ? ": leave the input pipeline as it is." : ".");
+    return text + (*d.is == verdict::consumer_bound && d.possible.empty()
+                       ? ": leave the input pipeline as it is."
+                       : ".");
   }
   return text + ". First: " + d.moves.front().text + '.';
 }
@@ -186,7 +194,11 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);
   write_gains(to, d);
-  write_moves(to, d.moves);
+  write_moves(to, "moves", d.moves);
+  write_moves(to, "possible", d.possible);
+  write_texts(to, "assumptions", d.assumptions);
+  write_texts(to, "warnings", d.warnings);
+  if (!d.limit.empty()) to.member("limit", d.limit);
   write_path(to, d.path);
   to.key("ops").begin_array();
   for (std::size_t i = 0; i < d.ops.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/table.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -71,40 +72,140 @@ struct found_setting {
   double gain = 1;
 };
 
-/// The cheapest that comes within 1 % of the best.
-found_setting best_setting(const what_if& run, bool unordered) {
-  std::vector<found_setting> tried;
-  double best = 1;
-  for (const pipeline_change& change : settings_of(run, unordered)) {
-    tried.push_back({change, run.guess(change).gain});
-    best = std::max(best, tried.back().gain);
+/// Whether somebody could want to do it: more threads than CPUs are of no use where CPUs are short.
+bool is_sensible(const what_if& run, const pipeline_change& change) {
+  const recorded_pipeline& p = run.recorded();
+  const double cpus = run.law().law.cpus;
+  if (!p.cpu_known || cpus <= 0) return true;
+  const auto is_more = [cpus](std::size_t now, std::size_t wanted) {
+    return wanted > now && static_cast<double>(wanted) > cpus;
+  };
+  bool more = change.workers && is_more(p.makes_itself ? 1 : p.workers(), *change.workers);
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    more = more || is_more(p.stages[s].threads, threads_with(change, p, s));
   }
-  for (const found_setting& one : tried) {
-    if (one.gain >= 0.99 * best) return one;
+  return !more || !is_limited_by_cpus(run, change);
+}
+
+/// The cheapest that comes within 1 % of the best.
+found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
+  while (!tried.empty()) {
+    double best = 1;
+    for (const found_setting& one : tried) best = std::max(best, one.gain);
+    const auto cheapest =
+        std::find_if(tried.begin(), tried.end(),
+                     [best](const found_setting& one) { return one.gain >= 0.99 * best; });
+    if (cheapest == tried.end()) break;
+    if (is_sensible(run, cheapest->change)) return *cheapest;
+    tried.erase(cheapest);
   }
   return {};
 }
 
-std::optional<move> setting_move(const what_if& run) {
-  found_setting chosen = best_setting(run, false);
+struct best_settings {
+  found_setting surely;   ///< by what is gained in any case
+  found_setting perhaps;  ///< by what is likeliest
+};
+
+best_settings best_settings_of(const what_if& run, bool unordered) {
+  std::vector<found_setting> likely;
+  for (const pipeline_change& change : settings_of(run, unordered)) {
+    likely.push_back({change, run.guess(change).gain});
+  }
+  best_settings found;
+  found.perhaps = cheapest_of(run, likely);
+  if (found.perhaps.gain < 1 + worthwhile) return found;
+  // Where even the most threads need not gain anything, no number of them is sure to.
+  const recorded_pipeline& p = run.recorded();
+  const bool more_may_be_sure = run.least_guess(likely.back().change).gain >= 1 + worthwhile;
+  const std::size_t now = p.makes_itself ? 1 : p.workers();
+  std::vector<found_setting> sure;
+  for (const found_setting& one : likely) {
+    const bool more =
+        (one.change.workers && *one.change.workers > now) || !one.change.threads.empty();
+    if (one.gain < 1 + worthwhile || (more && !more_may_be_sure)) continue;
+    sure.push_back({one.change, run.least_guess(one.change).gain});
+  }
+  found.surely = cheapest_of(run, std::move(sure));
+  return found;
+}
+
+/// In any order too: then a training is another one, so only for what it is worth.
+best_settings best_settings_of(const what_if& run) {
+  best_settings chosen = best_settings_of(run, false);
   const recorded_pipeline& p = run.recorded();
   if (p.ordered && !p.makes_itself) {
-    // In another order a training is another one: only for what it is worth.
-    const found_setting unordered = best_setting(run, true);
-    if (unordered.gain > 1.03 * chosen.gain) chosen = unordered;
+    const best_settings unordered = best_settings_of(run, true);
+    if (unordered.surely.gain > 1.03 * chosen.surely.gain) chosen.surely = unordered.surely;
+    if (unordered.perhaps.gain > 1.03 * chosen.perhaps.gain) chosen.perhaps = unordered.perhaps;
   }
-  if (chosen.gain < 1 + worthwhile) return std::nullopt;
-  move found{{}, chosen.change, run.predict(chosen.change)};
-  if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return std::nullopt;
-  found.text = move_text(run, found.change, found.would_be);
-  pipeline_change with_faster_step = found.change;
-  with_faster_step.step = 1 / a_bit_faster;
-  if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
-    found.text += "; beyond that the consumer is the limit";
-  } else if (run.is_bracket(found.change)) {
-    found.text += "; if there are CPUs for them";
+  return chosen;
+}
+
+/// No more than the consumer can take.
+void bound(prediction& p, const pipeline_change& change, double achieved,
+           std::optional<double> consumer_per_s) {
+  if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
+  const double most = std::max(achieved, *consumer_per_s);
+  if (p.per_s > most) p.gain *= most / p.per_s;
+  p.per_s = std::min(p.per_s, most);
+  p.low = std::min(p.low, most);
+  p.high = std::min(p.high, most);
+}
+
+/// What would decide whether a change gains anything.
+std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
+  if (run.is_bracket(change)) {
+    return "; it is not known how many CPUs there are for them: whatif --recorded-cpus";
   }
-  return found;
+  if (run.others_share() > 0) return "; record again without other programs";
+  const bool more = change.workers || !change.threads.empty();
+  if (!more) return "; it may gain nothing";
+  const std::size_t now = run.recorded().makes_itself ? 1 : run.recorded().workers();
+  return "; this run does not show whether so many can work at once: record once with " +
+         std::to_string(2 * now) + " workers, then whatif --also";
+}
+
+/// What decides whether the change does what is said, and the recording does not tell.
+std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
+  std::vector<std::string> all;
+  const recorded_pipeline& p = run.recorded();
+  const bool more = run.beyond_seen(change);
+  if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
+    all.push_back("that busy CPUs slow each other by " + human_share(run.law().law.slowing) +
+                  ", which this run does not show");
+  }
+  if (more && !p.cpu_known) all.emplace_back("that all blocked time is private to each worker");
+  if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
+    all.emplace_back("that at least two batches a worker may be in flight");
+  }
+  if (change.unordered) all.emplace_back("that training may see batches in another order");
+  return all;
+}
+
+void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggestions& to) {
+  const auto add = [&](const found_setting& chosen) {
+    if (chosen.gain < 1 + worthwhile) return;
+    move found{{}, chosen.change, run.predict(chosen.change)};
+    bound(found.would_be, found.change, run.achieved(), consumer_per_s);
+    if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
+    found.text = move_text(run, found.change, found.would_be);
+    pipeline_change with_faster_step = found.change;
+    with_faster_step.step = 1 / a_bit_faster;
+    const bool sure = found.would_be.low > run.achieved();
+    if (!sure) {
+      found.text += how_to_find_out(run, found.change);
+    } else if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
+      found.text += "; beyond that the consumer is the limit";
+    }
+    (sure ? to.moves : to.possible).push_back(std::move(found));
+  };
+  const auto [surely, perhaps] = best_settings_of(run);
+  add(surely);
+  const bool is_other = !(perhaps.change == surely.change);
+  if (to.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {
+    add(perhaps);
+  }
 }
 
 }  // namespace
@@ -165,9 +266,36 @@ std::string why_unlike(const what_if& run) {
          ": what holds it up is not in its logs";
 }
 
-std::vector<move> moves_of(const what_if& run, const run_data& data) {
-  std::vector<move> moves;
-  if (std::optional<move> setting = setting_move(run)) moves.push_back(std::move(*setting));
+bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {
+  const recorded_pipeline& p = run.recorded();
+  if (!p.cpu_known || !p.cpus) return false;
+  pipeline_change more = change;
+  more.cpus = 2 * change.cpus.value_or(*p.cpus);
+  return run.guess(more).gain >= (1 + worthwhile) * run.guess(change).gain;
+}
+
+std::string limit_text(const what_if& run) {
+  const what_if::limited_operation found = run.limited();
+  if (found.name.empty()) return {};
+  const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
+                                                  : "a lock, a device, a limit or CPUs";
+  if (found.most == 1) {
+    return found.name + " is serial (" + by +
+           "): more workers do not help; make it faster, split it, or shorten what holds it";
+  }
+  return "at most " + std::to_string(found.most) + " calls of " + found.name +
+         " are served at once (" + by + "): more workers do not help beyond that";
+}
+
+std::string others_text(const what_if& run) {
+  return "other programs had " + human_share(run.others_share()) +
+         " of the CPUs that this run wanted; predictions are rough";
+}
+
+suggestions suggest(const what_if& run, const run_data& data,
+                    std::optional<double> consumer_per_s) {
+  suggestions found;
+  add_setting(run, consumer_per_s, found);
   std::vector<move> work;
   for (const std::string& name : names_of_work(run.recorded(), data.names)) {
     move one;
@@ -180,14 +308,27 @@ std::vector<move> moves_of(const what_if& run, const run_data& data) {
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
-    if (moves.size() == 3) break;
+    if (found.moves.size() == 3) break;
     // "preprocess" is no advice where its operations are known.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
+    bound(one.would_be, one.change, run.achieved(), consumer_per_s);
+    if (one.would_be.per_s < (1 + worthwhile) * run.achieved()) continue;
     one.text = move_text(run, one.change, one.would_be);
-    moves.push_back(std::move(one));
+    const bool sure = one.would_be.low > run.achieved();
+    if (!sure) one.text += how_to_find_out(run, one.change);
+    (sure ? found.moves : found.possible).push_back(std::move(one));
   }
-  return moves;
+  if (is_limited_by_cpus(run, {})) {
+    move more;
+    more.change.cpus = 2 * *run.recorded().cpus;
+    more.would_be = run.predict(more.change);
+    bound(more.would_be, more.change, run.achieved(), consumer_per_s);
+    more.text = "with " + move_text(run, more.change, more.would_be);
+    found.possible.push_back(std::move(more));
+  }
+  if (!found.moves.empty()) found.assumptions = assumptions_of(run, found.moves.front().change);
+  return found;
 }
 
 double gain_without(const what_if& run, const std::string& name) {

@@ -34,15 +34,37 @@ std::string why_unlike(const what_if& run);
 
 /// Something that a person can do.
 struct move {
-  std::string text;  ///< with what it would bring
+  std::string text;  ///< with what it would bring, and where that is open, how to find out
   pipeline_change change;
   prediction would_be;
 };
 
-/// At most three that gain 5 % or more, the first one first: settings (of all with up to 16
-/// workers and prefetch 1, 2, 4 the least that comes within 2 % of the best; out of order only
-/// where that adds 3 %), then work that becomes twice as fast.
-std::vector<move> moves_of(const what_if& run, const run_data& data);
+/// What is worth doing, and what may be.
+struct suggestions {
+  /// At most three that surely gain, by 5 % or more; the first one first: settings (of all with up
+  /// to 16 workers and prefetch 1, 2, 4 the least that comes within 1 % of the best; out of order
+  /// only where that adds 3 %; no more workers than CPUs where these are the limit), then work that
+  /// becomes twice as fast.
+  std::vector<move> moves;
+  /// Whose interval contains "no gain", with what would decide it; then more CPUs, where these are
+  /// the limit.
+  std::vector<move> possible;
+  /// What decides the first one, and is not known from the recording.
+  std::vector<std::string> assumptions;
+};
+
+/// @param consumer_per_s  batches that the consumer alone could take: no change that leaves its
+///                        step as it is brings more.
+suggestions suggest(const what_if& run, const run_data& data, std::optional<double> consumer_per_s);
+
+/// Whether twice as many CPUs would gain 5 %.
+bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
+
+/// "Fetch is serial (a lock or a device): ..."; "" where nothing is shown to be limited.
+std::string limit_text(const what_if& run);
+
+/// "Other programs had 26 % of the CPUs"; only where others_share() is above 0.
+std::string others_text(const what_if& run);
 
 /// An operation or a stage, by what it has of the run's length.
 struct attack {

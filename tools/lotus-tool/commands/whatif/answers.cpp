@@ -18,6 +18,7 @@
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/target.hpp"
 #include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -76,20 +77,21 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
         ", and a CPU without work takes over none in the middle of one: with that the replay, " +
         human_share(run.replayed() / run.achieved() - 1) + " too fast without it, is like the run");
   }
-  if (run.queueing_kept() > 0.05) {
-    all.push_back(
-        human_share(run.queueing_kept()) +
-        " of the waiting for CPUs is more than the run's own threads explain: it is taken "
-        "to stay");
+  if (run.others_share() > 0) {
+    all.push_back(others_text(run) +
+                  ": the run gets no more than was left, and with fewer threads perhaps less, as "
+                  "CPUs are shared fairly");
   }
+  const std::string limit = limit_text(run);
+  if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
         "no bound of what is prefetched was ever reached: at least two batches a "
         "worker are taken for it");
   }
   all.emplace_back(
-      "reading gets neither faster nor slower with more readers (page cache, disk, "
-      "network), nor the step with anything but its own CPU time");
+      "waiting for something else than a CPU (disk, network, lock) is known to scale with workers "
+      "only as far as the recording shows, and the step to change with its own CPU time only");
   return all;
 }
 
@@ -108,6 +110,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                              human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
                              ", which is taken out of what follows (half of it far from the run)"))
       << "\n\n";
+  if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run)) << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold, fitted(out, printable_line(way_text(*answers.way, run))))
         << "\n\n";

@@ -20,6 +20,7 @@
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/policies.hpp"
 #include "replay/recorded/recorded_parts.hpp"
+#include "replay/recorded/shared_operations.hpp"
 #include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
@@ -164,6 +165,12 @@ class recorder_of_pipeline {
       for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
     }
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
+    for (const recorded_stage& s : p_.stages) {
+      for (shared_operation& op :
+           shared_operations_of(run_, work_of, s.stage, s.name, p_.cpu_known)) {
+        p_.shared.push_back(std::move(op));
+      }
+    }
     if (p_.cpu_known) return;
     // Half of it would be worse than nothing: what is off the CPU there is work here.
     for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};

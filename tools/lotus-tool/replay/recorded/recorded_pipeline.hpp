@@ -13,6 +13,7 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
 
@@ -40,7 +41,8 @@ struct recorded_pipeline {
   std::vector<std::size_t> pools;
   std::vector<planned_unit> units;  ///< by epochs, in each in the order in which they began
   std::vector<measured_work> works;
-  std::deque<recorded_part> parts;   ///< by work; never copied to grow
+  std::deque<recorded_part> parts;  ///< by work; never copied to grow
+  std::vector<shared_operation> shared;
   std::vector<double> takes_ns;      ///< by unit, as planned_use
   std::vector<measured_work> steps;  ///< by unit, as planned_use
   std::vector<planned_epoch> epochs;

@@ -1,0 +1,243 @@
+#include "tool/replay/contended_loader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tool/diagnose/planted_logs.hpp"
+
+namespace lotus::tool_test {
+namespace {
+
+std::int64_t to_ns(double ms) {
+  return std::llround(ms * 1e6);
+}
+
+/// Plays one run, event by event.
+class contended_run {
+ public:
+  contended_run(const contended_loader& loader, planted_logs* logs)
+      : l_(loader), logs_(logs), random_(loader.seed), workers_(count(loader.workers)) {
+    const double sigma = std::sqrt(std::log1p(l_.cv * l_.cv));
+    std::mt19937_64 draws(loader.seed * 977U + 5U);
+    std::normal_distribution<double> normal;
+    for (int b = 0; b < l_.batches; ++b) {
+      fetch_ns_.push_back(to_ns(l_.fetch_ms * std::exp(sigma * normal(draws) - sigma * sigma / 2)));
+      crop_ns_.push_back(to_ns(l_.crop_ms * std::exp(0.05 * normal(draws))));
+    }
+    ready_.resize(fetch_ns_.size());
+    free_channels_ = l_.kind == shared_kind::free ? l_.workers : l_.channels;
+    if (l_.kind == shared_kind::lock || l_.kind == shared_kind::locked_work) free_channels_ = 1;
+  }
+
+  void play() {
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      workers_[w].batch = static_cast<int>(w);
+      begin(w);
+    }
+    while (used_ < l_.batches) {
+      const auto [time, who] = events_.top();
+      events_.pop();
+      now_ = time;
+      if (who == consumer) {
+        wait();
+      } else {
+        go_on(who);
+      }
+    }
+  }
+
+  std::int64_t first_hand_over_ns = 0;
+  std::int64_t last_hand_over_ns = 0;
+  std::int64_t end_ns = 0;
+
+ private:
+  enum class doing : std::uint8_t { nothing, waits, fetches, passes, crops };
+  struct worker {
+    doing is = doing::nothing;
+    int batch = 0;
+    std::int64_t start = 0;
+    std::int64_t granted = 0;
+    std::int64_t fetched = 0;
+  };
+  static constexpr std::size_t consumer = SIZE_MAX;
+  static constexpr std::int64_t moment_ns = 1500;
+
+  static std::size_t count(int n) { return static_cast<std::size_t>(n); }
+  static int thread(std::size_t worker) { return static_cast<int>(worker) + 1; }
+
+  void at(std::int64_t time, std::size_t who) { events_.emplace(time, who); }
+
+  /// Begins with its next batch, if that may be in flight.
+  void begin(std::size_t w) {
+    worker& of = workers_[w];
+    if (of.is != doing::nothing || of.batch >= l_.batches || of.batch >= used_ + 2 * l_.workers) {
+      return;
+    }
+    of.start = now_ + moment_ns;
+    if (l_.kind == shared_kind::rate_limit) {
+      next_token_ = std::max(next_token_, of.start) + 0;
+      of.is = doing::passes;
+      of.granted = next_token_;
+      next_token_ += to_ns(1000 / l_.limit_per_s);
+      at(of.granted + fetch_ns_[count(of.batch)], w);
+      return;
+    }
+    of.is = doing::waits;
+    at(of.start, w);
+  }
+
+  void grant(std::size_t w) {
+    --free_channels_;
+    workers_[w].is = doing::fetches;
+    workers_[w].granted = now_;
+    at(now_ + fetch_ns_[count(workers_[w].batch)], w);
+  }
+
+  void give_back() {
+    ++free_channels_;
+    if (queue_.empty()) return;
+    std::size_t next = 0;
+    if (l_.kind == shared_kind::lock) {
+      next = std::uniform_int_distribution<std::size_t>(0, queue_.size() - 1)(random_);
+    }
+    const std::size_t w = queue_[next];
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(next));
+    grant(w);
+  }
+
+  void go_on(std::size_t w) {
+    worker& of = workers_[w];
+    switch (of.is) {
+      case doing::nothing:
+        return;
+      case doing::waits:
+        if (free_channels_ > 0) {
+          grant(w);
+        } else {
+          queue_.push_back(w);
+        }
+        return;
+      case doing::fetches:
+        give_back();
+        [[fallthrough]];
+      case doing::passes:
+        of.fetched = now_;
+        of.is = doing::crops;
+        at(now_ + crop_ns_[count(of.batch)], w);
+        return;
+      case doing::crops:
+        log(w);
+        of.is = doing::nothing;
+        ready_[count(of.batch)] = now_;
+        const int made = of.batch;
+        of.batch += l_.workers;
+        if (waiting_ && made == used_) at(now_, consumer);
+        begin(w);
+        return;
+    }
+  }
+
+  void log(std::size_t w) {
+    if (logs_ == nullptr) return;
+    const worker& of = workers_[w];
+    logs_->made(thread(w), of.batch, of.start, now_ - of.start);
+    logs_->op(thread(w), "Fetch", of.start + 100, of.fetched - of.start - 200);
+    logs_->op(thread(w), "Crop", of.fetched, now_ - of.fetched - 100);
+    const bool works = l_.kind == shared_kind::locked_work;
+    const std::int64_t off = (works ? of.granted : of.fetched) - of.start - 400;
+    if (off > 2000) logs_->off_cpu(thread(w), of.fetched - 200, off, 0);
+  }
+
+  /// The consumer waits for its next batch, or has it.
+  void wait() {
+    if (!waiting_) {
+      waiting_ = true;
+      waits_from_ = now_;
+    }
+    if (ready_[count(used_)] == 0) return;
+    waiting_ = false;
+    const std::int64_t got = now_ + moment_ns;
+    const std::int64_t hand_over = got + moment_ns;
+    if (logs_ != nullptr) {
+      logs_->waited(0, used_, waits_from_, got - waits_from_);
+      logs_->used(0, used_, hand_over);
+      if (l_.step_ms > 0.1) {
+        logs_->off_cpu(0, hand_over + to_ns(l_.step_ms), to_ns(l_.step_ms) - 5000, 0);
+      }
+    }
+    if (used_ == 0) first_hand_over_ns = hand_over;
+    last_hand_over_ns = hand_over;
+    ++used_;
+    end_ns = hand_over + to_ns(l_.step_ms);
+    at(end_ns, consumer);
+    now_ = hand_over;
+    for (std::size_t w = 0; w < workers_.size(); ++w) begin(w);
+  }
+
+  const contended_loader& l_;
+  planted_logs* logs_;
+  std::mt19937_64 random_;
+  std::vector<worker> workers_;
+  std::vector<std::int64_t> fetch_ns_;
+  std::vector<std::int64_t> crop_ns_;
+  std::vector<std::int64_t> ready_;
+  std::deque<std::size_t> queue_;
+  int free_channels_ = 0;
+  std::int64_t next_token_ = 0;
+  using event = std::pair<std::int64_t, std::size_t>;
+  std::priority_queue<event, std::vector<event>, std::greater<>> events_;
+  std::int64_t now_ = 0;
+  int used_ = 0;
+  bool waiting_ = true;
+  std::int64_t waits_from_ = 0;
+};
+
+}  // namespace
+
+double contended_loader::simulate_into(planted_logs* logs) const {
+  contended_run run(*this, logs);
+  run.play();
+  if (logs != nullptr) logs->cpus(64);
+  return batches * 1e9 / static_cast<double>(run.end_ns);
+}
+
+double contended_loader::steady_rate() const {
+  contended_run run(*this, nullptr);
+  run.play();
+  return (batches - 1) * 1e9 / static_cast<double>(run.last_hand_over_ns - run.first_hand_over_ns);
+}
+
+std::string contended_loader::name() const {
+  std::ostringstream text;
+  switch (kind) {
+    case shared_kind::free:
+      text << "free";
+      break;
+    case shared_kind::lock:
+      text << "lock";
+      break;
+    case shared_kind::locked_work:
+      text << "lock around work";
+      break;
+    case shared_kind::device:
+      text << "device, " << channels << " channel" << (channels == 1 ? "" : "s");
+      break;
+    case shared_kind::rate_limit:
+      text << "rate limit " << limit_per_s << "/s";
+      break;
+  }
+  text << ", CV " << cv << ", " << workers << (workers == 1 ? " worker" : " workers");
+  return text.str();
+}
+
+}  // namespace lotus::tool_test

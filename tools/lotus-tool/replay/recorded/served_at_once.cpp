@@ -1,0 +1,421 @@
+#include "replay/recorded/served_at_once.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <queue>
+#include <random>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+struct call {
+  double start = 0;
+  double end = 0;
+};
+
+constexpr std::size_t statistics = 8;
+constexpr double far_off = 3.2;  // standard deviations
+constexpr double least_sd = 0.02;
+using statistic_values = std::array<double, statistics>;
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b, std::size_t shift) {
+  const std::size_t n = a.size() - shift;
+  double mean_a = 0;
+  double mean_b = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    mean_a += a[i];
+    mean_b += b[i + shift];
+  }
+  mean_a /= static_cast<double>(n);
+  mean_b /= static_cast<double>(n);
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    aa += (a[i] - mean_a) * (a[i] - mean_a);
+    bb += (b[i + shift] - mean_b) * (b[i + shift] - mean_b);
+    ab += (a[i] - mean_a) * (b[i + shift] - mean_b);
+  }
+  constexpr double nothing = 1e-12;
+  return aa < nothing || bb < nothing ? 0 : ab / std::sqrt(aa * bb);
+}
+
+double quantile_of(std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const auto at = std::min(values.size() - 1,
+                           static_cast<std::size_t>(share * static_cast<double>(values.size())));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+/// @param calls  in order of their ends.
+statistic_values statistics_of(const std::vector<call>& calls) {
+  const std::size_t n = calls.size();
+  std::vector<double> starts(n);
+  std::vector<double> durations(n);
+  std::vector<double> logs(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    starts[i] = calls[i].start;
+    durations[i] = calls[i].end - calls[i].start;
+    logs[i] = std::log(std::max(1e-6, durations[i]));
+  }
+  std::sort(starts.begin(), starts.end());
+  const auto ended_by = [&](double time) {
+    return std::upper_bound(calls.begin(), calls.end(), time,
+                            [](double t, const call& c) { return t < c.end; }) -
+           calls.begin();
+  };
+  std::vector<double> found(n);  // how many were inside as each began
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto began = std::lower_bound(starts.begin(), starts.end(), calls[i].start);
+    found[i] =
+        static_cast<double>(began - starts.begin()) - static_cast<double>(ended_by(calls[i].start));
+  }
+  std::vector<double> gaps;  // between ends, while the operation was occupied
+  for (std::size_t i = 1; i < n; ++i) {
+    const auto begun = std::upper_bound(starts.begin(), starts.end(), calls[i - 1].end);
+    const double gap = calls[i].end - calls[i - 1].end;
+    if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
+  }
+  const double median = std::max(1e-9, quantile_of(durations, 0.5));
+  constexpr double least = 0.003;  // of the median: shorter gaps are all alike
+  const auto gap = [&](double share) {
+    return std::log(quantile_of(gaps, share) / median + least);
+  };
+  const double mean_log = mean_of(logs);
+  double squares = 0;
+  for (const double l : logs) squares += (l - mean_log) * (l - mean_log);
+  const double whole = std::max(1e-9, calls.back().end - calls.front().end);
+  return {correlation(found, logs, 0),
+          correlation(logs, logs, 1),
+          gap(0.05),
+          gap(0.25),
+          gap(0.5),
+          std::sqrt(squares / static_cast<double>(n)),
+          std::log(static_cast<double>(n) / whole * median),
+          mean_of(found)};
+}
+
+/// As many threads as call, each of which thinks and calls in turn; so many are served at once.
+class closed_loop {
+ public:
+  closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
+              const std::vector<double>& thinks, std::mt19937_64& random)
+      : threads_(threads), free_(servers), services_(services), thinks_(thinks), random_(random) {}
+
+  std::vector<call> play(std::size_t calls, bool first_come_first_served) {
+    std::vector<double> began(threads_);
+    std::vector<std::size_t> waiting;
+    for (std::size_t t = 0; t < threads_; ++t) {
+      events_.emplace(draw(thinks_) * std::uniform_real_distribution<double>(0, 1)(random_), t,
+                      false);
+    }
+    std::vector<call> made;
+    made.reserve(calls);
+    while (made.size() < calls) {
+      const auto [now, thread, ends] = events_.top();
+      events_.pop();
+      if (!ends) {
+        began[thread] = now;
+        if (free_ > 0) {
+          --free_;
+          events_.emplace(now + draw(services_), thread, true);
+        } else {
+          waiting.push_back(thread);
+        }
+        continue;
+      }
+      made.push_back({began[thread], now});
+      events_.emplace(now + draw(thinks_), thread, false);
+      if (waiting.empty()) {
+        ++free_;
+        continue;
+      }
+      const std::size_t next = first_come_first_served ? 0
+                                                       : std::uniform_int_distribution<std::size_t>(
+                                                             0, waiting.size() - 1)(random_);
+      events_.emplace(now + draw(services_), waiting[next], true);
+      waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(next));
+    }
+    return made;
+  }
+
+ private:
+  double draw(const std::vector<double>& from) {
+    return from[std::uniform_int_distribution<std::size_t>(0, from.size() - 1)(random_)];
+  }
+
+  std::size_t threads_;
+  std::size_t free_;
+  const std::vector<double>& services_;
+  const std::vector<double>& thinks_;
+  std::mt19937_64& random_;
+  using event = std::tuple<double, std::size_t, bool>;
+  std::priority_queue<event, std::vector<event>, std::greater<>> events_;
+};
+
+/// Calls that follow each other, from the middle: what begins and ends a run is different.
+std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
+  constexpr std::size_t most = 300;
+  if (calls.size() <= most) return calls;
+  const std::size_t from = (calls.size() - most) / 2;
+  return {calls.begin() + static_cast<std::ptrdiff_t>(from),
+          calls.begin() + static_cast<std::ptrdiff_t>(from + most)};
+}
+
+std::size_t most_at_once(const std::vector<operation_call>& calls) {
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (const operation_call& c : calls) {
+    changes.emplace_back(c.start_ns, 1);
+    changes.emplace_back(c.end_ns, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int now = 0;
+  int most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, now += change);
+  return static_cast<std::size_t>(most);
+}
+
+/// Times between the calls of a thread; of threads that call once, of as many as call at once.
+std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
+  std::vector<operation_call> by_start = calls;
+  std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {
+    return a.start_ns < b.start_ns;
+  });
+  std::map<std::uint32_t, std::int64_t> ended;
+  for (const operation_call& c : calls) ended[c.file] = 0;
+  std::vector<double> thinks;
+  if (calls.size() >= 4 * ended.size()) {
+    for (const operation_call& c : by_start) {
+      std::int64_t& before = ended[c.file];
+      if (before != 0) thinks.push_back(static_cast<double>(c.start_ns - before));
+      before = c.end_ns;
+    }
+  } else {
+    std::deque<std::int64_t> free;  // lanes, by when they became free
+    std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
+    for (const operation_call& c : by_start) {
+      while (!open.empty() && open.top() <= c.start_ns) {
+        free.push_back(open.top());
+        open.pop();
+      }
+      if (!free.empty() && free.size() + open.size() >= at_once) {
+        thinks.push_back(static_cast<double>(c.start_ns - free.front()));
+        free.pop_front();
+      }
+      open.push(c.end_ns);
+    }
+  }
+  for (double& t : thinks) t = std::max(0.0, t);
+  if (thinks.empty()) thinks.push_back(0);
+  return thinks;
+}
+
+/// Interquartile range over median.
+double spread_of(std::vector<double> values) {
+  const double median = quantile_of(values, 0.5);
+  if (median <= 0) return HUGE_VAL;
+  return (quantile_of(values, 0.75) - quantile_of(values, 0.25)) / median;
+}
+
+/// 1, 2, 3, ... and then ever fewer, up to the most.
+std::vector<std::size_t> candidates_up_to(std::size_t most) {
+  std::vector<std::size_t> all;
+  for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) all.push_back(c);
+  all.push_back(most);
+  return all;
+}
+
+/// How far the recording is off what a number of servers makes: the worst of the statistics, in
+/// standard deviations.
+double deviation_of(const std::vector<call>& calls, std::size_t servers, std::size_t at_once,
+                    const std::vector<double>& services, const std::vector<double>& thinks) {
+  constexpr std::size_t times = 20;
+  constexpr std::size_t some = 6;
+  constexpr double never = 12;  // after some of them
+  const statistic_values recorded = statistics_of(calls);
+  std::mt19937_64 random(servers);
+  double best = HUGE_VAL;
+  for (const bool in_order : {true, false}) {
+    if (!in_order && (servers >= at_once || best <= far_off)) break;
+    statistic_values sum{};
+    statistic_values squares{};
+    double worst = 0;
+    for (std::size_t i = 1; i <= times; ++i) {
+      closed_loop loop(at_once, servers, services, thinks, random);
+      const statistic_values one = statistics_of(loop.play(calls.size(), in_order));
+      for (std::size_t s = 0; s < statistics; ++s) {
+        sum[s] += one[s];
+        squares[s] += one[s] * one[s];
+      }
+      if (i != some && i != times) continue;
+      worst = 0;
+      const auto n = static_cast<double>(i);
+      for (std::size_t s = 0; s < statistics; ++s) {
+        const double mean = sum[s] / n;
+        const double sd = std::sqrt(std::max(0.0, squares[s] / n - mean * mean));
+        worst = std::max(worst, std::abs(recorded[s] - mean) / std::max(least_sd, sd));
+      }
+      if (worst > never) break;
+    }
+    best = std::min(best, worst);
+  }
+  return best;
+}
+
+/// What was on the CPU, over the time in which any call was open: so many at least were served.
+double busy_at_once(const std::vector<operation_call>& calls) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  double cpu_ns = 0;
+  for (const operation_call& c : calls) {
+    spans.emplace_back(c.start_ns, c.end_ns);
+    cpu_ns += c.cpu_ns;
+  }
+  std::sort(spans.begin(), spans.end());
+  double open_ns = 0;
+  std::int64_t until = INT64_MIN;
+  for (const auto& [start, end] : spans) {
+    if (end <= until) continue;
+    open_ns += static_cast<double>(end - std::max(start, until));
+    until = end;
+  }
+  return open_ns > 0 ? cpu_ns / open_ns : 0;
+}
+
+/// Fills in what calls take alone and beside others.
+void compare_alone(const std::vector<operation_call>& calls, served_at_once& found) {
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> ends;
+  for (const operation_call& c : calls) {
+    starts.push_back(c.start_ns);
+    ends.push_back(c.end_ns);
+  }
+  std::sort(starts.begin(), starts.end());
+  std::vector<double> alone;
+  std::vector<double> beside;
+  std::vector<double> gaps;
+  const auto begun_by = [&](std::int64_t time) {
+    return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
+  };
+  // Of calls that began at the same moment the first one to end was alone.
+  std::vector<operation_call> by_start = calls;
+  std::stable_sort(
+      by_start.begin(), by_start.end(),
+      [](const operation_call& a, const operation_call& b) { return a.start_ns < b.start_ns; });
+  for (std::size_t i = 0; i < by_start.size(); ++i) {
+    const operation_call& c = by_start[i];
+    const auto ended = std::upper_bound(ends.begin(), ends.end(), c.start_ns) - ends.begin();
+    const bool nobody = static_cast<std::ptrdiff_t>(i) <= ended;
+    (nobody ? alone : beside).push_back(static_cast<double>(c.end_ns - c.start_ns));
+  }
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const bool occupied = begun_by(ends[i - 1]) > static_cast<std::ptrdiff_t>(i);
+    if (occupied) gaps.push_back(static_cast<double>(ends[i] - ends[i - 1]));
+  }
+  found.gap_ns = mean_of(gaps);
+  found.beside_ns = mean_of(beside);
+  if (alone.empty()) return;
+  found.alone_ns = mean_of(alone);
+  // Few are alone, so how they differ is taken from all.
+  const auto sd_share = [](const std::vector<double>& of, double mean) {
+    double squares = 0;
+    for (const double v : of) squares += (v - mean) * (v - mean);
+    return mean > 0 ? std::sqrt(squares / static_cast<double>(of.size())) / mean : 0;
+  };
+  const double share =
+      std::max(sd_share(alone, found.alone_ns), sd_share(beside, found.beside_ns)) + 0.02;
+  const double error = std::exp(1.645 * share / std::sqrt(static_cast<double>(alone.size())));
+  found.alone_low_ns = found.alone_ns / error;
+  found.alone_high_ns = found.alone_ns * error;
+}
+
+}  // namespace
+
+std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers) {
+  std::vector<double> services;
+  services.reserve(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::int64_t from = calls[i].start_ns;
+    if (i >= servers) from = std::max(from, calls[i - servers].end_ns);
+    services.push_back(static_cast<double>(std::max<std::int64_t>(0, calls[i].end_ns - from)));
+  }
+  return services;
+}
+
+served_at_once find_served_at_once(const std::vector<operation_call>& all) {
+  served_at_once found;
+  found.most_inside = std::max<std::size_t>(1, most_at_once(all));
+  found.likeliest = found.most_inside;
+  const std::vector<operation_call> window = window_of(all);
+  const std::size_t at_once = std::max<std::size_t>(1, most_at_once(window));
+  std::vector<std::size_t> candidates = candidates_up_to(found.most_inside);
+  found.plausible = candidates;
+  compare_alone(all, found);
+  constexpr std::size_t fewest = 24;
+  if (at_once < 2 || window.size() < fewest) return found;
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](std::size_t c) { return c > at_once; }),
+                   candidates.end());
+  if (candidates.back() != at_once) candidates.push_back(at_once);
+  constexpr double surely = 1.1;
+  const double busy = busy_at_once(window) / surely;
+  const std::int64_t began_ns = window.front().start_ns;
+  std::vector<call> calls;
+  for (const operation_call& c : window) {
+    calls.push_back({static_cast<double>(c.start_ns - began_ns) * 1e-6,
+                     static_cast<double>(c.end_ns - began_ns) * 1e-6});
+  }
+  std::vector<double> thinks = think_times(window, at_once);
+  for (double& t : thinks) t *= 1e-6;
+  std::vector<double> spreads;
+  std::vector<double> deviations;
+  for (const std::size_t c : candidates) {
+    std::vector<double> services = service_times(window, c);
+    services.erase(services.begin(), services.begin() + static_cast<std::ptrdiff_t>(c));
+    for (double& s : services) s = std::max(1e-6, s * 1e-6);
+    spreads.push_back(spread_of(services));
+    const bool too_few = static_cast<double>(c) < busy;
+    deviations.push_back(too_few ? HUGE_VAL : deviation_of(calls, c, at_once, services, thinks));
+  }
+  constexpr double tight = 0.1;
+  constexpr double much_wider = 4;
+  const double tightest = *std::min_element(spreads.begin(), spreads.end());
+  for (std::size_t i = 0; i < candidates.size() && tightest < tight; ++i) {
+    if (spreads[i] > std::max(tight, much_wider * tightest)) deviations[i] = HUGE_VAL;
+  }
+  constexpr double far_slower = 1.5;
+  if (found.is_slower_beside_others() && found.beside_ns > far_slower * found.alone_high_ns) {
+    deviations.back() = HUGE_VAL;
+  }
+  const double best = *std::min_element(deviations.begin(), deviations.end());
+  found.plausible.clear();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::size_t c = candidates[i] == at_once ? found.most_inside : candidates[i];
+    if (deviations[i] <= best) found.likeliest = c;
+    // That nothing is limited is given up last, of a few calls only where it is out of the
+    // question.
+    constexpr std::size_t many = 100;
+    const double too_far = candidates[i] < at_once ? far_off
+                           : window.size() < many  ? 2.5 * far_off
+                                                   : 1.6 * far_off;
+    if (deviations[i] <= std::max(too_far, 2 * best)) found.plausible.push_back(c);
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,116 @@
+#include "replay/serving.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "replay/change.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/recorded/served_at_once.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr double mostly_blocked = 0.2;
+
+/// Calls per ns that so many servers can serve.
+double capacity_of(const shared_operation& op, std::size_t servers) {
+  double sum_ns = 0;
+  for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
+  return sum_ns > 0 ? static_cast<double>(op.calls.size()) * static_cast<double>(servers) / sum_ns
+                    : 0;
+}
+
+double time_of(const shared_operation& op) {
+  double sum_ns = 0;
+  for (const operation_call& c : op.calls) sum_ns += static_cast<double>(c.end_ns - c.start_ns);
+  return sum_ns;
+}
+
+/// Where calls take longer beside others, whatever serves them: they are let through one by one, as
+/// a rate limit does it, and take as long each as those that found nobody. A device of several
+/// channels is alike; and how long a call takes that need not wait is known best by these.
+void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
+  const served_at_once& s = op.served;
+  const bool may_wait = s.most_inside > 1 && s.plausible.front() < s.most_inside;
+  if (s.alone_ns <= 0 || s.gap_ns <= 0 || !(may_wait || s.is_slower_beside_others())) return;
+  for (const double each_ns : {s.alone_ns, s.alone_low_ns, s.alone_high_ns}) {
+    to.push_back({&op, unbounded, s.gap_ns, each_ns});
+  }
+}
+
+}  // namespace
+
+std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
+  std::vector<serving_limit> limits;
+  for (const shared_operation& op : pipeline.shared) {
+    if (op.served.most_inside < 2 || op.served.may_be_free()) continue;
+    limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
+  }
+  // What lies within another takes less time and is called as often.
+  std::stable_sort(limits.begin(), limits.end(),
+                   [](const serving_limit& a, const serving_limit& b) {
+                     return time_of(*a.operation) < time_of(*b.operation);
+                   });
+  // The one that limits most comes first: that of the least capacity.
+  std::stable_sort(
+      limits.begin(), limits.end(), [](const serving_limit& a, const serving_limit& b) {
+        return capacity_of(*a.operation, a.fewest) < 0.9 * capacity_of(*b.operation, b.fewest);
+      });
+  return limits;
+}
+
+std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) {
+  std::vector<assumed_servers> all;
+  const std::vector<serving_limit> limits = shown_limits(pipeline);
+  if (!limits.empty()) {
+    const serving_limit& limit = limits.front();
+    const std::size_t likeliest = limit.operation->served.likeliest;
+    for (const std::size_t servers : {likeliest, limit.fewest, limit.most}) {
+      const bool is_new = std::none_of(
+          all.begin(), all.end(), [&](const assumed_servers& a) { return a.servers == servers; });
+      if (is_new) all.push_back({limit.operation, servers, 0, 0});
+    }
+    add_limits(*limit.operation, all);
+    return all;
+  }
+  all.emplace_back();
+  for (const shared_operation& op : pipeline.shared) {
+    const std::size_t fewest = op.served.plausible.front();
+    if (fewest < op.served.most_inside || op.served.most_inside == 1)
+      all.push_back({&op, fewest, 0, 0});
+    // Work on the CPU is limited by the CPUs, which are known; anything else may have more ends.
+    if (op.blocked_share >= mostly_blocked && op.served.most_inside > 1) {
+      all.push_back({&op, op.served.most_inside, 0, 0});
+    }
+    add_limits(op, all);
+  }
+  return all;
+}
+
+std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
+                                             const recorded_pipeline& also) {
+  std::vector<assumed_servers> all(1);
+  for (const shared_operation& op : pipeline.shared) {
+    const auto same = std::find_if(also.shared.begin(), also.shared.end(), [&](const auto& other) {
+      return other.name == op.name && other.stage == op.stage;
+    });
+    if (same == also.shared.end()) continue;
+    const served_at_once& here = op.served;
+    const served_at_once& there = same->served;
+    const std::size_t most = std::max(here.most_inside, there.most_inside);
+    for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) {
+      all.push_back({&op, c, 0, 0});
+    }
+    if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
+    // Where fewer were inside, calls were held up less; where more were, a limit held more.
+    const bool fewer_here = here.most_inside < there.most_inside;
+    const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
+    const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;
+    if (each_ns > 0 && gap_ns > 0) all.push_back({&op, unbounded, gap_ns, each_ns});
+  }
+  return all;
+}
+
+}  // namespace lotus::tool
