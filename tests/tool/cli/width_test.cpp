@@ -78,8 +78,11 @@ TEST_CASE("every command's lines fit a terminal of 80 columns") {
     for (const std::string& line : lines_of(text)) {
       // A path is one word.
       if (contains(line, traces())) continue;
-      INFO(line);
-      CHECK(columns_of(line) <= 80);
+      // What stands before it in the line was a progress bar, which a slow machine shows.
+      const std::string::size_type erased = line.rfind("\x1b[K");
+      const std::string left = erased == std::string::npos ? line : line.substr(erased + 3);
+      INFO(left);
+      CHECK(columns_of(left) <= 80);
     }
   }
 }

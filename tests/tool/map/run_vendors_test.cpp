@@ -130,7 +130,7 @@ TEST_CASE("runs are counted for the rate that a collector has") {
   const std::string between = collect("vtune", "400");  // 2.5 ms
   CHECK(contains(between, "warning: --rate 400: vtune takes a sample every 3 ms\n"));
   CHECK(contains(between, "run 1 of 7\n"));
-  CHECK(contains(sampling("400"), "every 3 ms, told 333.333"));
+  CHECK(contains(sampling("400"), "every 3 ms, told 333 Hz"));
   CHECK_FALSE(contains(collect("vtune", "100"), "warning"));
   CHECK(sampling("100") == "every 10 ms, told 100 Hz\n");
   const std::string uprof = collect("uprof", "100");
