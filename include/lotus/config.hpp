@@ -23,6 +23,23 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
+// Around what runs rarely in the engine: opening and closing, recovery, limits, snapshots, other
+// profilers. A header-only file compiles all of it, and at -O2 that would take most of the time;
+// -Og takes half, and less code. Around nothing that runs for each record or for each call of a
+// scope, and no function that such code wants inlined: g++ inlines none across the border outward.
+// Never more optimization, or larger code, than the file is compiled with; the compiled library is
+// compiled once, as its builder says.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
+  #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")") LOTUS_DETAIL_NAMESPACE_BEGIN
+  #define LOTUS_DETAIL_COLD_NAMESPACE_END \
+    LOTUS_DETAIL_NAMESPACE_END            \
+    _Pragma("GCC pop_options")
+#else
+  #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN LOTUS_DETAIL_NAMESPACE_BEGIN
+  #define LOTUS_DETAIL_COLD_NAMESPACE_END LOTUS_DETAIL_NAMESPACE_END
+#endif
 
 #define LOTUS_DETAIL_STRINGIZE_(x) #x
 #define LOTUS_DETAIL_STRINGIZE(x) LOTUS_DETAIL_STRINGIZE_(x)

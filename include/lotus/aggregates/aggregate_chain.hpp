@@ -13,7 +13,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What one aggregate came to at one moment.
@@ -203,6 +203,6 @@ using each_block = function_ref<void(aggregates_block&)>;
 using each_chain = function_ref<void(aggregate_chain&)>;
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP

@@ -13,7 +13,7 @@
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
@@ -135,6 +135,6 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP

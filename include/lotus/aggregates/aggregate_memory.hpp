@@ -17,7 +17,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Another block of the thread; null where there is no memory.
@@ -217,6 +217,6 @@ struct aggregate_memory {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP

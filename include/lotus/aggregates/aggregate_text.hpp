@@ -25,7 +25,7 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/format/line.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
@@ -105,7 +105,7 @@ class aggregate_text {
   }
   LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
     char digits[32];
-    char* const end = put_number(digits, number);
+    char* const end = put_number_rarely(digits, number);
     *end = behind;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
@@ -182,6 +182,6 @@ LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_fol
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP

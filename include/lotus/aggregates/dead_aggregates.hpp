@@ -14,7 +14,7 @@
 #include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The ring file that aggregates are read from.
@@ -74,6 +74,6 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP

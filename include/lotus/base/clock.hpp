@@ -90,6 +90,12 @@ struct clock_segment {
   }
 };
 
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
 /// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
 /// share a clock read still meet exactly, whichever drain turned them into text.
 ///
@@ -253,6 +259,6 @@ class clock_map {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CLOCK_HPP

@@ -12,7 +12,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Moves a fresh descriptor to a number that the program does not count on: where it was started
@@ -98,6 +98,6 @@ void close_all(open_log (&logs)[Count]) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_DESCRIPTOR_HPP

@@ -13,7 +13,7 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
@@ -106,6 +106,6 @@ inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) n
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FILE_HPP

@@ -15,7 +15,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What must not be underway on any thread while one forks, as the child would find it so for ever.
@@ -116,6 +116,6 @@ inline void pin_module_of(const void* code) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FORK_HPP

@@ -17,13 +17,13 @@ template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
  public:
   template <class Callable>
-  function_ref(
-      const Callable& callable) noexcept  // NOLINT(google-explicit-constructor): a parameter
+  // NOLINTNEXTLINE(google-explicit-constructor): a parameter
+  LOTUS_DETAIL_ALWAYS_INLINE function_ref(const Callable& callable) noexcept
       : callable_{&callable}, call_{[](const void* on, Arguments... with) noexcept -> Result {
           return (*static_cast<const Callable*>(on))(static_cast<Arguments&&>(with)...);
         }} {}
 
-  Result operator()(Arguments... with) const noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE Result operator()(Arguments... with) const noexcept {
     return call_(callable_, static_cast<Arguments&&>(with)...);
   }
 

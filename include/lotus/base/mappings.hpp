@@ -13,7 +13,7 @@
 #include "lotus/base/function_ref.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
@@ -45,6 +45,6 @@ inline std::string_view mapped_path(std::string_view line) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MAPPINGS_HPP

@@ -16,7 +16,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
@@ -100,6 +100,6 @@ inline meeting_page* make_meeting_page() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MEETING_PAGE_HPP

@@ -22,7 +22,7 @@
 #include "lotus/base/meeting_page.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a mapping holds that objects meet at: null, or a T that is never destroyed.
@@ -95,6 +95,6 @@ LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_RENDEZVOUS_HPP

@@ -18,7 +18,7 @@
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that the environment asks for and that are there.
@@ -219,6 +219,6 @@ LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP

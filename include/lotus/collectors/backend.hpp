@@ -8,7 +8,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/environment_report.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// How long a collector may take to answer.
@@ -42,6 +42,6 @@ struct collector_backend {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP

@@ -9,7 +9,7 @@
 #include "lotus/config.hpp"
 #include "lotus/sampling/sampler.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline const collector_backend* builtin_backend() noexcept {
@@ -33,6 +33,6 @@ inline const collector_backend* builtin_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BUILTIN_HPP

@@ -10,7 +10,7 @@
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
@@ -76,6 +76,6 @@ inline const collector_backend* callgrind_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_CALLGRIND_HPP

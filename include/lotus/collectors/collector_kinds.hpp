@@ -10,7 +10,7 @@
 #include "lotus/collectors/uprof.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 struct collector_kind {
@@ -31,6 +31,6 @@ LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP

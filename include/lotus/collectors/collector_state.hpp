@@ -21,7 +21,7 @@
 #include "lotus/record/environment_report.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The collector that the environment asks for; null for none.
@@ -154,6 +154,6 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void call_collector(collector_call call) noe
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP

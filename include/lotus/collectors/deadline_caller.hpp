@@ -13,7 +13,7 @@
 #include "lotus/collectors/backend.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
@@ -98,6 +98,6 @@ inline bool call_with_deadline(void (*what)()) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP

@@ -13,7 +13,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The tool sets it to the path of its library.
@@ -151,6 +151,6 @@ class nvtx_library {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_NVTX_HPP

@@ -21,7 +21,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The two ends of perf's control channel (perf-record(1), --control).
@@ -121,6 +121,6 @@ inline const collector_backend* perf_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_PERF_HPP

@@ -14,7 +14,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
@@ -106,6 +106,6 @@ inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   return true;
 }
 
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_UPROF_HPP

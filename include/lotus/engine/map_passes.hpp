@@ -27,7 +27,7 @@
 #include "lotus/record/thread.hpp"
 #include "lotus/scope.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline unsigned map_setting(variable which) noexcept {
@@ -194,6 +194,6 @@ inline void map_region::list() const noexcept {
   close(fd);
 }
 
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_ENGINE_MAP_PASSES_HPP

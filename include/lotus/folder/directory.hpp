@@ -19,7 +19,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
@@ -88,6 +88,6 @@ LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_DIRECTORY_HPP

@@ -4,7 +4,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
@@ -35,6 +35,6 @@ inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_HIDDEN_FILES_HPP

@@ -17,7 +17,7 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/record/names.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where logs are, and how they are made.
@@ -127,6 +127,6 @@ class loader_folders {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOADER_FOLDER_HPP

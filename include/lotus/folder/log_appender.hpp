@@ -24,7 +24,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The most that is appended to a log at once, in bytes.
@@ -270,6 +270,6 @@ class log_appender {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_APPENDER_HPP

@@ -25,7 +25,7 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// No thread's id is above it: PID_MAX_LIMIT of Linux.
@@ -152,6 +152,6 @@ inline void tell_log_number(int directory, const char* info, const file_owners& 
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP

@@ -12,7 +12,7 @@
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The longest name of a log, and its end.
@@ -93,6 +93,6 @@ struct log_name {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_PARTS_HPP

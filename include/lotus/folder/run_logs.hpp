@@ -16,7 +16,7 @@
 #include "lotus/folder/log_parts.hpp"
 #include "lotus/folder/safe_open.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A regular file of an owner that may change it. Valid for the call that it is given to.
@@ -78,6 +78,6 @@ inline void for_each_log(int directory, const char* prefix, const file_owners& o
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_RUN_LOGS_HPP

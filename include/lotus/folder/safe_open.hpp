@@ -16,7 +16,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 // Why a file is refused, beside errno's numbers and far from them.
@@ -138,6 +138,6 @@ LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SAFE_OPEN_HPP

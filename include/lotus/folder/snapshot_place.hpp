@@ -17,7 +17,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
@@ -91,6 +91,6 @@ class snapshot_place {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP

@@ -75,7 +75,7 @@ class tick_converter {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
 
-  clock_segment segment(std::uint64_t ticks) const noexcept {
+  LOTUS_DETAIL_COLD clock_segment segment(std::uint64_t ticks) const noexcept {
     if (ticks >= newest_.start_ticks) return newest_;
     if (guard_ != nullptr) guard_->lock();
     const clock_segment found = map_.at(ticks);
@@ -130,6 +130,11 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
   for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
   return out;
+}
+
+/// Where numbers are written rarely: once for all such places.
+LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
+  return put_number(out, value);
 }
 
 /// Copies a short text without a call; `bytes` may be anything.
@@ -188,9 +193,9 @@ class line_formatter {
     out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    out = kind.lasts()
-              ? put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
-              : put_column(out, r, kind.columns[0]);
+    out = kind.lasts() ? put_number_rarely(
+                             out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
+                       : put_column(out, r, kind.columns[0]);
     *out++ = ',';
     out = put_column(out, r, kind.columns[1]);
     *out++ = '\n';
@@ -213,8 +218,7 @@ class line_formatter {
     return placeholder_ns;
   }
 
-  LOTUS_DETAIL_ALWAYS_INLINE static char* put_column(char* out, const record& r,
-                                                     const record_field& field) noexcept {
+  static char* put_column(char* out, const record& r, const record_field& field) noexcept {
     if (field.quantity == record_quantity::none) {
       *out = '0';
       return out + 1;
@@ -233,7 +237,7 @@ class line_formatter {
       case field_type::bits:
         break;
     }
-    return put_number(out, number);
+    return put_number_rarely(out, number);
   }
 
   /// The seconds of one record are nearly always those of the one before.
@@ -242,11 +246,11 @@ class line_formatter {
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
       fraction = ns - second_start_ns_;
-      second_bytes_ =
-          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      second_bytes_ = static_cast<std::size_t>(
+          put_number_rarely(second_, second_start_ns_ / 1'000'000'000) - second_);
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
     std::memcpy(out, second_,
                 16);  // always the same size: one move; what is too much is overwritten
     out += second_bytes_;

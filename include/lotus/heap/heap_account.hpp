@@ -19,7 +19,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The library that counts, if the program was started with it. Asks only where the environment
@@ -182,6 +182,6 @@ class heap_account {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP

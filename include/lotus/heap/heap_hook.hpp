@@ -8,7 +8,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What one thread did to the heap between two moments. Bytes are those that were asked for.
@@ -63,6 +63,6 @@ inline constexpr std::uint32_t heap_hook_version = 1;
 inline constexpr char heap_hook_symbol[] = "lotus_heap_hook";
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_HOOK_HPP

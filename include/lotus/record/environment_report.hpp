@@ -11,7 +11,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// For the functions of base/environment.hpp that read a number or words.
@@ -56,6 +56,6 @@ inline std::uint64_t number_setting(variable which) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_ENVIRONMENT_REPORT_HPP

@@ -15,7 +15,7 @@
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What tells one shared object from another, there. Under a name of our own: where a header before
@@ -77,6 +77,6 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_JOIN_HPP

@@ -16,7 +16,7 @@
 #include "lotus/record/hub.hpp"
 #include "lotus/record/join.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What the session's program wants messages to go to. Thread safety: all.
@@ -68,6 +68,6 @@ LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_MESSAGE_HPP

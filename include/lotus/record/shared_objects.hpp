@@ -8,7 +8,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all. Called with signals blocked.
@@ -51,6 +51,6 @@ class module_list {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP

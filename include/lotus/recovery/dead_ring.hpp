@@ -22,7 +22,7 @@
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/recovery/ring_copy.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The ring file of a dead process; to recover it, locked against everyone else who wants to.
@@ -291,6 +291,6 @@ class dead_ring_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DEAD_RING_HPP

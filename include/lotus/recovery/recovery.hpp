@@ -30,7 +30,7 @@
 #include "lotus/recovery/dead_ring.hpp"
 #include "lotus/recovery/ring_aggregates.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What of a directory is to be recovered.
@@ -233,6 +233,6 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* p
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP

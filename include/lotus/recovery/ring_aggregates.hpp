@@ -10,7 +10,7 @@
 #include "lotus/config.hpp"
 #include "lotus/recovery/dead_ring.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies them. @param file  borrowed; its blocks have been read.
@@ -24,6 +24,6 @@ LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& f
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP

@@ -21,7 +21,7 @@
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A copy of one ring, its records a window of at most window_records.
@@ -121,6 +121,6 @@ class ring_copy {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RING_COPY_HPP

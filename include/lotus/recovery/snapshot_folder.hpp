@@ -31,7 +31,7 @@
 #include "lotus/recovery/ring_aggregates.hpp"
 #include "lotus/recovery/whole_end.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a process has counted itself, which makes a snapshot of its run.
@@ -347,6 +347,6 @@ class snapshot_folder {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP

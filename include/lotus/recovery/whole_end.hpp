@@ -12,7 +12,7 @@
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/recovery/ring_copy.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
@@ -54,6 +54,6 @@ inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) 
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_WHOLE_END_HPP

@@ -18,7 +18,7 @@
 #include "lotus/config.hpp"
 #include "lotus/sampling/sample_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
@@ -112,6 +112,6 @@ class perf_ring {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PERF_RING_HPP

@@ -14,7 +14,7 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(pid_t)` for every thread of this process.
@@ -53,6 +53,6 @@ void for_each_other_thread(Each&& each) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP

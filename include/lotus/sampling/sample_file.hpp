@@ -23,7 +23,7 @@
 #include "lotus/record/message.hpp"
 #include "lotus/sampling/sample_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
@@ -184,6 +184,6 @@ class sample_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP

@@ -13,7 +13,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char samples_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'S', 'M', 'P'};
@@ -86,6 +86,6 @@ static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &
               "files are read by other builds");
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP

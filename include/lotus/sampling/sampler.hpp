@@ -25,7 +25,7 @@
 #include "lotus/sampling/sample_file.hpp"
 #include "lotus/sampling/sampling_events.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the threads of this process. One per process, never destroyed.
@@ -186,6 +186,6 @@ class sampler {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLER_HPP

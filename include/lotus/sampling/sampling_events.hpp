@@ -17,7 +17,7 @@
 #include "lotus/sampling/perf_ring.hpp"
 #include "lotus/sampling/process_threads.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What to do where the kernel forbids sampling.
@@ -199,6 +199,6 @@ class sampling_events {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLING_EVENTS_HPP

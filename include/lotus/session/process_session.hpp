@@ -29,7 +29,7 @@
 #include "lotus/session/step_recording.hpp"
 #include "lotus/store/recorder.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
@@ -196,7 +196,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const std::size_t length = name.size() < 256 ? name.size() : 256;
     std::memcpy(text, name.data(), length);
     const char* const end =
-        number == large_stage_number ? text + length : put_number(text + length, number);
+        number == large_stage_number ? text + length : put_number_rarely(text + length, number);
     std::atomic<void*> handle{nullptr};
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
@@ -304,6 +304,6 @@ class LOTUS_DETAIL_PER_MODULE session {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_PROCESS_SESSION_HPP

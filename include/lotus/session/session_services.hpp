@@ -18,7 +18,7 @@
 #include "lotus/record/thread.hpp"
 #include "lotus/session/process_session.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// In the object with this code.
@@ -106,6 +106,6 @@ inline bool has_session() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_SESSION_SERVICES_HPP

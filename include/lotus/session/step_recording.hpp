@@ -12,7 +12,7 @@
 #include "lotus/record/hub.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Steps that are recorded together, or with `behind` of 0 none.
@@ -104,6 +104,6 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_STEP_RECORDING_HPP

@@ -27,7 +27,7 @@
 #include "lotus/store/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: any thread, with the guard of the producer that it is about; of `all` nobody's.
@@ -208,6 +208,6 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_AGGREGATE_STORE_HPP

@@ -14,7 +14,7 @@
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A ring block that was full when the disk was, in private memory, waiting with what it held.
@@ -68,6 +68,6 @@ class backlog {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_BACKLOG_HPP

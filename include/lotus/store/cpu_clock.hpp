@@ -31,7 +31,7 @@
   #define LOTUS_DETAIL_HAS_RSEQ 0
 #endif
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The pointer of this thread's rseq area; null where it has none.
@@ -225,6 +225,6 @@ class cpu_clock {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP

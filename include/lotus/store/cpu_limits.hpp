@@ -11,7 +11,7 @@
 #include "lotus/base/file.hpp"
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
@@ -55,6 +55,6 @@ LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_LIMITS_HPP

@@ -11,7 +11,7 @@
 #include "lotus/config.hpp"
 #include "lotus/format/drain.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Keeps a few for the next drain. Thread safety: all.
@@ -44,6 +44,6 @@ class drain_buffers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP

@@ -13,7 +13,7 @@
 
 #include "lotus/config.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The pauses between the rounds of a recording. Thread safety: all.
@@ -91,6 +91,6 @@ class drain_thread {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_THREAD_HPP

@@ -18,7 +18,7 @@
 #include "lotus/store/slow_path.hpp"
 #include "lotus/store/storage.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a fork is about: every part of a recorder that has a lock, or something that a child must
@@ -103,6 +103,6 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_FORK_GUARD_HPP

@@ -9,7 +9,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/thread.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Opening for each drain would cost a file system more than the writing; but descriptors are the
@@ -37,6 +37,6 @@ class kept_logs {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_LOGS_HPP

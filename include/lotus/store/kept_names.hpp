@@ -9,7 +9,7 @@
 #include "lotus/record/names.hpp"
 #include "lotus/store/ring_file.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: has() any thread; the others, their caller locks the ring file.
@@ -35,6 +35,6 @@ class kept_names {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_NAMES_HPP

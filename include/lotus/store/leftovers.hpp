@@ -14,7 +14,7 @@
 #include "lotus/store/run_directory.hpp"
 #include "lotus/store/storage_reports.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The start of a recording waits for it only so long; the thread that drains does the rest. But a
@@ -163,6 +163,6 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP

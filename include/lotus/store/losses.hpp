@@ -11,7 +11,7 @@
 #include "lotus/record/names.hpp"
 #include "lotus/record/record.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
@@ -85,6 +85,6 @@ class losses {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LOSSES_HPP

@@ -21,7 +21,7 @@
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/cpu_limits.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
@@ -131,6 +131,6 @@ class process_lines {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PROCESS_LINES_HPP

@@ -18,7 +18,7 @@
 #include "lotus/config.hpp"
 #include "lotus/record/thread.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline std::uint32_t thread_id() noexcept {
@@ -112,6 +112,6 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PRODUCERS_HPP

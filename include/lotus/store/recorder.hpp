@@ -29,7 +29,7 @@
 #include "lotus/store/slow_path.hpp"
 #include "lotus/store/storage.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
@@ -241,6 +241,6 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDER_HPP

@@ -14,7 +14,7 @@
 #include "lotus/store/snapshot.hpp"
 #include "lotus/store/storage.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
@@ -59,6 +59,6 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_SNAPSHOTS_HPP

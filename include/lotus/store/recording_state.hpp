@@ -7,7 +7,7 @@
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all; begin() and those after it, one at a time.
@@ -35,6 +35,6 @@ class recording_state {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP

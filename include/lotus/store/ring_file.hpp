@@ -28,7 +28,7 @@
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/store/run_directory.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
@@ -248,6 +248,6 @@ class ring_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RING_FILE_HPP

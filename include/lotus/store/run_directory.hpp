@@ -14,7 +14,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
@@ -74,6 +74,6 @@ class run_directory {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_DIRECTORY_HPP

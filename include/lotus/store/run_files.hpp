@@ -29,7 +29,7 @@
 #include "lotus/store/session_clock.hpp"
 #include "lotus/store/storage_reports.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The directory of a run and the files in it that are the process's, not a thread's.
@@ -237,6 +237,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_FILES_HPP

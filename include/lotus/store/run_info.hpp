@@ -24,7 +24,7 @@
 #include "lotus/store/process_lines.hpp"
 #include "lotus/store/run_directory.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// From now to the end of a span that is recorded with given times.
@@ -267,6 +267,6 @@ class run_info {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_INFO_HPP

@@ -12,7 +12,7 @@
 #include "lotus/config.hpp"
 #include "lotus/format/line.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all functions.
@@ -143,6 +143,6 @@ class session_clock {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SESSION_CLOCK_HPP

@@ -18,7 +18,7 @@
 #include "lotus/store/recording_state.hpp"
 #include "lotus/store/storage.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
@@ -210,6 +210,6 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SLOW_PATH_HPP

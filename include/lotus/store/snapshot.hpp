@@ -27,7 +27,7 @@
 #include "lotus/record/thread.hpp"
 #include "lotus/recovery/snapshot_folder.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
@@ -153,6 +153,6 @@ class snapshot_triggers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SNAPSHOT_HPP

@@ -25,7 +25,7 @@
 #include "lotus/store/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What the logs did not take of a thread's records when nobody will drain it again.
@@ -191,6 +191,6 @@ class LOTUS_DETAIL_PER_MODULE storage {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_STORAGE_HPP

@@ -12,7 +12,7 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/record/message.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline void report_existing_logs(int directory, const log_location& location) noexcept {
@@ -95,6 +95,6 @@ class storage_reports {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_STORAGE_REPORTS_HPP

@@ -20,7 +20,7 @@
 #include "lotus/folder/run_logs.hpp"
 #include "lotus/folder/safe_open.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What was deleted.
@@ -195,6 +195,6 @@ class log_limits {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP

@@ -16,7 +16,7 @@
 #include "lotus/store/limits/log_limits.hpp"
 #include "lotus/store/limits/log_rolling.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Whether only the newest records are wanted: lotus::options.
@@ -96,6 +96,6 @@ class log_retention {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP

@@ -17,7 +17,7 @@
 #include "lotus/folder/log_parts.hpp"
 #include "lotus/record/ring_layout.hpp"
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The milliseconds that parts are named by: those of now, and of each part others than before, in
@@ -88,6 +88,6 @@ LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
