@@ -71,6 +71,23 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
+// Around what runs rarely in the engine: opening and closing, recovery, limits, snapshots, other
+// profilers. A header-only file compiles all of it, and at -O2 that would take most of the time;
+// -Og takes half, and less code. Around nothing that runs for each record or for each call of a
+// scope, and no function that such code wants inlined: g++ inlines none across the border outward.
+// Never more optimization, or larger code, than the file is compiled with; the compiled library is
+// compiled once, as its builder says.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
+  #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")") LOTUS_DETAIL_NAMESPACE_BEGIN
+  #define LOTUS_DETAIL_COLD_NAMESPACE_END \
+    LOTUS_DETAIL_NAMESPACE_END            \
+    _Pragma("GCC pop_options")
+#else
+  #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN LOTUS_DETAIL_NAMESPACE_BEGIN
+  #define LOTUS_DETAIL_COLD_NAMESPACE_END LOTUS_DETAIL_NAMESPACE_END
+#endif
 
 #define LOTUS_DETAIL_STRINGIZE_(x) #x
 #define LOTUS_DETAIL_STRINGIZE(x) LOTUS_DETAIL_STRINGIZE_(x)
@@ -874,6 +891,8 @@ struct services {
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
   constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_task(record_tag) const noexcept {}
+  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
   constexpr bool start(const options&) const noexcept { return false; }
@@ -1468,6 +1487,8 @@ struct services {
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
   constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_task(record_tag) const noexcept {}
+  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
   constexpr bool start(const options&) const noexcept { return false; }
@@ -1777,10 +1798,13 @@ template <class T>
 class chain {
  public:
   chain() = default;
+  /// Copies every operation. Throws what copying one of them throws.
   chain(const chain& other) : whole_{other.whole_} {
     for (auto* link = other.first_; link != nullptr; link = link->next()) append(link->copy());
   }
+  /// Leaves `other` without operations.
   chain(chain&& other) noexcept { swap(other); }
+  /// Copies or moves, as the argument does.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;
@@ -1993,9 +2017,11 @@ class map_region {
 /// Its block runs once.
 class map_region {
  public:
+  /// The name is not used: nothing is collected here.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
+  /// True the first time.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:
@@ -2968,6 +2994,8 @@ struct services {
   constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
   constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
   constexpr void crossed_threads(record_tag) const noexcept {}
+  constexpr void begin_task(record_tag) const noexcept {}
+  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
   constexpr bool start(const options&) const noexcept { return false; }
@@ -3247,7 +3275,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #include <stdlib.h>
 #include <string.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// In the order of the table.
@@ -3426,7 +3454,7 @@ inline std::uint32_t environment_words(variable which, report_variable report) n
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_ENVIRONMENT_HPP
 
@@ -3580,7 +3608,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_LOCK_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What must not be underway on any thread while one forks, as the child would find it so for ever.
@@ -3681,7 +3709,7 @@ inline void pin_module_of(const void* code) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FORK_HPP
 
@@ -3755,7 +3783,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #include <fcntl.h>
 #include <sys/stat.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Moves a fresh descriptor to a number that the program does not count on: where it was started
@@ -3841,7 +3869,7 @@ void close_all(open_log (&logs)[Count]) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -3851,7 +3879,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <errno.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
@@ -3944,7 +3972,7 @@ inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) n
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FILE_HPP
 
@@ -3969,13 +3997,13 @@ template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
  public:
   template <class Callable>
-  function_ref(
-      const Callable& callable) noexcept  // NOLINT(google-explicit-constructor): a parameter
+  // NOLINTNEXTLINE(google-explicit-constructor): a parameter
+  LOTUS_DETAIL_ALWAYS_INLINE function_ref(const Callable& callable) noexcept
       : callable_{&callable}, call_{[](const void* on, Arguments... with) noexcept -> Result {
           return (*static_cast<const Callable*>(on))(static_cast<Arguments&&>(with)...);
         }} {}
 
-  Result operator()(Arguments... with) const noexcept {
+  LOTUS_DETAIL_ALWAYS_INLINE Result operator()(Arguments... with) const noexcept {
     return call_(callable_, static_cast<Arguments&&>(with)...);
   }
 
@@ -3989,7 +4017,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FUNCTION_REF_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(line)` for every line of /proc/self/maps, until it returns true. Allocates nothing.
@@ -4021,7 +4049,7 @@ inline std::string_view mapped_path(std::string_view line) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MAPPINGS_HPP
 
@@ -4031,7 +4059,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <sys/syscall.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
@@ -4115,11 +4143,11 @@ inline meeting_page* make_meeting_page() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MEETING_PAGE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a mapping holds that objects meet at: null, or a T that is never destroyed.
@@ -4192,7 +4220,7 @@ LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_RENDEZVOUS_HPP
 
@@ -4218,7 +4246,7 @@ LOTUS_DETAIL_NAMESPACE_END
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What tells one shared object from another, there. Under a name of our own: where a header before
@@ -4280,11 +4308,11 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_JOIN_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What the session's program wants messages to go to. Thread safety: all.
@@ -4336,11 +4364,11 @@ LOTUS_DETAIL_PER_MODULE inline void say_alone() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_MESSAGE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// For the functions of base/environment.hpp that read a number or words.
@@ -4385,11 +4413,11 @@ inline std::uint64_t number_setting(variable which) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// How long a collector may take to answer.
@@ -4423,7 +4451,7 @@ struct collector_backend {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
@@ -4451,7 +4479,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <dirent.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Calls `each(pid_t)` for every thread of this process.
@@ -4490,7 +4518,7 @@ void for_each_other_thread(Each&& each) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
@@ -4578,6 +4606,12 @@ struct clock_segment {
         static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
   }
 };
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
 
 /// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
 /// share a clock read still meet exactly, whichever drain turned them into text.
@@ -4742,7 +4776,7 @@ class clock_map {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CLOCK_HPP
 
@@ -4750,7 +4784,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
 #define LOTUS_FOLDER_HIDDEN_FILES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
@@ -4781,7 +4815,7 @@ inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_HIDDEN_FILES_HPP
 
@@ -4795,7 +4829,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <linux/perf_event.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr char samples_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'S', 'M', 'P'};
@@ -4868,11 +4902,11 @@ static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &
               "files are read by other builds");
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A file of samples, made when there is something to write. Where it cannot be written, that is
@@ -5033,7 +5067,7 @@ class sample_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
@@ -5048,7 +5082,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_SAMPLING_PERF_RING_HPP
 #define LOTUS_SAMPLING_PERF_RING_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
@@ -5142,11 +5176,11 @@ class perf_ring {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PERF_RING_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What to do where the kernel forbids sampling.
@@ -5328,11 +5362,11 @@ class sampling_events {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Samples the threads of this process. One per process, never destroyed.
@@ -5493,11 +5527,11 @@ class sampler {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLER_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline const collector_backend* builtin_backend() noexcept {
@@ -5521,7 +5555,7 @@ inline const collector_backend* builtin_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BUILTIN_HPP
 
@@ -5530,7 +5564,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
@@ -5596,7 +5630,7 @@ inline const collector_backend* callgrind_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
 
@@ -5609,7 +5643,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
@@ -5694,7 +5728,7 @@ inline bool call_with_deadline(void (*what)()) noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
@@ -5702,7 +5736,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The two ends of perf's control channel (perf-record(1), --control).
@@ -5802,11 +5836,11 @@ inline const collector_backend* perf_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_PERF_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// VTune sets it to the path of its collector library.
@@ -5980,7 +6014,7 @@ inline const collector_backend* itt_backend() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ITT_HPP
 
@@ -5988,7 +6022,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_UPROF_HPP
 #define LOTUS_COLLECTORS_UPROF_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
@@ -6080,11 +6114,11 @@ inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   return true;
 }
 
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_UPROF_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 struct collector_kind {
@@ -6105,11 +6139,11 @@ LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The collector that the environment asks for; null for none.
@@ -6242,7 +6276,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void call_collector(collector_call call) noe
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
@@ -6461,7 +6495,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_THREAD_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline unsigned map_setting(variable which) noexcept {
@@ -6628,7 +6662,7 @@ inline void map_region::list() const noexcept {
   close(fd);
 }
 
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_ENGINE_MAP_PASSES_HPP
 
@@ -6741,7 +6775,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The tool sets it to the path of its library.
@@ -6879,11 +6913,11 @@ class nvtx_library {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_NVTX_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that the environment asks for and that are there.
@@ -7084,7 +7118,7 @@ LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
@@ -7096,7 +7130,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_DIRECTORY_HPP
 #define LOTUS_FOLDER_DIRECTORY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// "run/lotustrace_log" as directory "run" and prefix "lotustrace_log".
@@ -7165,7 +7199,7 @@ LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_DIRECTORY_HPP
 
@@ -7838,7 +7872,7 @@ class tick_converter {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
 
-  clock_segment segment(std::uint64_t ticks) const noexcept {
+  LOTUS_DETAIL_COLD clock_segment segment(std::uint64_t ticks) const noexcept {
     if (ticks >= newest_.start_ticks) return newest_;
     if (guard_ != nullptr) guard_->lock();
     const clock_segment found = map_.at(ticks);
@@ -7893,6 +7927,11 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));
   for (; LOTUS_DETAIL_UNLIKELY(groups > 0); out += 8) std::memcpy(out, &rest[--groups], 8);
   return out;
+}
+
+/// Where numbers are written rarely: once for all such places.
+LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
+  return put_number(out, value);
 }
 
 /// Copies a short text without a call; `bytes` may be anything.
@@ -7951,9 +7990,9 @@ class line_formatter {
     out += name.size();
     out = put_start(out, static_cast<std::uint64_t>(s.start_ns < 0 ? 0 : s.start_ns));
     *out++ = ',';
-    out = kind.lasts()
-              ? put_number(out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
-              : put_column(out, r, kind.columns[0]);
+    out = kind.lasts() ? put_number_rarely(
+                             out, static_cast<std::uint64_t>(s.duration_ns < 0 ? 0 : s.duration_ns))
+                       : put_column(out, r, kind.columns[0]);
     *out++ = ',';
     out = put_column(out, r, kind.columns[1]);
     *out++ = '\n';
@@ -7976,8 +8015,7 @@ class line_formatter {
     return placeholder_ns;
   }
 
-  LOTUS_DETAIL_ALWAYS_INLINE static char* put_column(char* out, const record& r,
-                                                     const record_field& field) noexcept {
+  static char* put_column(char* out, const record& r, const record_field& field) noexcept {
     if (field.quantity == record_quantity::none) {
       *out = '0';
       return out + 1;
@@ -7996,7 +8034,7 @@ class line_formatter {
       case field_type::bits:
         break;
     }
-    return put_number(out, number);
+    return put_number_rarely(out, number);
   }
 
   /// The seconds of one record are nearly always those of the one before.
@@ -8005,11 +8043,11 @@ class line_formatter {
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
       second_start_ns_ = ns / 1'000'000'000 * 1'000'000'000;
       fraction = ns - second_start_ns_;
-      second_bytes_ =
-          static_cast<std::size_t>(put_number(second_, second_start_ns_ / 1'000'000'000) - second_);
+      second_bytes_ = static_cast<std::size_t>(
+          put_number_rarely(second_, second_start_ns_ / 1'000'000'000) - second_);
       if (ns < 1'000'000'000) second_bytes_ = 0;
     }
-    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number(out, ns);
+    if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
     std::memcpy(out, second_,
                 16);  // always the same size: one move; what is too much is overwritten
     out += second_bytes_;
@@ -8042,7 +8080,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What one thread did to the heap between two moments. Bytes are those that were asked for.
@@ -8097,11 +8135,11 @@ inline constexpr std::uint32_t heap_hook_version = 1;
 inline constexpr char heap_hook_symbol[] = "lotus_heap_hook";
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_HOOK_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The library that counts, if the program was started with it. Asks only where the environment
@@ -8264,7 +8302,7 @@ class heap_account {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
@@ -8272,7 +8310,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
 #define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all. Called with signals blocked.
@@ -8315,7 +8353,7 @@ class module_list {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
 
@@ -8323,7 +8361,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Steps that are recorded together, or with `behind` of 0 none.
@@ -8415,7 +8453,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_STEP_RECORDING_HPP
 
@@ -8431,7 +8469,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What one aggregate came to at one moment.
@@ -8621,7 +8659,7 @@ using each_block = function_ref<void(aggregates_block&)>;
 using each_chain = function_ref<void(aggregate_chain&)>;
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
@@ -8629,7 +8667,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
@@ -8751,7 +8789,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
@@ -8759,7 +8797,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Another block of the thread; null where there is no memory.
@@ -8959,7 +8997,7 @@ struct aggregate_memory {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
@@ -8976,7 +9014,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 // Why a file is refused, beside errno's numbers and far from them.
@@ -9098,11 +9136,11 @@ LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SAFE_OPEN_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where logs are, and how they are made.
@@ -9212,11 +9250,11 @@ class loader_folders {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOADER_FOLDER_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
@@ -9296,7 +9334,7 @@ class aggregate_text {
   }
   LOTUS_DETAIL_COLD void put_and(std::uint64_t number, char behind) noexcept {
     char digits[32];
-    char* const end = put_number(digits, number);
+    char* const end = put_number_rarely(digits, number);
     *end = behind;
     put({digits, static_cast<std::size_t>(end + 1 - digits)});
   }
@@ -9373,7 +9411,7 @@ LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_fol
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
@@ -9381,7 +9419,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline std::uint32_t thread_id() noexcept {
@@ -9475,7 +9513,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PRODUCERS_HPP
 
@@ -9498,7 +9536,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
 #define LOTUS_FOLDER_LOG_CLAIMS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// No thread's id is above it: PID_MAX_LIMIT of Linux.
@@ -9625,7 +9663,7 @@ inline void tell_log_number(int directory, const char* info, const file_owners& 
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
 
@@ -9634,7 +9672,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_LOG_PARTS_HPP
 #define LOTUS_FOLDER_LOG_PARTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The longest name of a log, and its end.
@@ -9715,11 +9753,11 @@ struct log_name {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_PARTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The most that is appended to a log at once, in bytes.
@@ -9965,7 +10003,7 @@ class log_appender {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_APPENDER_HPP
 
@@ -10162,7 +10200,7 @@ LOTUS_DETAIL_NAMESPACE_END
   #define LOTUS_DETAIL_HAS_RSEQ 0
 #endif
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The pointer of this thread's rseq area; null where it has none.
@@ -10356,7 +10394,7 @@ class cpu_clock {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -10372,7 +10410,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_DIRECTORY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
@@ -10432,11 +10470,11 @@ class run_directory {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
@@ -10656,11 +10694,11 @@ class ring_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RING_FILE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: has() any thread; the others, their caller locks the ring file.
@@ -10686,7 +10724,7 @@ class kept_names {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -11189,7 +11227,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A copy of one ring, its records a window of at most window_records.
@@ -11289,11 +11327,11 @@ class ring_copy {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RING_COPY_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The ring file of a dead process; to recover it, locked against everyone else who wants to.
@@ -11562,7 +11600,7 @@ class dead_ring_file {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_DEAD_RING_HPP
 
@@ -11574,7 +11612,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The ring file that aggregates are read from.
@@ -11634,11 +11672,11 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies them. @param file  borrowed; its blocks have been read.
@@ -11652,11 +11690,11 @@ LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& f
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What of a directory is to be recovered.
@@ -11859,7 +11897,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* p
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP
 
@@ -11867,7 +11905,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 inline void report_existing_logs(int directory, const log_location& location) noexcept {
@@ -11950,11 +11988,11 @@ class storage_reports {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_STORAGE_REPORTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The start of a recording waits for it only so long; the thread that drains does the rest. But a
@@ -12103,7 +12141,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
@@ -12115,7 +12153,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A regular file of an owner that may change it. Valid for the call that it is given to.
@@ -12177,11 +12215,11 @@ inline void for_each_log(int directory, const char* prefix, const file_owners& o
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_RUN_LOGS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What was deleted.
@@ -12356,7 +12394,7 @@ class log_limits {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
@@ -12370,7 +12408,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #include <stdio.h>
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The milliseconds that parts are named by: those of now, and of each part others than before, in
@@ -12441,11 +12479,11 @@ LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Whether only the newest records are wanted: lotus::options.
@@ -12525,7 +12563,7 @@ class log_retention {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
@@ -12543,7 +12581,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_CPU_LIMITS_HPP
 #define LOTUS_STORE_CPU_LIMITS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
@@ -12587,11 +12625,11 @@ LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_LIMITS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
@@ -12701,11 +12739,11 @@ class process_lines {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PROCESS_LINES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// From now to the end of a span that is recorded with given times.
@@ -12948,7 +12986,7 @@ class run_info {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_INFO_HPP
 
@@ -12956,7 +12994,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all functions.
@@ -13087,11 +13125,11 @@ class session_clock {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SESSION_CLOCK_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The directory of a run and the files in it that are the process's, not a thread's.
@@ -13299,11 +13337,11 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_FILES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: any thread, with the guard of the producer that it is about; of `all` nobody's.
@@ -13484,7 +13522,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_AGGREGATE_STORE_HPP
 
@@ -13492,7 +13530,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_DRAIN_THREAD_HPP
 #define LOTUS_STORE_DRAIN_THREAD_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// The pauses between the rounds of a recording. Thread safety: all.
@@ -13570,7 +13608,7 @@ class drain_thread {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_THREAD_HPP
 
@@ -13582,7 +13620,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_RECORDING_STATE_HPP
 #define LOTUS_STORE_RECORDING_STATE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: all; begin() and those after it, one at a time.
@@ -13610,7 +13648,7 @@ class recording_state {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP
 
@@ -13626,7 +13664,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_BACKLOG_HPP
 #define LOTUS_STORE_BACKLOG_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A ring block that was full when the disk was, in private memory, waiting with what it held.
@@ -13680,7 +13718,7 @@ class backlog {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_BACKLOG_HPP
 
@@ -13688,7 +13726,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_DRAIN_BUFFERS_HPP
 #define LOTUS_STORE_DRAIN_BUFFERS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Keeps a few for the next drain. Thread safety: all.
@@ -13721,7 +13759,7 @@ class drain_buffers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_BUFFERS_HPP
 
@@ -13729,7 +13767,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_KEPT_LOGS_HPP
 #define LOTUS_STORE_KEPT_LOGS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Opening for each drain would cost a file system more than the writing; but descriptors are the
@@ -13757,7 +13795,7 @@ class kept_logs {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_LOGS_HPP
 
@@ -13824,7 +13862,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PRODUCER_DRAIN_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What the logs did not take of a thread's records when nobody will drain it again.
@@ -13990,11 +14028,11 @@ class LOTUS_DETAIL_PER_MODULE storage {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_STORAGE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
@@ -14186,11 +14224,11 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SLOW_PATH_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a fork is about: every part of a recorder that has a lock, or something that a child must
@@ -14275,7 +14313,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_FORK_GUARD_HPP
 
@@ -14283,7 +14321,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_LOSSES_HPP
 #define LOTUS_STORE_LOSSES_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
@@ -14357,7 +14395,7 @@ class losses {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LOSSES_HPP
 
@@ -14375,7 +14413,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
@@ -14449,7 +14487,7 @@ class snapshot_place {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
@@ -14457,7 +14495,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
@@ -14499,11 +14537,11 @@ inline std::uint64_t whole_end(int fd, bool compact, const struct stat& status) 
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_WHOLE_END_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// What a process has counted itself, which makes a snapshot of its run.
@@ -14819,7 +14857,7 @@ class snapshot_folder {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
@@ -14827,7 +14865,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
@@ -14953,11 +14991,11 @@ class snapshot_triggers {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SNAPSHOT_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
@@ -15002,11 +15040,11 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Every entry blocks signals itself, but for those that the session calls one at a time, with
@@ -15218,11 +15256,11 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDER_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
@@ -15389,7 +15427,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const std::size_t length = name.size() < 256 ? name.size() : 256;
     std::memcpy(text, name.data(), length);
     const char* const end =
-        number == large_stage_number ? text + length : put_number(text + length, number);
+        number == large_stage_number ? text + length : put_number_rarely(text + length, number);
     std::atomic<void*> handle{nullptr};
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
@@ -15497,11 +15535,11 @@ class LOTUS_DETAIL_PER_MODULE session {
 };
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_PROCESS_SESSION_HPP
 
-LOTUS_DETAIL_NAMESPACE_BEGIN
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// In the object with this code.
@@ -15589,7 +15627,7 @@ inline bool has_session() noexcept {
 }
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
+LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_SESSION_SERVICES_HPP
 
