@@ -19,7 +19,8 @@ struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  std::atomic<bool> kept{false};
+  std::atomic<std::uint32_t> kept{
+      0};  ///< 1 once it is: four bytes, which every processor can exchange
   kept_function* before = nullptr;  ///< that was kept before it
 };
 
@@ -59,7 +60,7 @@ class folder_listener {
   /// It is not destroyed any more: another thread may be about to call it, and the object with its
   /// code may be gone when the last owner is.
   void keep() const noexcept {
-    if (function_ == nullptr || function_->kept.exchange(true)) return;
+    if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
     function_->before = newest_kept_function.load();
     while (!newest_kept_function.compare_exchange_weak(function_->before, function_)) {
