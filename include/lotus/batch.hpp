@@ -40,6 +40,41 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
+/// A wait that can begin again once it has ended.
+class repeated_wait {
+ public:
+  repeated_wait() noexcept = default;
+  repeated_wait(const repeated_wait&) = delete;
+  repeated_wait& operator=(const repeated_wait&) = delete;
+  ~repeated_wait() { forget(); }
+
+  void begin() noexcept {
+    if (is_recording()) look_at_batch();
+    publish_wait();
+    wait_.begin(tag_of(0));
+  }
+  /// Logs what has begun, as the wait for this batch.
+  void end(std::uint64_t batch) noexcept {
+    if (!wait_.runs()) return;
+    look_at_batch();
+    publish_end_of_wait();
+    wait_.end(tag_of(batch));
+  }
+  /// What has begun is not logged.
+  void forget() noexcept {
+    if (!wait_.runs()) return;
+    publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
+
+ private:
+  static record_tag tag_of(std::uint64_t batch) noexcept {
+    return batch_tag(event_kind::batch_wait, batch);
+  }
+
+  measured_span wait_;
+};
+
 }  // namespace detail
 
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
@@ -54,48 +89,38 @@ class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind
       : batch_span{batch} {}
 };
 
-/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
-/// got() nothing is logged, as at the end of the data. Belongs to one thread.
+/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_consumed>(batch);
+}
+
+/// In the consumer, a wait whose batch is known afterwards: from construction to consumed(), or to
+/// got(). Without either nothing is logged, as at the end of the data. Belongs to one thread.
 class wait_for_batch {
  public:
-  wait_for_batch() noexcept {
-    if (detail::is_recording()) detail::look_at_batch();
-    detail::publish_wait();
-    wait_.begin(tag_of(0));
-  }
+  wait_for_batch() noexcept { wait_.begin(); }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() {
-    if (!wait_.runs()) return;
-    detail::publish_end_of_wait();
-    wait_.forget(tag_of(0));
-  }
+  ~wait_for_batch() = default;
 
   /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
-  void got(std::uint64_t batch) noexcept {
-    if (!wait_.runs()) return;
-    detail::look_at_batch();
-    detail::publish_end_of_wait();
-    wait_.end(tag_of(batch));
+  void got(std::uint64_t batch) noexcept { wait_.end(batch); }
+
+  /// got(), and the consumer begins to use the batch: call it right after the batch has arrived.
+  /// What follows, up to the next wait, is the step.
+  void consumed(std::uint64_t batch) noexcept {
+    got(batch);
+    batch_consumed(batch);
   }
 
  private:
-  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
-    return detail::batch_tag(detail::event_kind::batch_wait, batch);
-  }
-
-  detail::measured_span wait_;
+  detail::repeated_wait wait_;
 };
 
 /// In the consumer, when batch `i` came while another one was waited for, and is put aside:
 /// "SBatchWait_i" with the 1000-ns marker.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
-}
-
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
 /// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".

@@ -11,6 +11,7 @@
 #include "lotus/collector.hpp"
 #include "lotus/compose.hpp"
 #include "lotus/config.hpp"
+#include "lotus/consume.hpp"
 #include "lotus/counter.hpp"
 #include "lotus/loader.hpp"
 #include "lotus/macros.hpp"

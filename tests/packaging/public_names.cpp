@@ -68,6 +68,8 @@ int classes(const std::string& name) {
   const lotus::batch_wait wait{1};
   lotus::wait_for_batch late;
   late.got(2);
+  lotus::wait_for_batch later;
+  later.consumed(3);
   lotus::batch_arrived(1);
   lotus::batch_consumed(1);
   lotus::batch_queued(1);
@@ -80,6 +82,13 @@ int classes(const std::string& name) {
   lotus::collector::detach();
   int runs = 0;
   for (lotus::map_region region{"Class"}; region.next();) ++runs;
+  const sample samples[]{{1}, {2}};
+  int sum = 0;
+  for (const sample& s : lotus::consume(samples)) sum += s.value;
+  for (const sample& s : lotus::consume(samples, samples + 2)) sum += s.value;
+  for (const sample& s : lotus::consume(samples, &sample::value)) sum += s.value;
+  for (const sample& s : lotus::consume(samples, samples + 2, &sample::doubled)) sum += s.value;
+  if (sum != 12) return 0;
   for (lotus::fenced_map_region<int> region{"Fenced", runs}; region.next();) ++runs;
   return runs;
 }

@@ -1,0 +1,268 @@
+// consume(): what a loop over a loader records, and that the loop itself stays as it was.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <forward_list>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::log_line;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct numbered {
+  std::uint64_t index;
+  std::uint64_t twice() const { return 2 * index; }
+};
+
+/// What a loop over `range` records, which is called between start and stop.
+template <class Loop>
+std::vector<log_line> recorded(Loop&& loop) {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  loop();
+  lotus::stop();
+  return support::read_logs(run.path());
+}
+
+/// Whether each of these was waited for and consumed once, and nothing else happened.
+bool has_just(const std::vector<log_line>& lines, const std::vector<int>& batches) {
+  bool all = lines.size() == 2 * batches.size();
+  for (const int batch : batches) {
+    all = all && count_named(lines, "SBatchWait_" + std::to_string(batch)) == 1 &&
+          count_named(lines, "SBatchConsumed_" + std::to_string(batch)) == 1;
+  }
+  return all;
+}
+
+std::int64_t wait_ns(const std::vector<log_line>& lines, const std::string& batch) {
+  for (const log_line& l : lines) {
+    if (l.name == "SBatchWait_" + batch) return l.duration_ns;
+  }
+  return -1;
+}
+
+/// A loader as libtorch has them: begin() waits for the first batch, ++ for the next, and the end
+/// is known only then. Its iterator cannot be copied.
+class slow_loader {
+ public:
+  struct sentinel {};
+  class iterator {
+   public:
+    explicit iterator(int left) : left_{left} { next(); }
+    iterator(const iterator&) = delete;
+    iterator(iterator&&) = default;
+    iterator& operator=(const iterator&) = delete;
+    iterator& operator=(iterator&&) = default;
+    ~iterator() = default;
+    std::unique_ptr<int>& operator*() { return batch_; }
+    iterator& operator++() {
+      --left_;
+      next();
+      return *this;
+    }
+    bool operator!=(sentinel) { return left_ > 0; }
+
+   private:
+    void next() {
+      std::this_thread::sleep_for(2ms);
+      batch_ = std::make_unique<int>(left_);
+    }
+    int left_;
+    std::unique_ptr<int> batch_;
+  };
+  iterator begin() { return iterator{3}; }
+  sentinel end() { return {}; }
+};
+
+/// Batches are built where the iterator is dereferenced, and cannot be moved.
+struct lazy {
+  struct pinned {
+    explicit pinned(int n) : number{n} { std::this_thread::sleep_for(2ms); }
+    pinned(const pinned&) = delete;
+    pinned& operator=(const pinned&) = delete;
+    ~pinned() = default;
+    int number;
+  };
+  struct iterator {
+    int at;
+    pinned operator*() const { return pinned{at}; }
+    iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    bool operator!=(const iterator& other) const { return at != other.at; }
+  };
+  iterator begin() const { return {0}; }
+  iterator end() const { return {2}; }
+};
+
+}  // namespace
+
+TEST_CASE("a loop over a container is the same loop, and its batches are numbered from 0") {
+  std::vector<int> batches{10, 20, 30};
+  const auto lines = recorded([&] {
+    for (auto&& batch : lotus::consume(batches)) ++batch;
+  });
+  CHECK(batches == std::vector<int>{11, 21, 31});
+  CHECK(has_just(lines, {0, 1, 2}));
+}
+
+TEST_CASE("waits are where the loader works: at the first batch, the next one, and the end") {
+  slow_loader loader;
+  std::vector<int> seen;
+  const auto lines = recorded([&] {
+    for (auto& batch : lotus::consume(loader)) {
+      seen.push_back(*batch);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  CHECK(seen == std::vector<int>{3, 2, 1});
+  CHECK(has_just(lines, {0, 1, 2}));
+  for (const char* batch : {"0", "1", "2"}) CHECK(wait_ns(lines, batch) >= 2'000'000);
+  for (const log_line& l : lines) CHECK(l.role == "main");
+}
+
+TEST_CASE("a batch that is built where it is taken is waited for, and is not moved") {
+  int sum = 0;
+  const auto lines = recorded([&] {
+    for (const lazy::pinned& batch : lotus::consume(lazy{})) sum += 10 + batch.number;
+  });
+  CHECK(sum == 21);
+  CHECK(has_just(lines, {0, 1}));
+  CHECK(wait_ns(lines, "1") >= 2'000'000);
+}
+
+TEST_CASE("batches that know their numbers are recorded under those") {
+  const std::vector<numbered> batches{{7}, {5}};
+  const auto by_member = recorded([&] {
+    for (const numbered& b : lotus::consume(batches, &numbered::index)) CHECK(b.index > 0);
+  });
+  CHECK(has_just(by_member, {7, 5}));
+  const auto by_function = recorded([&] {
+    for (const numbered& b : lotus::consume(batches, &numbered::twice)) CHECK(b.index > 0);
+  });
+  CHECK(has_just(by_function, {14, 10}));
+  const auto by_call = recorded([&] {
+    const auto next = [](const numbered& b) { return b.index + 1; };
+    for (const numbered& b : lotus::consume(batches.begin(), batches.end(), next))
+      CHECK(b.index > 0);
+  });
+  CHECK(has_just(by_call, {8, 6}));
+}
+
+TEST_CASE("a projection of a batch that is made at once: it is moved, not copied") {
+  struct source {
+    struct iterator {
+      int at;
+      std::unique_ptr<int> operator*() const { return std::make_unique<int>(at); }
+      iterator& operator++() {
+        ++at;
+        return *this;
+      }
+      bool operator!=(const iterator& other) const { return at != other.at; }
+    };
+    iterator begin() const { return {3}; }
+    iterator end() const { return {5}; }
+  };
+  const auto lines = recorded([] {
+    int expected = 3;
+    for (auto&& batch : lotus::consume(source{}, [](const auto& b) { return *b; })) {
+      CHECK(*batch == expected++);
+    }
+  });
+  CHECK(has_just(lines, {3, 4}));
+}
+
+TEST_CASE("iterators, arrays and streams") {
+  const int array[]{1, 2};
+  CHECK(has_just(recorded([&] {
+                   for (const int batch : lotus::consume(array)) CHECK(batch > 0);
+                 }),
+                 {0, 1}));
+  CHECK(has_just(recorded([&] {
+                   for (const int batch : lotus::consume(array, array + 1)) CHECK(batch == 1);
+                 }),
+                 {0}));
+  const std::forward_list<int> list{1, 2, 3};
+  CHECK(has_just(recorded([&] {
+                   for (const int batch : lotus::consume(list.begin(), list.end())) {
+                     CHECK(batch > 0);
+                   }
+                 }),
+                 {0, 1, 2}));
+  std::istringstream text{"1 2 3 4"};
+  CHECK(has_just(recorded([&] {
+                   using words = std::istream_iterator<int>;
+                   for (const int batch : lotus::consume(words{text}, words{})) CHECK(batch > 0);
+                 }),
+                 {0, 1, 2, 3}));
+  const std::vector<int> none;
+  CHECK(recorded([&] {
+          for (const int batch : lotus::consume(none)) FAIL(batch);
+        }).empty());
+}
+
+TEST_CASE("a temporary is kept; each loop numbers from 0; a wait inside of a loop is its own") {
+  const auto lines = recorded([] {
+    auto batches = lotus::consume(std::vector<int>{1, 2});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (const int batch : batches) CHECK(batch > 0);
+    }
+  });
+  CHECK(lines.size() == 8);
+  CHECK(count_named(lines, "SBatchWait_0") == 2);
+  CHECK(count_named(lines, "SBatchConsumed_1") == 2);
+}
+
+TEST_CASE("leaving the loop, and a loader that throws, record no wait that got nothing") {
+  const std::vector<int> batches{1, 2, 3};
+  CHECK(has_just(recorded([&] {
+                   for (const int batch : lotus::consume(batches)) {
+                     if (batch == 2) break;
+                   }
+                 }),
+                 {0, 1}));
+  struct throwing {
+    int at;
+    int operator*() const { return at; }
+    throwing& operator++() { throw std::runtime_error{"no more"}; }
+    bool operator!=(const throwing& other) const { return at != other.at; }
+  };
+  CHECK(has_just(recorded([] {
+                   try {
+                     for (const int batch : lotus::consume(throwing{0}, throwing{9})) {
+                       CHECK(batch == 0);
+                     }
+                   } catch (const std::runtime_error&) {
+                   }
+                 }),
+                 {0}));
+}
+
+TEST_CASE("wait.consumed ends the wait and records the reception; without it there is nothing") {
+  const auto lines = recorded([] {
+    for (std::uint64_t i = 4; i < 6; ++i) {
+      lotus::wait_for_batch wait;
+      std::this_thread::sleep_for(2ms);
+      wait.consumed(i);
+      std::this_thread::sleep_for(5ms);  // the step
+    }
+    const lotus::wait_for_batch nothing_came;
+  });
+  CHECK(has_just(lines, {4, 5}));
+  CHECK(wait_ns(lines, "4") >= 2'000'000);
+}
