@@ -59,6 +59,25 @@ TEST_CASE("start appends to logs that exist and says so") {
   CHECK(count_named(lines, "Ssecond") == 3);
 }
 
+TEST_CASE("a program that starts and stops again and again is told once of the logs") {
+  const support::temp_directory run;
+  const support::temp_directory other;
+  const auto record_in = [](const support::temp_directory& place, int times) {
+    const lotus::options chosen = quiet(place.prefix());
+    for (int i = 0; i < times; ++i) {
+      REQUIRE(lotus::start(chosen));
+      record("x", 1);
+      lotus::stop();
+    }
+  };
+  record_in(run, 4);
+  CHECK(messages.size() == 1);
+  record_in(other, 4);  // another place is another message
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].find(other.prefix()) != std::string::npos);
+  CHECK(read_logs(run.path()).size() == 4);
+}
+
 TEST_CASE("start that cannot write says so once and returns false; the program goes on") {
   const support::temp_directory run;
   { std::ofstream{run.path() / "file"} << "not a directory"; }

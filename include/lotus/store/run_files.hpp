@@ -60,7 +60,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     owners_ = file_owners::of_caller(directory_.descriptor());
     reports_.run_begins();
-    report_existing_logs(directory_.descriptor(), location_);
+    reports_.existing_logs(directory_.descriptor(), location_);
     return 0;
   }
 

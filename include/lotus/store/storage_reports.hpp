@@ -15,19 +15,6 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-inline void report_existing_logs(int directory, const log_location& location) noexcept {
-  unsigned count = 0;
-  for_each_entry(directory, [&](const char* name) {
-    log_name log;
-    if (!log.parse(name, location.prefix) || log.part != 0) return;
-    if (log.compact || log.role != log_role::beside) ++count;
-  });
-  if (count > 0) {
-    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
-        location.directory, location.prefix);
-  }
-}
-
 inline void report_recovered(const log_location& location, std::uint64_t records) noexcept {
   say("%llu records of processes that died were recovered in %s",
       static_cast<unsigned long long>(records), location.directory);
@@ -47,6 +34,22 @@ class storage_reports {
     unwritable_reported_ = no_ring_file_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
+  }
+
+  /// Once for each place in a row: a program that stops and starts again adds to its own logs.
+  void existing_logs(int directory, const log_location& location) noexcept {
+    unsigned count = 0;
+    for_each_entry(directory, [&](const char* name) {
+      log_name log;
+      if (!log.parse(name, location.prefix) || log.part != 0) return;
+      if (log.compact || log.role != log_role::beside) ++count;
+    });
+    if (count == 0) return;
+    const std::uint64_t place = hash_of(location.prefix, hash_of(location.directory, fnv_offset));
+    if (place == existing_reported_in_) return;
+    existing_reported_in_ = place;
+    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
+        location.directory, location.prefix);
   }
 
   void directory_unwritable(const char* log_file, int error) noexcept {
@@ -88,6 +91,17 @@ class storage_reports {
         log, file_error_text(error));
   }
 
+  // FNV-1a, of 64 bits.
+  static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
+  static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
+    constexpr std::uint64_t prime = 0x100000001b3U;
+    do {
+      hash = (hash ^ static_cast<unsigned char>(*text)) * prime;
+    } while (*text++ != '\0');
+    return hash;
+  }
+
+  std::uint64_t existing_reported_in_ = 0;  ///< hash of a directory and a prefix; 0: none
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   std::atomic<bool> disk_failed_{false};
