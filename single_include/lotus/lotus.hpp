@@ -264,7 +264,8 @@ struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
-  std::atomic<bool> kept{false};
+  std::atomic<std::uint32_t> kept{
+      0};  ///< 1 once it is: four bytes, which every processor can exchange
   kept_function* before = nullptr;  ///< that was kept before it
 };
 
@@ -304,7 +305,7 @@ class folder_listener {
   /// It is not destroyed any more: another thread may be about to call it, and the object with its
   /// code may be gone when the last owner is.
   void keep() const noexcept {
-    if (function_ == nullptr || function_->kept.exchange(true)) return;
+    if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
     function_->before = newest_kept_function.load();
     while (!newest_kept_function.compare_exchange_weak(function_->before, function_)) {
@@ -1255,6 +1256,41 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
+/// A wait that can begin again once it has ended.
+class repeated_wait {
+ public:
+  repeated_wait() noexcept = default;
+  repeated_wait(const repeated_wait&) = delete;
+  repeated_wait& operator=(const repeated_wait&) = delete;
+  ~repeated_wait() { forget(); }
+
+  void begin() noexcept {
+    if (is_recording()) look_at_batch();
+    publish_wait();
+    wait_.begin(tag_of(0));
+  }
+  /// Logs what has begun, as the wait for this batch.
+  void end(std::uint64_t batch) noexcept {
+    if (!wait_.runs()) return;
+    look_at_batch();
+    publish_end_of_wait();
+    wait_.end(tag_of(batch));
+  }
+  /// What has begun is not logged.
+  void forget() noexcept {
+    if (!wait_.runs()) return;
+    publish_end_of_wait();
+    wait_.forget(tag_of(0));
+  }
+
+ private:
+  static record_tag tag_of(std::uint64_t batch) noexcept {
+    return batch_tag(event_kind::batch_wait, batch);
+  }
+
+  measured_span wait_;
+};
+
 }  // namespace detail
 
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
@@ -1269,48 +1305,38 @@ class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind
       : batch_span{batch} {}
 };
 
-/// In the consumer, a wait whose batch is known afterwards: from construction to got(). Without
-/// got() nothing is logged, as at the end of the data. Belongs to one thread.
+/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
+  detail::batch_event<detail::event_kind::batch_consumed>(batch);
+}
+
+/// In the consumer, a wait whose batch is known afterwards: from construction to consumed(), or to
+/// got(). Without either nothing is logged, as at the end of the data. Belongs to one thread.
 class wait_for_batch {
  public:
-  wait_for_batch() noexcept {
-    if (detail::is_recording()) detail::look_at_batch();
-    detail::publish_wait();
-    wait_.begin(tag_of(0));
-  }
+  wait_for_batch() noexcept { wait_.begin(); }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() {
-    if (!wait_.runs()) return;
-    detail::publish_end_of_wait();
-    wait_.forget(tag_of(0));
-  }
+  ~wait_for_batch() = default;
 
   /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
-  void got(std::uint64_t batch) noexcept {
-    if (!wait_.runs()) return;
-    detail::look_at_batch();
-    detail::publish_end_of_wait();
-    wait_.end(tag_of(batch));
+  void got(std::uint64_t batch) noexcept { wait_.end(batch); }
+
+  /// got(), and the consumer begins to use the batch: call it right after the batch has arrived.
+  /// What follows, up to the next wait, is the step.
+  void consumed(std::uint64_t batch) noexcept {
+    got(batch);
+    batch_consumed(batch);
   }
 
  private:
-  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
-    return detail::batch_tag(detail::event_kind::batch_wait, batch);
-  }
-
-  detail::measured_span wait_;
+  detail::repeated_wait wait_;
 };
 
 /// In the consumer, when batch `i` came while another one was waited for, and is put aside:
 /// "SBatchWait_i" with the 1000-ns marker.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
-}
-
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
-LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
-  detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
 /// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
@@ -1878,6 +1904,171 @@ class laps {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COMPOSE_HPP
+
+// A range of batches whose waits and receptions are recorded while a loop goes through it.
+#ifndef LOTUS_CONSUME_HPP
+#define LOTUS_CONSUME_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// The functions that a range-based for would find: members, or others by the type's namespace.
+// <string_view> provides std::begin() and std::end().
+using std::begin;
+using std::end;
+template <class Source>
+auto begin_of(Source& source) -> decltype(begin(source)) {
+  return begin(source);
+}
+template <class Source>
+auto end_of(Source& source) -> decltype(end(source)) {
+  return end(source);
+}
+
+template <class Source, class = void>
+inline constexpr bool is_range = false;
+template <class Source>
+inline constexpr bool is_range<Source, std::void_t<decltype(begin_of(std::declval<Source&>()))>> =
+    true;
+
+/// Whether the second may end what the first begins.
+template <class Iterator, class Sentinel, class = void>
+inline constexpr bool are_iterators = false;
+template <class Iterator, class Sentinel>
+inline constexpr bool
+    are_iterators<Iterator, Sentinel,
+                  std::void_t<decltype(*std::declval<Iterator&>()),
+                              decltype(std::declval<Iterator&>() != std::declval<Sentinel&>())>> =
+        true;
+
+/// Two iterators as a range.
+template <class Iterator, class Sentinel>
+struct iterator_pair {
+  Iterator first;
+  Sentinel last;
+
+  Iterator begin() { return std::move(first); }
+  Sentinel end() { return std::move(last); }
+};
+
+/// Numbers batches from 0 in the order of their reception.
+struct order_of_reception {};
+
+/// What consume() returns. A loop takes each batch once, so this is an input range.
+/// @tparam Source  a range, or a reference to one.
+template <class Source, class Number>
+class consumed_range {
+ public:
+  consumed_range(Source&& source, Number number)
+      : source_{std::forward<Source>(source)}, number_{std::move(number)} {}
+
+  template <class Sentinel>
+  struct sentinel {
+    mutable Sentinel end;  // a loader's may be comparable only as a variable
+  };
+
+  template <class Iterator>
+  class iterator {
+   public:
+    iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
+
+    /// At the end of the data the wait was for nothing.
+    template <class Sentinel>
+    bool operator!=(const sentinel<Sentinel>& last) {
+      const bool more = at_ != last.end;
+      if (!more) range_.wait_.forget();
+      return more;
+    }
+
+    iterator& operator++() {
+      range_.wait_.begin();
+      ++at_;
+      return *this;
+    }
+
+    /// Ends the wait after the batch was taken: an iterator may build it only now.
+    decltype(auto) operator*() {
+      if constexpr (std::is_same_v<Number, order_of_reception>) {
+        const reception received{range_};
+        return *at_;
+      } else {
+        decltype(auto) batch = *at_;
+        range_.receive(
+            static_cast<std::uint64_t>(detail::call(range_.number_, std::as_const(batch))));
+        return static_cast<decltype(*at_)>(std::move(batch));
+      }
+    }
+
+   private:
+    /// Ends the wait when the batch is where it is returned to, so that it need not be movable.
+    struct reception {
+      consumed_range& range;
+      ~reception() { range.receive(range.next_++); }
+    };
+
+    consumed_range& range_;
+    Iterator at_;
+  };
+
+  /// The first wait begins: a loader may start here.
+  auto begin() {
+    next_ = 0;
+    wait_.begin();
+    return iterator<decltype(begin_of(source_))>{*this, begin_of(source_)};
+  }
+  auto end() { return sentinel<decltype(end_of(source_))>{end_of(source_)}; }
+
+ private:
+  void receive(std::uint64_t batch) noexcept {
+    wait_.end(batch);
+    batch_consumed(batch);
+  }
+
+  Source source_;
+  Number number_;
+  std::uint64_t next_ = 0;
+  repeated_wait wait_;
+};
+
+}  // namespace detail
+
+/// Records the wait for each batch and its reception while a loop goes through a loader:
+///
+///   for (auto&& batch : lotus::consume(loader)) train(batch);
+///
+/// Batches are numbered from 0 in the order in which they come, so workers must number them so too.
+/// The body of the loop is the consumer's step. What the loader throws passes through.
+/// @param batches  anything that a range-based for accepts; a temporary is kept, another one must
+/// outlive the loop. Belongs to one thread.
+template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
+auto consume(Range&& batches) {
+  return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
+                                                                   {}};
+}
+
+/// The same for a loader that has iterators only.
+template <class Iterator, class Sentinel,
+          std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
+auto consume(Iterator first, Sentinel last) {
+  return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
+}
+
+/// The same where batches know their numbers: lotus::consume(loader, &Batch::index).
+/// @param number  called with each batch, or a pointer to a member of it; gives an integer.
+template <class Range, class Number,
+          std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
+auto consume(Range&& batches, Number number) {
+  return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
+}
+template <class Iterator, class Sentinel, class Number>
+auto consume(Iterator first, Sentinel last, Number number) {
+  return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)},
+                 std::move(number));
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_CONSUME_HPP
 
 // Numbers over time: the depth of a queue, bytes held.
 #ifndef LOTUS_COUNTER_HPP
@@ -11908,19 +12099,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-inline void report_existing_logs(int directory, const log_location& location) noexcept {
-  unsigned count = 0;
-  for_each_entry(directory, [&](const char* name) {
-    log_name log;
-    if (!log.parse(name, location.prefix) || log.part != 0) return;
-    if (log.compact || log.role != log_role::beside) ++count;
-  });
-  if (count > 0) {
-    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
-        location.directory, location.prefix);
-  }
-}
-
 inline void report_recovered(const log_location& location, std::uint64_t records) noexcept {
   say("%llu records of processes that died were recovered in %s",
       static_cast<unsigned long long>(records), location.directory);
@@ -11940,6 +12118,22 @@ class storage_reports {
     unwritable_reported_ = no_ring_file_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
+  }
+
+  /// Once for each place in a row: a program that stops and starts again adds to its own logs.
+  void existing_logs(int directory, const log_location& location) noexcept {
+    unsigned count = 0;
+    for_each_entry(directory, [&](const char* name) {
+      log_name log;
+      if (!log.parse(name, location.prefix) || log.part != 0) return;
+      if (log.compact || log.role != log_role::beside) ++count;
+    });
+    if (count == 0) return;
+    const std::uint64_t place = hash_of(location.prefix, hash_of(location.directory, fnv_offset));
+    if (place == existing_reported_in_) return;
+    existing_reported_in_ = place;
+    say("%u logs of %s/%s_* exist already; this run's lines are added to them", count,
+        location.directory, location.prefix);
   }
 
   void directory_unwritable(const char* log_file, int error) noexcept {
@@ -11981,6 +12175,17 @@ class storage_reports {
         log, file_error_text(error));
   }
 
+  // FNV-1a, of 64 bits.
+  static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
+  static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
+    constexpr std::uint64_t prime = 0x100000001b3U;
+    do {
+      hash = (hash ^ static_cast<unsigned char>(*text)) * prime;
+    } while (*text++ != '\0');
+    return hash;
+  }
+
+  std::uint64_t existing_reported_in_ = 0;  ///< hash of a directory and a prefix; 0: none
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   std::atomic<bool> disk_failed_{false};
@@ -13160,7 +13365,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     owners_ = file_owners::of_caller(directory_.descriptor());
     reports_.run_begins();
-    report_existing_logs(directory_.descriptor(), location_);
+    reports_.existing_logs(directory_.descriptor(), location_);
     return 0;
   }
 
