@@ -162,6 +162,7 @@ template <class Range, class Number,
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
+/// The same for a loader that has iterators only.
 template <class Iterator, class Sentinel, class Number>
 auto consume(Iterator first, Sentinel last, Number number) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)},

@@ -71,6 +71,8 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
+    // Made in one place, of a function: it never competes with a copy.
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
     static void call_held(kept_function& of, const char* folder) {

@@ -67,7 +67,7 @@ class claim_file {
 
   /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
-                                       function_ref<bool(std::string_view)> each) noexcept {
+                                       function_ref<bool(std::string_view)> each) const noexcept {
     char text[least_page_bytes];
     std::size_t held = 0;
     std::size_t total = 0;

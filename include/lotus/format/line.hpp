@@ -125,6 +125,8 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   std::uint64_t rest[2];
   int groups = 0;
   for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
+    // 64 bits have two groups at most besides the first digits.
+    // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound)
     rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
   }
   out = put_number_below_1e8(out, static_cast<std::uint32_t>(value));

@@ -80,7 +80,7 @@ constexpr services make_service_table() noexcept {
   };
   s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
     session::instance().end_heap_of(begin_ticks, tag, tag);
-    if (annotation_wanted()) session::instance().end_task_of(tag);
+    if (annotation_wanted()) session::end_task_of(tag);
   };
   s.begin_heap = [](record_tag tag) noexcept { session::instance().begin_heap_of(tag); };
   s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {

@@ -51,7 +51,7 @@ class process_lines {
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
     // Without a locale's comma.
-    const auto thousandths = static_cast<unsigned long long>(limit * 1000 + 0.5);
+    const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 

@@ -77,7 +77,9 @@ unfinished make_locked(const std::string& folder, const std::string& stem, bool 
   constexpr int most_tries = 100;
   unfinished made;
   for (int tries = 0; tries < most_tries; ++tries) {
-    made.path = folder + '/' + start;
+    made.path = folder;
+    made.path += '/';
+    made.path += start;
     made.path += any;
     made.descriptor = make(made.path);
     if (made.descriptor < 0) return made;
