@@ -74,7 +74,9 @@ class optional_index {
 
 }  // namespace lotus::tool
 
+// A hash of a type of one's own is what namespace std may be extended by.
 template <class Kind>
+// NOLINTNEXTLINE(bugprone-std-namespace-modification,cert-dcl58-cpp)
 struct std::hash<lotus::tool::strong_index<Kind>> {
   std::size_t operator()(lotus::tool::strong_index<Kind> index) const noexcept {
     return std::hash<std::uint32_t>()(index.value());

@@ -126,9 +126,10 @@ class side_reader {
         case event_kind::heap_total:
           data.heap.processes[pid].take_total(line.time_ns, line.bytes(), line.count());
           break;
+        // These two were taken above.
         case event_kind::off_cpu:
         case event_kind::aggregated:
-          break;  // were taken above
+        // The others have no lines here.
         case event_kind::none:
         case event_kind::operation:
         case event_kind::batch_preprocessed:
@@ -137,7 +138,7 @@ class side_reader {
         case event_kind::batch_consumed:
         case event_kind::batch_queued:
         case event_kind::loader:
-          break;  // have no lines here
+          break;
       }
     });
   }
