@@ -376,6 +376,7 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   const double busy = busy_at_once(window) / surely;
   const std::int64_t began_ns = window.front().start_ns;
   std::vector<call> calls;
+  calls.reserve(window.size());
   for (const operation_call& c : window) {
     calls.push_back({static_cast<double>(c.start_ns - began_ns) * 1e-6,
                      static_cast<double>(c.end_ns - began_ns) * 1e-6});
