@@ -74,7 +74,7 @@ class slow_loader {
       next();
       return *this;
     }
-    bool operator!=(sentinel) { return left_ > 0; }
+    bool operator!=(sentinel) const { return left_ > 0; }
 
    private:
     void next() {
@@ -84,8 +84,8 @@ class slow_loader {
     int left_;
     std::unique_ptr<int> batch_;
   };
-  iterator begin() { return iterator{3}; }
-  sentinel end() { return {}; }
+  static iterator begin() { return iterator{3}; }
+  static sentinel end() { return {}; }
 };
 
 /// Batches are built where the iterator is dereferenced, and cannot be moved.
@@ -106,8 +106,8 @@ struct lazy {
     }
     bool operator!=(const iterator& other) const { return at != other.at; }
   };
-  iterator begin() const { return {0}; }
-  iterator end() const { return {2}; }
+  static iterator begin() { return {0}; }
+  static iterator end() { return {2}; }
 };
 
 }  // namespace
@@ -175,8 +175,8 @@ TEST_CASE("a projection of a batch that is made at once: it is moved, not copied
       }
       bool operator!=(const iterator& other) const { return at != other.at; }
     };
-    iterator begin() const { return {3}; }
-    iterator end() const { return {5}; }
+    static iterator begin() { return {3}; }
+    static iterator end() { return {5}; }
   };
   const auto lines = recorded([] {
     int expected = 3;

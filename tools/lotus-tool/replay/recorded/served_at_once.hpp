@@ -51,8 +51,8 @@ struct served_at_once {
 /// of them is far off. Where service times hardly vary, only the right number makes them tight, and
 /// that decides; what was on the CPU at the same time was served at the same time; and calls that
 /// wait for nobody take as long beside others as alone.
-/// @param calls  in order of their ends. Deterministic.
-served_at_once find_served_at_once(const std::vector<operation_call>& calls);
+/// @param all  in order of their ends. Deterministic.
+served_at_once find_served_at_once(const std::vector<operation_call>& all);
 
 /// What of each call's time it was served, if so many were at once. Times in ns.
 /// @param calls  in order of their ends.
