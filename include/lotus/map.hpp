@@ -36,15 +36,21 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 class map_region {
  public:
   /// @param name  of the operation; copied, up to 255 bytes.
-  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept;
+  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept {
+    begin_region(name);
+  }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  LOTUS_DETAIL_PER_MODULE ~map_region();
+  LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
   /// Ends a pass and begins the next; false when there is none.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
+  // Not the constructor and the destructor themselves: of those clang emits only the variants for
+  // base classes where nothing calls them, as in the file with LOTUS_IMPLEMENTATION.
+  LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
+  LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
   LOTUS_DETAIL_PER_MODULE void end_pass() noexcept;
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;

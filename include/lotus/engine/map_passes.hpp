@@ -83,7 +83,7 @@ inline void sleep_ms(unsigned ms) noexcept {
 
 }  // namespace detail
 
-LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
+LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept {
   std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
@@ -99,7 +99,7 @@ LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
   interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
                                                detail::ticks_per_ns());
 }
-LOTUS_DETAIL_SEAM map_region::~map_region() {
+LOTUS_DETAIL_SEAM void map_region::end_region() noexcept {
   end_pass();
   if (pass_ > 0 && pass_ <= warm_up_) {
     detail::say(
