@@ -2180,15 +2180,21 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 class map_region {
  public:
   /// @param name  of the operation; copied, up to 255 bytes.
-  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept;
+  LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept {
+    begin_region(name);
+  }
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  LOTUS_DETAIL_PER_MODULE ~map_region();
+  LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
   /// Ends a pass and begins the next; false when there is none.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
+  // Not the constructor and the destructor themselves: of those clang emits only the variants for
+  // base classes where nothing calls them, as in the file with LOTUS_IMPLEMENTATION.
+  LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
+  LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
   LOTUS_DETAIL_PER_MODULE void end_pass() noexcept;
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
@@ -6748,7 +6754,7 @@ inline void sleep_ms(unsigned ms) noexcept {
 
 }  // namespace detail
 
-LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
+LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept {
   std::memcpy(name_, name.data(), name.size() < sizeof(name_) ? name.size() : sizeof(name_) - 1);
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
@@ -6764,7 +6770,7 @@ LOTUS_DETAIL_SEAM map_region::map_region(std::string_view name) noexcept {
   interval_ticks_ = static_cast<std::uint64_t>(static_cast<double>(collector_->interval_ns()) *
                                                detail::ticks_per_ns());
 }
-LOTUS_DETAIL_SEAM map_region::~map_region() {
+LOTUS_DETAIL_SEAM void map_region::end_region() noexcept {
   end_pass();
   if (pass_ > 0 && pass_ <= warm_up_) {
     detail::say(
