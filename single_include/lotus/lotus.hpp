@@ -387,7 +387,7 @@ class owned_text {
   ~owned_text() { delete[] text_; }
 
   /// Ends in a '\0'.
-  const char* c_str() const noexcept { return text_ == nullptr ? "" : text_; }
+  const char* c_str() const noexcept { return text_ == nullptr ? short_ : text_; }
   const char* data() const noexcept { return c_str(); }
   std::size_t size() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
@@ -408,10 +408,10 @@ class owned_text {
   struct kept {};
 
   owned_text(std::string_view text, kept) {
-    if (text.empty()) return;
-    text_ = new char[text.size() + 1];
-    text.copy(text_, text.size());
-    text_[text.size()] = '\0';
+    if (text.size() >= sizeof(short_)) text_ = new char[text.size() + 1];
+    char* const to = text_ == nullptr ? short_ : text_;
+    text.copy(to, text.size());
+    to[text.size()] = '\0';
     bytes_ = text.size();
   }
 
@@ -432,10 +432,16 @@ class owned_text {
     bytes_ = other.bytes_;
     other.text_ = text;
     other.bytes_ = bytes;
+    char held[sizeof(short_)];
+    __builtin_memcpy(held, short_, sizeof(short_));
+    __builtin_memcpy(short_, other.short_, sizeof(short_));
+    __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
-  char* text_ = nullptr;
+  char* text_ = nullptr;  ///< null: it is in short_
   std::size_t bytes_ = 0;
+  /// The default stands here: the session is never destroyed, and leak checkers would report it.
+  char short_[24] = {};
 };
 
 }  // namespace detail
