@@ -36,9 +36,8 @@ void add_viz(CLI::App& app, action& chosen) {
       "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
       "                                         for https://www.speedscope.app\n"
       "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
-      "profiler trace (.json, .json.gz) that lies beside the logs is merged; without -o the "
-      "result\n"
-      "is written beside it, its name with _fine or _coarse.");
+      "profiler trace (.json, .json.gz) in the folder of the logs is merged; without -o the result "
+      "is written next to it, its name with _fine or _coarse.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
   command->add_option("--format", options->format, "chrome, perfetto or speedscope")
