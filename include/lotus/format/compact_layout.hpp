@@ -26,20 +26,19 @@ inline constexpr std::uint32_t first_named_code = 16;
 /// Instead of a record's code: a name follows.
 inline constexpr std::uint32_t announcement_code = 0;
 
-static_assert(row_checks::all([](const record_kind& row) {
-                return has_name(row) ? row.code == 0
-                                     : row.code != announcement_code && row.code < first_named_code;
-              }),
-              "a kind without a name has a code from 1 to 15, which compact blocks tell it by");
-static_assert(row_checks::all([](const record_kind& row) {
-                for (const record_kind& other : record_kinds) {
-                  if (row.code != 0 && row.code == other.code && row.kind != other.kind) {
-                    return false;
-                  }
-                }
-                return true;
-              }),
-              "a code tells one kind");
+constexpr bool code_fits(const record_kind& row) noexcept {
+  if (has_name(row)) return row.code == 0;
+  return row.code != announcement_code && row.code < first_named_code;
+}
+constexpr bool code_is_its_own(const record_kind& row) noexcept {
+  for (const record_kind& other : record_kinds) {
+    if (row.code != 0 && row.code == other.code && row.kind != other.kind) return false;
+  }
+  return true;
+}
+static_assert(row_checks::all(code_fits),
+              "a kind without a name has a code from 1 to 15, by which compact blocks identify it");
+static_assert(row_checks::all(code_is_its_own), "a code identifies one kind");
 
 /// Of each code below first_named_code; none where it tells nothing.
 inline constexpr auto kind_by_code = [] {

@@ -99,10 +99,11 @@ inline constexpr auto kinds_of_lines = [] {
   return kinds;
 }();
 
-static_assert(lotus::detail::row_checks::all([](const lotus::detail::record_kind& recorded) {
-                return lotus::detail::is_of_batch(recorded) ==
-                       (kinds_of_lines[static_cast<std::size_t>(recorded.kind)] != record_kind::op);
-              }),
+constexpr bool has_batch_row(const lotus::detail::record_kind& recorded) noexcept {
+  return lotus::detail::is_of_batch(recorded) ==
+         (kinds_of_lines[static_cast<std::size_t>(recorded.kind)] != record_kind::op);
+}
+static_assert(lotus::detail::row_checks::all(has_batch_row),
               "every kind of batch record that the library writes has a row in batch_kinds");
 
 }  // namespace internal
