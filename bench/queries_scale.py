@@ -72,13 +72,17 @@ def scaled(column, rank):
     return f'CAST(({by} - {by} % 5000) / 5000 AS BIGINT) AS {column}'
 
 
+# The columns of the tables that get rows for every rank; the other tables stay those of one.
+OF_EACH_RANK = {
+    'spans': 'run host rank pid tid thread loader name batch epoch start_ns dur_ns self_ns cpu_ns depth',
+    'batches': 'run host rank pid loader batch epoch queued_ns preprocess_ns wait_ns delay_ns '
+               'handed_over_ns step_ns',
+    'stages': 'run host rank pid tid loader stage number is_item batch epoch start_ns dur_ns',
+}
+
+
 def of_many_ranks(table, ranks):
     """SQL: the rows of one rank, for each of many; `ranks` holds their numbers in `r`."""
-    columns = {'spans': 'run host rank pid tid thread loader name batch epoch start_ns dur_ns self_ns '
-                        'cpu_ns depth',
-               'batches': 'run host rank pid loader batch epoch queued_ns preprocess_ns wait_ns delay_ns '
-                          'handed_over_ns step_ns',
-               'stages': 'run host rank pid tid loader stage number is_item batch epoch start_ns dur_ns'}
     made = {'run': 'r AS run', 'host': "'node' || CAST((r - r % 8) / 8 AS INTEGER) AS host",
             'rank': 'r AS rank'}
     source = f'one.{table}'
@@ -86,7 +90,7 @@ def of_many_ranks(table, ranks):
         source = '(SELECT *, handed_over_ns AS start_ns FROM one.batches)'
     for name in ('dur_ns', 'self_ns', 'cpu_ns', 'preprocess_ns', 'step_ns'):
         made[name] = scaled(name, 'r')
-    chosen = ', '.join(made.get(c, c) for c in columns[table].split())
+    chosen = ', '.join(made.get(c, c) for c in OF_EACH_RANK[table].split())
     return f'SELECT {chosen} FROM {ranks} CROSS JOIN {source} AS rows_of_one'
 
 
@@ -96,7 +100,7 @@ def make_sqlite(one, database, ranks):
               'SELECT r FROM c)')
     for t in engines.TABLES:
         sql += f'CREATE TABLE {t} AS SELECT * FROM one.{t} WHERE false;\n'
-        many = f'SELECT * FROM one.{t}' if t in ('runs', 'counters') else of_many_ranks(t, series)
+        many = of_many_ranks(t, series) if t in OF_EACH_RANK else f'SELECT * FROM one.{t}'
         sql += f'INSERT INTO {t} {many};\n'
     engines.output(['sqlite3', database], sql)
 
@@ -106,8 +110,8 @@ def make_parquet(one, folder, ranks):
     sql = f"SET preserve_insertion_order = false; CREATE SCHEMA one;\n"
     for t in engines.TABLES:
         sql += f"CREATE VIEW one.{t} AS FROM '{one}/{t}.parquet';\n"
-        many = (f'SELECT * FROM one.{t}' if t in ('runs', 'counters')
-                else of_many_ranks(t, f'(SELECT range AS r FROM range({ranks}))'))
+        many = (of_many_ranks(t, f'(SELECT range AS r FROM range({ranks}))') if t in OF_EACH_RANK
+                else f'SELECT * FROM one.{t}')
         sql += f"COPY ({many}) TO '{folder}/tables/{t}.parquet' (FORMAT parquet, COMPRESSION zstd);\n"
     engines.output(['duckdb', '-init', '/dev/null', ':memory:'], sql)
 
