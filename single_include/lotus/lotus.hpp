@@ -379,8 +379,13 @@ class owned_text {
   owned_text(const Text& text) : owned_text{view_of(text), kept{}} {}
   owned_text(const owned_text& other) : owned_text{other.view(), kept{}} {}
   owned_text(owned_text&& other) noexcept { swap(other); }
+  owned_text& operator=(const owned_text& other) {
+    owned_text copy{other};
+    swap(copy);
+    return *this;
+  }
   /// From anything that it is constructed from.
-  owned_text& operator=(owned_text other) noexcept {
+  owned_text& operator=(owned_text&& other) noexcept {
     swap(other);
     return *this;
   }
@@ -426,16 +431,16 @@ class owned_text {
   std::string_view view() const noexcept { return {c_str(), bytes_}; }
 
   void swap(owned_text& other) noexcept {
-    char held[sizeof(short_)];
-    __builtin_memcpy(held, short_, sizeof(short_));
-    __builtin_memcpy(short_, other.short_, sizeof(short_));
-    __builtin_memcpy(other.short_, held, sizeof(short_));
     char* const text = text_;
     const std::size_t bytes = bytes_;
     text_ = other.text_;
     bytes_ = other.bytes_;
     other.text_ = text;
     other.bytes_ = bytes;
+    char held[sizeof(short_)];
+    __builtin_memcpy(held, short_, sizeof(short_));
+    __builtin_memcpy(short_, other.short_, sizeof(short_));
+    __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
   char* text_ = nullptr;  ///< null: it is in short_
