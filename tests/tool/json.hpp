@@ -15,7 +15,7 @@ namespace lotus::tool_test {
 /// A value of a parsed text, which it keeps alive. Whatever it is not throws.
 class json {
  public:
-  /// Fails the test when `text` is no valid JSON, in UTF-8.
+  /// Fails the test when `text` is not valid JSON, in UTF-8.
   static json parse(const std::string& text);
 
   json operator[](const std::string& key) const;

@@ -46,7 +46,7 @@ struct result {
 /// Runs a command in this process: run({"viz", dir, "-o", file}).
 result run(const std::vector<std::string>& arguments);
 
-/// Fails the test when `text` is no valid JSON.
+/// Fails the test when `text` is not valid JSON.
 json parse_json(const std::string& text);
 
 /// The events of a Chrome trace, each as json::canonical(), sorted.

@@ -81,7 +81,7 @@ TEST_CASE("--explain tells what was printed and no more, and spoils no JSON") {
   const std::string stats = run({"stats", a, "--explain"}).out;
   CHECK(stats.find(run({"stats", a}).out) == 0);
   CHECK(contains(stats, "\nwhat the labels mean\n"));
-  CHECK(contains(stats, "\n  p99: 99 of 100 took at most this\n"));
+  CHECK(contains(stats, "\n  p99: 99 % of the values are at most this\n"));
   CHECK_FALSE(contains(stats, "attack first"));
   CHECK(contains(run({"diagnose", a, "--explain"}).out, "\n  attack first: "));
   CHECK(run({"stats", a, "--json", "--explain"}).out == run({"stats", a, "--json"}).out);

@@ -43,17 +43,17 @@ TEST_CASE("what is wrong about an argument is named in one line") {
     const char* arguments;
     const char* diagnostics;
   } cases[] = {
-      {"stat x", "'stat' is no command; did you mean 'stats'?"},
-      {"map jion x", "'jion' is no command; did you mean 'join'?"},
+      {"stat x", "'stat' is not a command; did you mean 'stats'?"},
+      {"map jion x", "'jion' is not a command; did you mean 'join'?"},
       {"viz x --format foo", "--format: 'foo' is none of chrome, perfetto, speedscope"},
       {"stats x --skip-batches -3", "--skip-batches: '-3' is no whole number of at least 0"},
       {"map run --runs 0 -- x", "--runs: '0' is no whole number of at least 1"},
       {"viz", "DIR is required"},
-      {"help stat", "'stat' is no command; did you mean 'stats'?"},
+      {"help stat", "'stat' is not a command; did you mean 'stats'?"},
       {"stats x --skp-batches 3",
-       "'--skp-batches' is no option of 'stats'; did you mean '--skip-batches'?"},
-      {"map join x --quite", "'--quite' is no option of 'join'; did you mean '--quiet'?"},
-      {"stats x --zzzzzzzz=1", "'--zzzzzzzz' is no option of 'stats'"},
+       "'--skp-batches' is not an option of 'stats'; did you mean '--skip-batches'?"},
+      {"map join x --quite", "'--quite' is not an option of 'join'; did you mean '--quiet'?"},
+      {"stats x --zzzzzzzz=1", "'--zzzzzzzz' is not an option of 'stats'"},
   };
   for (const auto& c : cases) {
     const result r = call(dir, c.arguments);

@@ -38,9 +38,9 @@ TEST_CASE("what is odd about a log is noted once, though both sides read it") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SLoad,1000,100\nSLo");
   const result r = run({"compare", dir.path(), dir.path()});
-  const std::size_t first = r.err.find("torn last line");
+  const std::size_t first = r.err.find("incomplete last line");
   REQUIRE(first != std::string::npos);
-  CHECK(r.err.find("torn last line", first + 1) == std::string::npos);
+  CHECK(r.err.find("incomplete last line", first + 1) == std::string::npos);
 }
 
 TEST_CASE("what became slower than allowed fails the comparison") {

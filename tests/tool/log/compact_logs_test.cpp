@@ -95,7 +95,7 @@ TEST_CASE("a torn last block is left out and said; damage costs what needs the b
     const temp_dir dir;
     const result r = unpacked(dir, recorded.compact.substr(0, recorded.compact.size() - 3));
     CHECK(r.status == 0);
-    CHECK(contains(r.err, "torn last block left out"));
+    CHECK(contains(r.err, "incomplete last block ignored"));
   }
   std::string damaged = recorded.compact;
   const std::size_t at = damaged.find("LTSC", damaged.size() / 2);
@@ -130,7 +130,7 @@ TEST_CASE("a block of another version is told of, and what is no log is no crash
   const temp_dir beside;
   const result r = unpacked(beside, std::string(100'000, 'L'));
   CHECK(r.status == 1);
-  CHECK(contains(r.err, "no block in it is whole"));
+  CHECK(contains(r.err, "it contains no valid block"));
 }
 
 TEST_CASE("a compact log that is moved is followed by a new one; both are read") {
@@ -161,5 +161,5 @@ TEST_CASE("unpack wants an empty folder") {
   dir.file("out/x", "");
   const result r = run({"unpack", dir.path() + "/in", "-o", dir.path() + "/out"});
   CHECK(r.status == 2);
-  CHECK(contains(r.err, "is no empty folder"));
+  CHECK(contains(r.err, "is not an empty folder"));
 }

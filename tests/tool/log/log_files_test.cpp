@@ -92,7 +92,7 @@ TEST_CASE("a name that almost is a log's gets a note") {
   std::ostringstream err;
   diagnostic_log diagnostics(err, false);
   find_runs(dir.path(), default_prefix, diagnostics);
-  CHECK(contains(err.str(), "lotustrace_log_worker_pid_abc: not taken for a log"));
+  CHECK(contains(err.str(), "lotustrace_log_worker_pid_abc: ignored: the name of a log"));
   CHECK_FALSE(contains(err.str(), "gpu4.log"));
 }
 

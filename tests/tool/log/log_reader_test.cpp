@@ -52,16 +52,16 @@ TEST_CASE("oddities are accepted with a note") {
   const reading crlf = read("SA,1,2\r\n\r\n\r\nSB,3,4\r\n");
   CHECK(crlf.names == names{"SA", "SB"});
   CHECK(contains(crlf.diagnostics, "lines end in CR LF"));
-  CHECK(contains(crlf.diagnostics, "2 blank lines skipped"));
+  CHECK(contains(crlf.diagnostics, "2 blank lines ignored"));
   CHECK(crlf.malformed == 0);
 
   const reading blanks = read("SA, 1, 2\n");
   CHECK(blanks.names == names{"SA"});
-  CHECK(contains(blanks.diagnostics, "blanks behind commas"));
+  CHECK(contains(blanks.diagnostics, "spaces after commas"));
 
   const reading torn = read("SA,1,2\nSLoad");
   CHECK(torn.names == names{"SA"});
-  CHECK(contains(torn.diagnostics, "log:2: torn last line left out"));
+  CHECK(contains(torn.diagnostics, "log:2: incomplete last line ignored"));
   CHECK(torn.malformed == 0);
 
   const reading whole = read("SA,1,2\nSB,3,4");

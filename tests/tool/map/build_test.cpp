@@ -117,8 +117,9 @@ TEST_CASE("a folder without reports is bad input, no folder wrong use") {
   const temp_dir dir;
   const result none = run({"map", "build", dir.path()});
   CHECK(none.status == 1);
-  CHECK(none.err == "lotus-tool: " + dir.path() +
-                        ": no report in it; expected a folder per operation, a report per run\n");
+  CHECK(none.err ==
+        "lotus-tool: " + dir.path() +
+            ": contains no report; expected a folder per operation, a report per run\n");
   CHECK(run({"map", "build", dir.path() + "/nowhere"}).status == 1);
   CHECK(run({"map", "build"}).status == 2);
   CHECK(run({"map"}).status == 2);

@@ -104,7 +104,7 @@ TEST_CASE("a perf report of several events: a metric of each, and CPU time makes
                " 9.00%|147|pf|[.] faults\n\n#\n# (Tip: none)\n#\n");
   CHECK(only_report(path).functions ==
         std::map<std::string, double>{{"cpu_only|pf", 1393}, {"faults|pf", 147}});
-  CHECK(contains(error_of(path), "of its events cpu-clock:u is taken"));
+  CHECK(contains(error_of(path), "of its events cpu-clock:u is used"));
   const counter_table table = read_counters(path);
   REQUIRE(table.metrics.size() == 2);
   CHECK(table.metrics[0].name == "page-faults:u, samples");
@@ -178,11 +178,12 @@ TEST_CASE("a broken report is one line with file and line; another file is left 
   const temp_dir dir;
   const std::string vtune = "Function,CPU Time,Module\n";
   const std::string short_row = dir.file("short.csv", vtune + "f,1.0\n");
-  CHECK(error_of(short_row) == short_row + ":2: other fields than its head has columns");
+  CHECK(error_of(short_row) ==
+        short_row + ":2: the number of fields differs from the number of columns in the header");
   const std::string text = dir.file("text.csv", vtune + "f,often,a.so\n");
   CHECK(error_of(text) == text + ":2: 'often' is not a number");
   const std::string other = dir.file("notes.txt", "milk, eggs\n");
-  CHECK(contains(error_of(other), "warning: " + other + ": left out"));
+  CHECK(contains(error_of(other), "warning: " + other + ": ignored"));
   const std::string torn = dir.file(".lotus_samples_1_2", "LOTUSSMP");
   CHECK(error_of(torn) == torn + ": not a file of samples");
 }

@@ -73,7 +73,7 @@ TEST_CASE("--op takes one operation only; an unknown one is said") {
   CHECK(parse_json(read_file(p.folder + "/m.json"))["op_to_func"].size() == 1);
   const result r = p.run({"--runs", "1", "--op", "Nothing"});
   CHECK(r.status == 1);
-  CHECK(contains(r.err, "ran through no LOTUS_MAP_REGION \"Nothing\""));
+  CHECK(contains(r.err, "entered no LOTUS_MAP_REGION \"Nothing\""));
 }
 
 TEST_CASE("a stripped probe is said to be stripped") {
@@ -105,7 +105,7 @@ TEST_CASE("samples of a probe that records nothing are kept with the reports") {
   const std::string run = "cd \"$2\"; exec \"$0\" map run -q --runs 2 -- \"$1\" by_hand";
   const result r = execute({"sh", "-c", run, LOTUS_TOOL_PROGRAM, LOTUS_MAP_PROBE, current.path()});
   CHECK(r.status == 1);
-  CHECK(contains(r.err, "nothing was collected; it must run through a LOTUS_MAP_REGION"));
+  CHECK(contains(r.err, "nothing was collected; it must enter a LOTUS_MAP_REGION"));
   CHECK(current.names() == std::vector<std::string>{"mapping_funcs_reports"});
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("where sampling is forbidden, map run says what to change, after one l
   const result r = execute(all);
   CHECK(r.status == 1);
   CHECK(contains(r.err, "kernel.perf_event_paranoid"));
-  CHECK(contains(r.err, "nothing was collected, because of what is said above\n"));
+  CHECK(contains(r.err, "nothing was collected; the messages above say why\n"));
   CHECK_FALSE(contains(r.err, "run 2 of 3"));
   CHECK_FALSE(std::filesystem::exists(p.folder + "/m_reports"));
 }

@@ -249,13 +249,13 @@ TEST_CASE("what makes no sense is said in a line") {
     CHECK(std::count(r.err.begin(), r.err.end(), '\n') <= 2);
   };
   refused({"--faster", "Decoed=2"}, 1, "no operation or stage Decoed");
-  refused({"--faster", "Decode"}, 2, "--faster: NAME=NUMBER is wanted");
+  refused({"--faster", "Decode"}, 2, "--faster: expected NAME=NUMBER");
   refused({"--faster", "Decode=0"}, 2, "a number above 0");
   refused({"--faster", "Decode=nan"}, 2, "a number above 0");
   refused({"--workers", "1.5"}, 2, "whole number");
   refused({"--workers", "Decode=3"}, 1, "has no threads of its own");
   refused({"--target", "30/m"}, 2, "such as 2/s");
-  refused({"--target", "30/s", "--workers", "2"}, 2, "none can be given");
-  refused({"--own-thread"}, 1, "made by threads of their own");
+  refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
+  refused({"--own-thread"}, 1, "builds no batches");
   refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
 }

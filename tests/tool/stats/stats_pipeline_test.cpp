@@ -120,8 +120,8 @@ TEST_CASE("a loader's folder that is a link is not followed, nor a hidden file t
   REQUIRE(mkfifo((dir.path() + "/.lotus_beside_lotustrace_log_pid_8").c_str(), 0666) == 0);
   const result r = run({"stats", dir.path(), "--json"});
   CHECK(r.status == 0);
-  CHECK(contains(r.err, "_pid_7: left out, it is a link"));
-  CHECK(contains(r.err, "_pid_8: left out, it is a link"));
+  CHECK(contains(r.err, "_pid_7: ignored: it is a link"));
+  CHECK(contains(r.err, "_pid_8: ignored: it is a link"));
   const json document = parse_json(r.out);
   REQUIRE(document["runs"].size() == 1);
   CHECK(document["runs"][0]["stages"]["Read"]["count"].integer() == 30);
@@ -160,7 +160,7 @@ TEST_CASE("bad lines beside the logs are told with file and line, and nothing el
   CHECK(contains(r.err, file + ":5: the name is empty"));
   CHECK(contains(r.err, file + ":6: a field is not a whole number"));
   CHECK(contains(r.err, file + ":8: a number is out of range"));
-  CHECK(contains(r.err, file + ":9: torn last line left out"));
+  CHECK(contains(r.err, file + ":9: incomplete last line ignored"));
   const json document = parse_json(r.out);
   const json& counter = document["runs"][0]["counters"]["depth"];
   CHECK(counter["count"].integer() == 2);

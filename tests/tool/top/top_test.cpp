@@ -235,7 +235,7 @@ TEST_CASE("what cannot be shown is told in a line") {
   CHECK(run({"top", dir.path() + "/nowhere"}).status == 1);
   const result nothing = run({"top", dir.path()});
   CHECK(nothing.status == 0);
-  CHECK(contains(nothing.out, "nothing is recorded there yet"));
+  CHECK(contains(nothing.out, "nothing has been recorded in this folder yet"));
   CHECK(run({"top"}).status == 2);
   CHECK(run({"top", dir.path(), "--window", "0"}).status == 2);
   CHECK(run({"top", dir.path(), "--sort", "name"}).status == 2);

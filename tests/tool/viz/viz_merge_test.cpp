@@ -105,10 +105,10 @@ TEST_CASE("a trace or a run that is left out is told of") {
   dir.file("a/t.json", old_form);
   const result both = run({"viz", dir.path()});
   CHECK(both.status == 0);
-  CHECK(contains(both.err, "warning: " + dir.path() + "/b: left out"));
+  CHECK(contains(both.err, "warning: " + dir.path() + "/b: skipped"));
   const result other = run({"viz", dir.path() + "/a", "-o", "-", "--format", "speedscope"});
   CHECK(other.status == 0);
-  CHECK(contains(other.err, "warning: " + dir.path() + "/a/t.json: left out"));
+  CHECK(contains(other.err, "warning: " + dir.path() + "/a/t.json: not merged"));
 }
 
 TEST_CASE("in the new form times are relative to the trace's base") {
@@ -172,7 +172,7 @@ TEST_CASE("a found file that is no trace is passed over, a given one is an error
   const std::string path = dir.file("config.json", R"({"workers": 4})");
   const result r = run({"viz", dir.path(), "-o", "-"});
   CHECK(r.status == 0);
-  CHECK(contains(r.err, "config.json: no profiler trace, passed over"));
+  CHECK(contains(r.err, "config.json: ignored: not a profiler trace"));
   CHECK(run({"viz", dir.path(), "-o", "-", "--torch-trace", path}).status == 1);
   dir.file("config.json", "{");
   CHECK(run({"viz", dir.path(), "-o", "-"}).status == 0);

@@ -260,7 +260,7 @@ TEST_CASE("loaders are groups of their own") {
   dir.file("test/lotustrace_log_worker_pid_11", "SOther,100000000,10\n");
   const result r = run({"viz", dir.path(), "-o", "-", "--only-slowest", "Decode:1"});
   CHECK(r.status == 0);
-  CHECK(r.err == "warning: " + dir.path() + "/test: left out, it has no such batch or stage\n");
+  CHECK(r.err == "warning: " + dir.path() + "/test: skipped: it has no such batch or stage\n");
 }
 
 TEST_CASE("a profiler's trace beside a run is merged with all its loaders") {

@@ -74,7 +74,7 @@ TEST_CASE("a window in seconds keeps what reaches into it") {
   CHECK(beyond.status == 2);
   CHECK(beyond.err == "lotus-tool: nothing lies in this window; the run takes 3.800 s\n");
   CHECK(run({"viz", dir.path(), "-o", "-", "--from", "3", "--to", "2"}).err ==
-        "lotus-tool: --to: lies before --from\n");
+        "lotus-tool: --to is before --from\n");
 }
 
 TEST_CASE("a window in batches keeps the whole of the batches") {
@@ -96,7 +96,7 @@ TEST_CASE("of several runs those are drawn that have the window's batches") {
   dir.file("short/lotustrace_log_worker_pid_9", "SBatchPreprocessed_0,1000000000,5\n");
   const result r = run({"viz", dir.path(), "-o", "-", "--from", "batch:2"});
   CHECK(r.status == 0);
-  CHECK(contains(r.err, short_run + ": left out"));
+  CHECK(contains(r.err, short_run + ": skipped"));
   CHECK(contains(r.out, "SBatchPreprocessed_3"));
 }
 
@@ -130,7 +130,8 @@ TEST_CASE("only some operations, by their names with or without S") {
   const std::string out = dir.path() + "/out.json";
   const result mistyped = run({"viz", dir.path(), "-o", out, "--op", "Crop", "--op", "lode"});
   CHECK(mistyped.status == 1);
-  CHECK(contains(mistyped.err, "--op: no operation 'lode' lies there; did you mean 'Loader'?"));
+  CHECK(contains(mistyped.err,
+                 "--op: no operation 'lode' in this part of the run; did you mean 'Loader'?"));
   CHECK_FALSE(std::filesystem::exists(out));
   const result nonsense = run({"viz", dir.path(), "-o", out, "--op", "Nonsense"});
   CHECK(nonsense.status == 1);
@@ -138,7 +139,7 @@ TEST_CASE("only some operations, by their names with or without S") {
   // It is there, but not in the window.
   const result elsewhere = run({"viz", dir.path(), "-o", out, "--op", "Crop", "--last", "1ms"});
   CHECK(elsewhere.status == 0);
-  CHECK(contains(elsewhere.err, "no operation of that name lies in this window"));
+  CHECK(contains(elsewhere.err, "no operation of that name in this part of the run"));
 }
 
 TEST_CASE("only the slowest batches, with their operations") {

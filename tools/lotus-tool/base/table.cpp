@@ -38,7 +38,7 @@ void tell_left_out(std::ostream& out, const std::vector<std::string>& heads,
     const bool shown = std::find(columns.begin(), columns.end(), c) != columns.end();
     if (!shown && !heads[c].empty()) text += (text.empty() ? "" : ", ") + heads[c];
   }
-  if (!text.empty()) out << fitted(out, "--wide also tells: " + text, "  ", "    ") << '\n';
+  if (!text.empty()) out << fitted(out, "--wide also shows: " + text, "  ", "    ") << '\n';
 }
 
 }  // namespace

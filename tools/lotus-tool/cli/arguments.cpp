@@ -23,7 +23,7 @@ namespace {
     all += (all.empty() ? "" : ", ") + command->get_name();
   }
   const std::string meant = did_you_mean(word, names);
-  throw usage_error("'" + word + "' is no command; " +
+  throw usage_error("'" + word + "' is not a command; " +
                     (meant.empty() ? "there are " + all : meant));
 }
 
@@ -74,7 +74,7 @@ void check_options(const CLI::App& app) {
     if (word.size() < 2 || word.front() != '-') continue;
     const std::string name = word.substr(0, word.find('='));
     const std::string meant = did_you_mean(name, option_words(*at));
-    throw usage_error("'" + name + "' is no option of '" + at->get_name() + "'" +
+    throw usage_error("'" + name + "' is not an option of '" + at->get_name() + "'" +
                       (meant.empty() ? "" : "; " + meant));
   }
 }

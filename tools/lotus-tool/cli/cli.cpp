@@ -26,7 +26,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Commands that tell about the program itself; `app` outlives them.
+/// Commands that print about the program itself; `app` outlives them.
 void add_self_description(CLI::App& app, action& chosen) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -65,14 +65,14 @@ bool is_given(const CLI::App& app, const std::string& flag) {
   });
 }
 
-/// What is wrong about the arguments, and who tells more.
+/// What is wrong with the arguments, and which help describes them.
 std::string one_line(const CLI::App* app, const CLI::Error& error) {
   std::string command = "lotus-tool";
   for (const CLI::App* at = app; !at->get_subcommands().empty();) {
     at = at->get_subcommands().back();
     command += ' ' + at->get_name();
   }
-  return "lotus-tool: " + printable_line(error.what()) + "; '" + command + " --help' tells more\n";
+  return "lotus-tool: " + printable_line(error.what()) + "; see '" + command + " --help'\n";
 }
 
 }  // namespace
@@ -88,9 +88,9 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
       return help_text(*of, words);
     });
     app.footer(
-        "Exit status: 0 fine, 1 bad input, 2 wrong use; 3 and 4 of --fail-if, --fail-above, "
-        "--target: a\n"
-        "failure, no answer. 'lotus-tool COMMAND --help' tells more.");
+        "Exit status: 0 success, 1 bad input, 2 usage error, 3 the condition of --fail-if or\n"
+        "--fail-above holds, 4 --fail-if or --target has no answer. 'lotus-tool COMMAND --help'\n"
+        "describes a command.");
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
     add_help(app, chosen);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// Words to choose from that take more room are told behind the description.
+/// Longer lists of words to choose from are printed after the description.
 constexpr std::size_t most_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {
@@ -49,7 +49,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   return line;
 }
 
-/// A name with what it means beside it, or below where it is long.
+/// A name and its meaning on the same line, or on the next one if the name is long.
 std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
   if (columns_of(name) <= name_columns) {
@@ -90,8 +90,8 @@ std::string option_entry(const CLI::Option& option) {
 std::string environment_topic() {
   std::string text =
       in_lines(
-          "Environment variables of programs that record with lotus. One that is set to nothing "
-          "counts as not set; one that makes no sense is reported once, and its default is taken.",
+          "Environment variables of programs that record with lotus. An empty variable counts as "
+          "not set. An invalid value is reported once, and the default is used.",
           help_columns) +
       "\n\nVariables:\n";
   for (const detail::variable_row& row : detail::environment_table) {
@@ -101,8 +101,27 @@ std::string environment_topic() {
   return text;
 }
 
-/// Examples stand in lines of their own, which begin with blanks; other lines are one text.
-std::string footer(const std::string& text) {
+constexpr std::string_view exit_status = "Exit status: ";
+
+}  // namespace
+
+std::vector<std::string> option_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : options_of(app, false)) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
+  }
+  return words;
+}
+
+/// Examples have lines of their own, which begin with blanks; the other lines are one text, and the
+/// exit statuses, which every command has, another.
+std::string closing_text(const CLI::App& app) {
+  std::string text = app.get_footer();
+  if (text.find(exit_status) == std::string::npos) {
+    text += std::string(text.empty() ? "" : "\n") + std::string(exit_status) +
+            "0 success, 1 bad input, 2 usage error.";
+  }
   std::string all;
   std::string words;
   const auto pour = [&] {
@@ -116,22 +135,12 @@ std::string footer(const std::string& text) {
       pour();
       all += line + '\n';
     } else {
+      if (line.rfind(exit_status, 0) == 0) pour();
       words += (words.empty() ? "" : " ") + line;
     }
   }
   pour();
   return all;
-}
-
-}  // namespace
-
-std::vector<std::string> option_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : options_of(app, false)) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
-  }
-  return words;
 }
 
 std::string help_text(const CLI::App& app, const std::string& words) {
@@ -152,13 +161,12 @@ std::string help_text(const CLI::App& app, const std::string& words) {
   }
   text += "\nOptions:\n";
   for (const CLI::Option* option : options_of(app, false)) text += option_entry(*option);
-  if (!app.get_footer().empty()) text += '\n' + footer(app.get_footer());
-  return text;
+  return text + '\n' + closing_text(app);
 }
 
 void add_help(CLI::App& app, action& chosen) {
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* help = app.add_subcommand("help", "Tell how a command is used");
+  CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
   help->add_option("COMMAND", *words,
                    "the command, as it would be called; or environment, for the variables");

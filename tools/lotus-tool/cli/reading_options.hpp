@@ -12,25 +12,25 @@ namespace lotus::tool {
 /// Options that every command which reads logs has.
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
-  command.add_option("--prefix", options.prefix, "what the names of the logs begin with")
+  command.add_option("--prefix", options.prefix, "common first part of the log files' names")
       ->capture_default_str();
-  command.add_flag("--strict", options.strict, "fail on any malformed line (status 1)");
-  command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
+  command.add_flag("--strict", options.strict, "exit with 1 at any malformed line");
+  command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
 /// Of commands that print tables; what they do is done where the command is called.
 inline void add_wide(CLI::App& command) {
-  command.add_flag("--wide", "all columns, and no line broken, however wide the terminal is");
+  command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
 }
 inline void add_table_options(CLI::App& command) {
   add_wide(command);
-  command.add_flag("--explain", "behind the tables, what their labels mean");
+  command.add_flag("--explain", "explain the labels after the tables");
 }
 
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
-                  "leave the first N batches of every epoch out of what is told per batch")
+                  "exclude the first N batches of every epoch from figures per batch")
       ->check(whole_number(0))
       ->option_text("N");
 }

@@ -48,7 +48,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// Text for troff: no escapes by chance, and no line that reads as a request.
+/// Text for troff, escaped so that no character is an escape and no line is a request.
 std::string troff(std::string text) {
   text = replaced(std::move(text), "\\", "\\e");
   text = replaced(std::move(text), "-", "\\-");
@@ -224,14 +224,15 @@ std::string man_page(const CLI::App& app) {
   for (const named_command& c : commands_of(app)) {
     page += ".SS lotus\\-tool " + troff(c.words) + '\n' + troff(c.app->get_description()) + ".\n";
     describe_options(*c.app, page);
-    if (!c.app->get_footer().empty()) page += ".PP\n.nf\n" + troff(c.app->get_footer()) + "\n.fi\n";
+    page += ".PP\n.nf\n" + troff(closing_text(*c.app)) + ".fi\n";
   }
   page +=
-      ".SH EXIT STATUS\n.TP\n0\nFine.\n.TP\n1\nBad input.\n.TP\n2\nWrong use.\n.TP\n3\n"
-      "compare \\-\\-fail\\-above found something slower.\n"
-      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set and not empty, nothing is coloured.\n"
-      ".TP\n.B COLUMNS\nHow wide lines may be; without it as wide as the terminal, and 80 in a "
-      "pipe or file.\n";
+      ".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nBad input.\n.TP\n2\nUsage error.\n.TP\n3\n"
+      "The condition of \\-\\-fail\\-if or \\-\\-fail\\-above holds.\n.TP\n4\n"
+      "\\-\\-fail\\-if or \\-\\-target has no answer.\n"
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, output has no colors.\n"
+      ".TP\n.B COLUMNS\nThe width of lines. Default: the terminal's width, or 80 in a pipe or "
+      "file.\n";
   return page;
 }
 

@@ -139,7 +139,7 @@ fs::path copy(int directory, const snapshot_options& options, const fs::path& di
   lotus::detail::snapshot_folder folder(directory, run, owners, 0666);
   const int error = folder.make(options.reason, info_in(options.dir).c_str());
   if (error != 0) {
-    throw input_error(options.dir + ": no snapshot can be made beside it: " +
+    throw input_error(options.dir + ": cannot create a snapshot next to it: " +
                       lotus::detail::file_error_text(error));
   }
   return dir.parent_path() / folder.name();
@@ -185,7 +185,8 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
       return exit_fine;
     }
     err << "lotus-tool: " << options.dir
-        << ": the process does not answer; its last records, in no log yet, are left out\n";
+        << ": the process does not answer; its last records, which are in no log yet, are "
+           "missing\n";
   }
   out << copy(directory.number(), options, dir).string() << '\n';
   return exit_fine;

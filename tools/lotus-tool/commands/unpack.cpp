@@ -47,7 +47,7 @@ class unpacker {
     if (!place.empty() && place != ".") to /= place;
     std::error_code error;
     fs::create_directories(to, error);
-    if (error) throw input_error(to.string() + ": cannot be made: " + error.message());
+    if (error) throw input_error(to.string() + ": cannot be created: " + error.message());
     return to;
   }
 
@@ -113,7 +113,7 @@ class unpacker {
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err) {
   std::error_code error;
   if (fs::exists(options.output) && !fs::is_empty(options.output, error)) {
-    throw usage_error("-o: " + options.output + " is no empty folder");
+    throw usage_error("-o: " + options.output + " is not an empty folder");
   }
   diagnostic_log diagnostics(err, options.quiet);
   unpacker all(options, out, diagnostics);

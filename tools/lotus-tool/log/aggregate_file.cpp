@@ -110,7 +110,7 @@ class section_reader {
  private:
   /// Its process was killed while it wrote it, and left the sums in its ring file.
   void leave_section() {
-    if (!name_.empty()) said_.note(file_.path + ": a section that does not end left out");
+    if (!name_.empty()) said_.note(file_.path + ": an incomplete section ignored");
     section_ = {};
     name_.clear();
     broken_ = false;

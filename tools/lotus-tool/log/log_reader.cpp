@@ -98,10 +98,10 @@ void file_oddities::tell(const log_file& file, diagnostic_log& diagnostics) cons
   diagnostics.end_of_file(shown_path(file));
   if (lines == 0 && file.first == 0) diagnostics.note(file.path + ": empty");
   if (blank_lines > 0) {
-    diagnostics.note(file.path + ": " + std::to_string(blank_lines) + " blank lines skipped");
+    diagnostics.note(file.path + ": " + std::to_string(blank_lines) + " blank lines ignored");
   }
   if (crlf) diagnostics.note(file.path + ": lines end in CR LF");
-  if (blanks) diagnostics.note(file.path + ": blanks behind commas skipped");
+  if (blanks) diagnostics.note(file.path + ": spaces after commas ignored");
 }
 
 }  // namespace lotus::tool

@@ -106,7 +106,7 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
       } else if (diagnostics != nullptr) {
         if (newline == nullptr && text.size() <= max_line_bytes) {
           diagnostics->note(shown_path(file) + ":" + std::to_string(odd.lines) +
-                            ": torn last line left out");
+                            ": incomplete last line ignored");
         } else {
           diagnostics->malformed(shown_path(file), odd.lines, what);
         }

@@ -133,7 +133,7 @@ bool diagnosis::has(std::string_view check_id) const noexcept {
 
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics) {
   const std::string& dir = run.files->dir;
-  if (run.empty()) return {std::nullopt, dir + ": nothing usable in the logs"};
+  if (run.empty()) return {std::nullopt, dir + ": the logs contain nothing usable"};
   const run_batches& batches = run.batches;
   if (batches.consumers() > 1) {
     diagnostics.note(

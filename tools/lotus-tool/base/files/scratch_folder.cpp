@@ -20,7 +20,7 @@ scratch_folder::scratch_folder(const std::string& parent) {
   lock_ = made.descriptor;
   if (lock_ < 0) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    throw input_error(parent + ": no folder can be made in it: " + std::strerror(errno));
+    throw input_error(parent + ": cannot create a folder in it: " + std::strerror(errno));
   }
 }
 

@@ -70,7 +70,7 @@ void spill_file::get(std::uint64_t at, char* to, std::size_t bytes) const {
     const ssize_t n = ::pread(descriptor_, to, bytes, static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      throw input_error(std::string("a file for what memory shall not hold cannot be read: ") +
+      throw input_error(std::string("a temporary file cannot be read: ") +
                         std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
     }
     to += n;

@@ -24,26 +24,28 @@ namespace {
 
 void add_stats(CLI::App& app, action& chosen) {
   auto options = std::make_shared<stats_options>();
-  CLI::App* command = app.add_subcommand("stats", "Tell what operations and batches cost");
+  CLI::App* command = app.add_subcommand("stats", "Show how long operations and batches take");
   command->footer(
       "Examples:\n"
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
-      "Standard deviations are the population's, percentiles interpolate linearly, and an\n"
-      "out-of-order arrival counts as a wait of 0.");
+      "A standard deviation is that of the population, percentiles are interpolated linearly, and "
+      "a batch that arrived before its turn counts as a wait of 0.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   CLI::Option* json = command->add_flag_callback(
-      "--json", [options] { options->form = stats_form::json; }, "JSON in ns, nothing rounded");
+      "--json", [options] { options->form = stats_form::json; },
+      "print JSON: nanoseconds, not rounded");
   command
       ->add_flag_callback(
-          "--csv", [options] { options->form = stats_form::csv; }, "CSV in ns, nothing rounded")
+          "--csv", [options] { options->form = stats_form::csv; },
+          "print CSV: nanoseconds, not rounded")
       ->excludes(json);
   CLI::Option* style =
       command
           ->add_option_function<std::string>(
               "--style", [options](const std::string&) { options->form = stats_form::profile; },
-              "calls and times as Python's cProfile prints them")
+              "print calls and times as Python's cProfile does")
           ->check(CLI::IsMember({"profile"}).description(""))
           ->option_text("profile");
   command->add_option("--sort", options->order, "order of the operations")
@@ -61,25 +63,24 @@ void add_stats(CLI::App& app, action& chosen) {
                                        {"tottime", stats_order::self},
                                        {"cumtime", stats_order::total}}))
       ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self|ncalls|tottime|cumtime");
-  command->add_option("--limit,--row-limit", options->limit, "only the first N operations")
+  command->add_option("--limit,--row-limit", options->limit, "show only the first N operations")
       ->check(whole_number(0))
       ->option_text("N");
   command
       ->add_option("--slowest", options->slowest,
-                   "how many of the slowest items of stages to tell in full (3)")
+                   "how many of a stage's slowest items to show with all their stages (3)")
       ->check(whole_number(0))
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
-                    "an operation for each text of arguments that LOTUS_SCOPE_ARGS gave it");
-  command->add_flag(
-      "--memory", options->memory,
-      "the table tells what operations allocated and what nobody frees, of a run with "
-      "'run --memory'");
-  command->add_flag("--per-worker", options->per_worker, "the table tells every worker too");
+                    "show each text of LOTUS_SCOPE_ARGS as an operation of its own");
+  command->add_flag("--memory", options->memory,
+                    "show what operations allocate and what is never freed, for runs recorded with "
+                    "'run --memory'");
+  command->add_flag("--per-worker", options->per_worker, "also show every worker");
   add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
-                    "drop preprocess times below Q1 - 2 (Q3 - Q1)");
+                    "ignore preprocess times below Q1 - 2 (Q3 - Q1)");
   for (const char* const unused : {"--json", "--csv", "--skip-batches", "--per-worker", "--memory",
                                    "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
@@ -94,25 +95,29 @@ void add_stats(CLI::App& app, action& chosen) {
 
 void add_diagnose(CLI::App& app, action& chosen) {
   auto options = std::make_shared<diagnose_options>();
-  CLI::App* command = app.add_subcommand("diagnose", "Tell what a run waits for, and what to do");
+  CLI::App* command =
+      app.add_subcommand("diagnose", "Find the bottleneck and suggest what to change");
   command->footer(
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   exits 3 if it is\n"
-      "The run is replayed with each of its bounds loosened; the largest gain is the verdict:\n"
-      "consumer-bound, preprocessing-bound or stage-bound (work 1.25 times faster), order-bound,\n"
-      "prefetch-bound or start-up-bound (left out), balanced where nothing gains 5 %.");
+      "The run is simulated again with one limit loosened at a time; the limit whose loosening "
+      "gains most is the verdict: consumer-bound, preprocessing-bound or stage-bound (that work "
+      "takes 1.25 times less), order-bound, prefetch-bound or start-up-bound (removed); balanced "
+      "if nothing gains 5 %.\n"
+      "Exit status: 0 success, 1 bad input, 2 usage error, 3 the verdict is one of --fail-if, 4 "
+      "--fail-if was given and there is no verdict.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit 3 when this is the verdict, also several with commas; preprocessing-bound "
-                   "takes in stage-bound; exit 4 when there is no verdict")
+                   "exit with 3 if this is the verdict, and with 4 if there is none; several are "
+                   "separated by commas; preprocessing-bound includes stage-bound")
       ->delimiter(',')
       ->check(CLI::IsMember({"consumer-bound", "preprocessing-bound", "stage-bound", "order-bound",
                              "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
-  command->add_flag("--json", options->json, "JSON");
+  command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
@@ -129,34 +134,38 @@ void add_compare(CLI::App& app, action& chosen) {
     std::string before, after, fail_above;
   };
   auto given = std::make_shared<texts>();
-  CLI::App* command =
-      app.add_subcommand("compare", "Tell what became slower from one run, or several, to another");
+  CLI::App* command = app.add_subcommand("compare", "Show what became slower between runs");
   command->footer(
       "Examples:\n"
       "  lotus-tool compare before/ after/ --fail-above 5%     exits 3 if it is slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
-      "Runs of the same program differ, so give several a side: intervals are then of how their\n"
-      "means differ (Welch), and from five a side on there is a permutation test. Of one run a\n"
-      "side they are by bootstrap. A slowing counts when it is above the limit and its interval\n"
-      "is above 0, or when there was no time to speak of before. There is no interval, and\n"
-      "nothing counts, where a side has fewer than 5 values. The delay does not count, it grows\n"
-      "when preprocessing gets quicker, nor do CPU time and stages. Loaders are matched by name.");
-  CLI::Option* const before =
-      command->add_option("BEFORE", given->before, "folder of the logs; may hold several runs");
-  CLI::Option* const after = command->add_option("AFTER", given->after, "likewise");
-  command->add_option("--a", options->before, "folders of the runs before")
+      "Runs of one program differ from each other, so give several runs a side: the intervals then "
+      "cover the difference between the sides' means (Welch), and from five runs a side on, a "
+      "permutation test is printed too. With one run a side, the intervals come from a bootstrap "
+      "of its values. A slowdown counts if it exceeds the limit and its interval lies above 0, or "
+      "if there was almost no time before. Where a side has fewer than 5 values there is no "
+      "interval, and the change does not count. The delay never counts, because it grows when "
+      "preprocessing becomes faster; nor do CPU time and stages. Loaders are matched by name.\n"
+      "Exit status: 0 success, 1 bad input, 2 usage error, 3 something became slower than "
+      "--fail-above.");
+  CLI::Option* const before = command->add_option(
+      "BEFORE", given->before, "folder of the logs before the change; may hold several runs");
+  CLI::Option* const after =
+      command->add_option("AFTER", given->after, "the same after the change");
+  command->add_option("--a", options->before, "folders of the runs before the change")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
-  command->add_option("--b", options->after, "folders of the runs after")
+  command->add_option("--b", options->after, "folders of the runs after the change")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
   command
-      ->add_option("--fail-above", given->fail_above, "exit 3 when a mean grew by more than this")
+      ->add_option("--fail-above", given->fail_above,
+                   "exit with 3 if a mean grew by more than this")
       ->check(not_empty())
       ->option_text("5%");
-  command->add_flag("--json", options->json, "JSON");
+  command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
@@ -177,14 +186,14 @@ void add_compare(CLI::App& app, action& chosen) {
 
 void add_recover(CLI::App& app, action& chosen) {
   auto options = std::make_shared<recover_options>();
-  CLI::App* command = app.add_subcommand("recover", "Put into the logs what killed processes left");
+  CLI::App* command =
+      app.add_subcommand("recover", "Write the last records of killed processes into the logs");
   command->footer(
       "Example:\n"
       "  lotus-tool recover run/\n"
-      "Every record is appended exactly once, however often this runs or is interrupted. "
-      "Processes\n"
-      "that are still recording are left alone. Other commands count such records in by "
-      "themselves.");
+      "Every record is appended exactly once, however often this command runs or is interrupted. "
+      "Processes that are still recording are left alone. The other commands include such records "
+      "without this command.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
@@ -195,17 +204,18 @@ void add_recover(CLI::App& app, action& chosen) {
 
 void add_snapshot(CLI::App& app, action& chosen) {
   auto options = std::make_shared<snapshot_options>();
-  CLI::App* command = app.add_subcommand("snapshot", "Put aside what a run has recorded by now");
+  CLI::App* command = app.add_subcommand("snapshot", "Copy what a run has recorded so far");
   command->footer(
       "Example:\n"
       "  lotus-tool snapshot run/     prints run.snapshot-<UTC>-asked, a run's folder\n"
-      "The recording process makes it, with all that is complete, and goes on; where none lives,\n"
-      "it is made of what the run has left.");
+      "The recording process writes the snapshot, with every complete record, and goes on "
+      "recording. If no process is recording any more, the snapshot is made from the files that "
+      "the run has left.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("--reason", options->reason, "what its name ends in")
+  command->add_option("--reason", options->reason, "last part of the snapshot's name")
       ->capture_default_str()
       ->check(not_empty());
-  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str()
       ->check(not_empty());
   command->callback([options, &chosen] {

@@ -52,12 +52,13 @@ CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
 
 void add_hit_rule(CLI::App& command, hit_rule& rule) {
   CLI::Option* hits =
-      command.add_option("--min-hits", rule.min_hits, "leave out functions seen in fewer runs")
+      command.add_option("--min-hits", rule.min_hits, "ignore functions seen in fewer runs")
           ->check(whole_number(1))
           ->option_text("N");
   CLI::Option* all = command.add_flag_callback(
-      "--union", [] {}, "every function seen in any run (the default)");
-  command.add_flag("--majority", rule.majority, "functions seen in more than half of the runs")
+      "--union", [] {}, "include every function seen in any run (the default)");
+  command
+      .add_flag("--majority", rule.majority, "include functions seen in more than half of the runs")
       ->excludes(all)
       ->excludes(hits);
 }
@@ -69,20 +70,22 @@ std::string mapping_output(const std::string& given, print_as print) {
 
 void add_map_build(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_build_options>();
-  CLI::App* command = map.add_subcommand("build", "Make a mapping of profilers' reports");
+  CLI::App* command = map.add_subcommand("build", "Build a mapping from profilers' reports");
   command->footer(
       "Example:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
-      "DIR holds a folder per operation with a report per run, or is one. Reports: VTune's and\n"
-      "uProf's CSV, perf report -t '|', callgrind's profiles, samples of the built-in collector.");
+      "DIR holds a folder for each operation, with a report for each run, or is one such folder. "
+      "It reads CSV of VTune and uProf, perf report -t '|', callgrind's profiles and samples of "
+      "the built-in collector.");
   command->add_option("DIR", options->dirs, "folders of reports")->required();
   add_hit_rule(*command, options->rule);
   command
-      ->add_option("-o,--output", options->output,
-                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->add_option(
+          "-o,--output", options->output,
+          "file for the mapping; default: mapping_funcs.json, or none with --json and --csv")
       ->option_text("FILE");
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       options->output = mapping_output(options->output, options->print);
@@ -94,24 +97,27 @@ void add_map_build(CLI::App& map, action& chosen) {
 void add_map_attribute(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_attribute_options>();
   CLI::App* command =
-      map.add_subcommand("attribute", "Tell hardware numbers of functions per operation");
+      map.add_subcommand("attribute", "Attribute functions' hardware counters to operations");
   command->footer(
       "Example:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
-      "Counters: VTune's TAB-separated microarchitecture table, perf report -t '|', perf stat -x,\n"
-      "callgrind's profile. A function of several operations is split among them by their elapsed\n"
-      "time, or with --weights mix by that times the function's share inside each.");
+      "It reads counters from VTune's TAB-separated microarchitecture table, perf report -t '|', "
+      "perf stat -x, and callgrind's profile. A function that several operations call is split "
+      "among them in proportion to their elapsed time, or, with --weights mix, to that time "
+      "multiplied by the function's share of each operation.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
   arguments.mapping->required();
   arguments.counters->required();
-  command->add_option("--trace", options->inputs.traces, "logs that tell the operations' times")
+  command
+      ->add_option("--trace", options->inputs.traces, "folders of logs with the operations' times")
       ->option_text("DIR...")
       ->excludes(arguments.elapsed);
-  command->add_option("--prefix", options->inputs.prefix, "what the names of the logs begin with")
+  command
+      ->add_option("--prefix", options->inputs.prefix, "common first part of the log files' names")
       ->capture_default_str();
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_map_attribute(*options, out, err);
@@ -122,39 +128,42 @@ void add_map_attribute(CLI::App& map, action& chosen) {
 void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
-  CLI::App* command = map.add_subcommand("run", "Run a probe under a collector, map what it ran");
+  CLI::App* command =
+      map.add_subcommand("run", "Run a probe under a collector and map its functions");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
-      "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs nothing but\n"
-      "the kernel's leave (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
-      "must\n"
-      "be installed.");
-  command->add_option("--collector", options->collector, "what collects the samples")
+      "The probe marks operations with LOTUS_MAP_REGION. The built-in collector needs only the "
+      "kernel's permission (kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof "
+      "must be installed.");
+  command->add_option("--collector", options->collector, "profiler that collects the samples")
       ->capture_default_str()
       ->option_text(collector_names("|"));
   add_rate(*command, options->rate_hz);
-  command->add_option("--op", options->ops, "only this operation; may be repeated")
+  command->add_option("--op", options->ops, "map only this operation; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
-  CLI::Option* runs = command->add_option("--runs", options->runs, "how often the probe runs")
+  CLI::Option* runs = command->add_option("--runs", options->runs, "number of runs of the probe")
                           ->check(whole_number(1))
                           ->option_text("N");
-  command->add_option("--confidence", options->confidence, "of seeing a function at all, 0 to 1")
+  command
+      ->add_option("--confidence", options->confidence,
+                   "probability of seeing a function at all, 0 to 1")
       ->capture_default_str()
       ->excludes(runs);
-  command->add_option("--span", *span, "how long that function takes, such as 0.3ms")
+  command->add_option("--span", *span, "time that the shortest such function takes, such as 0.3ms")
       ->capture_default_str()
       ->excludes(runs);
   add_hit_rule(*command, options->rule);
   command
-      ->add_option("-o,--output", options->output,
-                   "the mapping; without it mapping_funcs.json, or none with --json and --csv")
+      ->add_option(
+          "-o,--output", options->output,
+          "file for the mapping; default: mapping_funcs.json, or none with --json and --csv")
       ->option_text("FILE");
   command->add_option("--reports", options->reports, "folder for the raw reports")
       ->option_text("DIR");
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->add_option("PROGRAM", options->program, "the probe and its arguments")->required();
   command->prefix_command(false);
   command->callback([options, span, &chosen] {
@@ -168,18 +177,19 @@ void add_map_run(CLI::App& map, action& chosen) {
 
 void add_map_record(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_record_options>();
-  CLI::App* command =
-      map.add_subcommand("record", "Sample a real run while it records, for 'map join'");
+  CLI::App* command = map.add_subcommand("record", "Sample a run while it records, for 'map join'");
   command->footer(
       "Example:\n"
       "  LOTUS_LOG_FILE=run/lotustrace_log lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
-      "The program is not changed; its output and exit status are passed through. All its threads\n"
-      "and children are sampled; the samples land beside its logs.");
+      "The program is not changed; its output and exit status are passed through. All its threads "
+      "and children are sampled; the samples are written next to its logs.\n"
+      "Exit status: that of the program.");
   add_rate(*command, options->rate_hz)->capture_default_str();
-  command->add_option("--samples", options->output, "write them here, not beside the logs")
+  command
+      ->add_option("--samples", options->output, "file for the samples; default: next to the logs")
       ->option_text("FILE");
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream&, std::ostream& err) { return run_map_record(*options, err); };
@@ -189,21 +199,21 @@ void add_map_record(CLI::App& map, action& chosen) {
 void add_map_join(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_join_options>();
   CLI::App* command =
-      map.add_subcommand("join", "Tell CPU time and functions of operations in a real run");
+      map.add_subcommand("join", "Show the functions and CPU time of operations in a recorded run");
   command->footer(
       "Example:\n"
       "  lotus-tool map join run/ --json\n"
-      "Every sample goes to the innermost operation open then on its thread. Samples come from\n"
-      "'lotus-tool map record' or from 'perf record -k CLOCK_MONOTONIC'.");
+      "Every sample counts for the innermost operation that was open on its thread at that time. "
+      "Samples come from 'lotus-tool map record' or from 'perf record -k CLOCK_MONOTONIC'.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--samples", options->samples,
-                   "files of samples; without it those beside the logs")
+                   "files of samples; default: those next to the logs")
       ->option_text("FILE...");
   add_printing(*command, *options);
-  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str();
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_map_join(*options, out, err);
@@ -217,13 +227,16 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
   attribution_arguments added{};
   added.mapping =
       command.add_option("--mapping", options.mapping, "mapping_funcs.json")->option_text("FILE");
-  added.counters = command.add_option("--counters", options.counters, "a table per configuration")
-                       ->option_text("FILE...");
+  added.counters =
+      command.add_option("--counters", options.counters, "a table for each configuration")
+          ->option_text("FILE...");
   added.elapsed = command
                       .add_option("--elapsed", options.elapsed,
-                                  "the operations' times as config,operation,... in CSV")
+                                  "CSV of the operations' times: config,operation,...")
                       ->option_text("FILE");
-  command.add_option("--weights", options.weights, "elapsed or mix")
+  command
+      .add_option("--weights", options.weights,
+                  "how to split functions that several operations call")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
@@ -232,7 +245,7 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 
 void add_map(CLI::App& app, action& chosen) {
   CLI::App* map =
-      app.add_subcommand("map", "Find the functions and hardware numbers behind operations");
+      app.add_subcommand("map", "Find the functions and hardware counters behind operations");
   map->require_subcommand(1);
   add_map_run(*map, chosen);
   add_map_build(*map, chosen);

@@ -27,7 +27,7 @@ void add_viz(CLI::App& app, action& chosen) {
   };
   auto options = std::make_shared<viz_options>();
   auto given = std::make_shared<texts>();
-  CLI::App* command = app.add_subcommand("viz", "Draw runs for a trace viewer");
+  CLI::App* command = app.add_subcommand("viz", "Write a trace of runs for a trace viewer");
   command->footer(
       "Examples:\n"
       "  lotus-tool viz run/ -o trace.json      for https://ui.perfetto.dev\n"
@@ -35,40 +35,44 @@ void add_viz(CLI::App& app, action& chosen) {
       "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
       "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
       "                                         for https://www.speedscope.app\n"
-      "DIR may hold one run, or several in subfolders: each becomes a process group. A PyTorch\n"
-      "profiler trace (.json, .json.gz) in the folder of the logs is merged; without -o the result "
-      "is written next to it, its name with _fine or _coarse.");
+      "DIR holds one run, or several in subfolders; each becomes a process group. A PyTorch "
+      "profiler trace (.json, .json.gz) in the folder of the logs is merged in; without -o, the "
+      "result is then written next to it, with _fine or _coarse added to its name.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
-  command->add_option("--format", options->format, "chrome, perfetto or speedscope")
+  command->add_option("--format", options->format, "format of the output")
       ->transform(one_of<viz_format>({{"chrome", viz_format::chrome},
                                       {"perfetto", viz_format::perfetto},
                                       {"speedscope", viz_format::speedscope}}))
       ->default_str("chrome")
       ->option_text("chrome|perfetto|speedscope");
-  command->add_flag("--gzip", options->gzip, "compress the output, as for a FILE in .gz");
-  command->add_flag("--coarse", options->coarse, "batches only, no operations");
+  command->add_flag("--gzip", options->gzip,
+                    "compress the output; implied by an output file that ends in .gz");
+  command->add_flag("--coarse", options->coarse, "draw batches only, no operations");
   command
       ->add_option("--from", given->from,
-                   "begin here: seconds from the run's start (2.5, 300ms), or batch:INDEX, "
-                   "batch:EPOCH/INDEX")
+                   "start of the part to draw: time since the run's start (2.5, 300ms), or "
+                   "batch:INDEX, batch:EPOCH/INDEX")
       ->check(not_empty());
-  command->add_option("--to", given->to, "end here, in the same way; a batch is shown whole")
+  command
+      ->add_option("--to", given->to,
+                   "end of the part to draw, in the same form; the batch named is included")
       ->check(not_empty());
-  command->add_option("--last", given->last, "only the end of the run, such as 5s")
+  command->add_option("--last", given->last, "draw only the end of the run, such as 5s")
       ->check(not_empty());
-  command->add_option("--op", options->view.ops, "only this operation; may be repeated")
+  command->add_option("--op", options->view.ops, "draw only this operation; may be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--only-slowest", given->only_slowest,
-                   "only the batches with the longest preprocessing; with STAGE:N the items, or "
-                   "batches, that took longest in that stage")
+                   "draw only the N batches with the longest preprocessing; STAGE:N draws the "
+                   "items or batches that took longest in that stage")
       ->check(not_empty())
       ->option_text("N");
-  command->add_option("--torch-trace", options->torch_trace, "merge into this profiler trace")
+  command
+      ->add_option("--torch-trace", options->torch_trace, "merge into this PyTorch profiler trace")
       ->option_text("FILE");
   command->add_flag("--compat", options->compat,
-                    "the events that the original's script writes, name for name");
+                    "write the events and names of the original Lotus script");
   add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
@@ -109,14 +113,15 @@ void take_counters(report_options& options) {
 
 void add_report(CLI::App& app, action& chosen) {
   auto options = std::make_shared<report_options>();
-  CLI::App* command = app.add_subcommand("report", "Make one page that shows everything");
+  CLI::App* command =
+      app.add_subcommand("report", "Write one HTML page with everything about a run");
   command->footer(
       "Example:\n"
       "  lotus-tool report runs/ -o report.html    then open it in a browser\n"
-      "The page needs no network. Each run in a subfolder is a configuration of its own. "
-      "Functions\n"
-      "behind operations come from samples of 'lotus-tool map record' beside the logs, or from a\n"
-      "mapping; hardware counters from tables as for 'map attribute'.");
+      "The page works without a network. Each run in a subfolder is shown as a configuration of "
+      "its own. The functions behind operations come from the samples of 'lotus-tool map record' "
+      "in the folder of the logs, or from --mapping; hardware counters come from tables as for "
+      "'map attribute'.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
@@ -141,19 +146,20 @@ void add_export(CLI::App& app, action& chosen) {
   constexpr auto formats = "csv|parquet|pstats";
 #endif
   auto options = std::make_shared<export_options>();
-  CLI::App* command = app.add_subcommand("export", "Write a run in another program's format");
+  CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a Python profile");
   command->footer(
       "Examples:\n"
       "  lotus-tool export run/ --format csv -o tables/        a file for each table\n"
       "  lotus-tool export run/ --format sqlite -o run.db      then: sqlite3 run.db\n"
       "  lotus-tool export run/ --format parquet -o tables/    for DuckDB, Spark\n"
       "  lotus-tool export run/ --format pstats -o run.prof    for snakeviz, pstats\n"
-      "Tables: runs, spans, batches, stages, counters. Parquet needs the program duckdb.");
+      "The tables are runs, spans, batches, stages, counters and aggregated. Parquet needs the "
+      "program duckdb.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,
-                   "tables of all that was recorded, or calls, times and callers as Python's "
-                   "cProfile leaves them")
+                   "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
+                   "callers as Python's cProfile saves them")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
@@ -162,9 +168,7 @@ void add_export(CLI::App& app, action& chosen) {
                                          {"pstats", export_format::pstats}}))
       ->option_text(formats)
       ->required();
-  command
-      ->add_option("-o,--output", options->output,
-                   "file to write, or the folder of csv and parquet")
+  command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")
       ->check(not_empty())
       ->required();
   add_reading(*command, *options);
@@ -177,14 +181,14 @@ void add_export(CLI::App& app, action& chosen) {
 
 void add_unpack(CLI::App& app, action& chosen) {
   auto options = std::make_shared<unpack_options>();
-  CLI::App* command = app.add_subcommand("unpack", "Make text of compact logs");
+  CLI::App* command = app.add_subcommand("unpack", "Convert compact logs to text");
   command->footer(
       "Example:\n"
       "  lotus-tool unpack run/ -o text/\n"
-      "The lines are those that recording text would have written, for programs that read them.\n"
-      "Commands of lotus-tool read compact logs as they are.");
+      "Writes the lines that the program would have written with text logs, for other programs "
+      "that read them. The commands of lotus-tool read compact logs directly.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("-o,--output", options->output, "folder to write; is made, or is empty")
+  command->add_option("-o,--output", options->output, "folder to write to; new or empty")
       ->required();
   add_reading(*command, *options);
   command->callback([options, &chosen] {

@@ -83,25 +83,28 @@ int run_and_tell(const run_options& options, std::ostream& err) {
 void add_run(CLI::App& app, action& chosen) {
   auto options = std::make_shared<run_options>();
   CLI::App* command =
-      app.add_subcommand("run", "Run a program that records, then tell what it waited for");
+      app.add_subcommand("run", "Run a program that records, then show its bottleneck");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
+      "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
-      "Sets LOTUS_LOG_FILE, passes terminal, signals and exit status through, and prints what\n"
-      "'stats' and 'diagnose' say to standard error.");
+      "Sets LOTUS_LOG_FILE for the program, passes terminal, signals and exit status through, and "
+      "prints the output of 'stats' and 'diagnose' to standard error.\n"
+      "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
-                   "folder for the logs (run, or run-2, ... where there is something in it)")
+                   "folder for the logs; default: run, or run-2, ... if run is not empty")
       ->check(not_empty());
-  command->add_flag("--memory", options->program.memory,
-                    "count what operations allocate and free, about 10 ns for a malloc and a free");
+  command->add_flag(
+      "--memory", options->program.memory,
+      "count what operations allocate and free; costs about 10 ns for a malloc and free");
 #ifdef LOTUS_TOOL_REPORT
-  command->add_option("--report", options->report, "also make the page of 'report'")
+  command->add_option("--report", options->report, "also write the page of 'report'")
       ->check(not_empty())
       ->option_text("FILE");
 #endif
   add_wide(*command);
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();
   command->callback([options, &chosen] {

@@ -20,23 +20,23 @@ void add_top(CLI::App& app, action& chosen) {
   };
   auto options = std::make_shared<top_options>();
   auto given = std::make_shared<texts>();
-  CLI::App* command = app.add_subcommand("top", "Show what running programs do just now");
+  CLI::App* command = app.add_subcommand("top", "Show what running programs are doing");
   command->footer(
       "Examples:\n"
       "  lotus-tool top run/\n"
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
-      "  lotus-tool top run/ --once                       as plain text, as into a pipe\n"
-      "Reads what is appended to the logs, and the rings of the processes; they do nothing for\n"
-      "it and do not notice. Keys: s, c, t, m sort by self time, calls, total or longest; r and\n"
-      "the arrows choose a run; p or space pauses; q quits. Where looking takes long there is\n"
-      "more time between two looks, so that it takes a CPU 2 % of its time at most.\n"
-      "Of operations that are counted only (aggregated), what came between two looks is told;\n"
-      "--once waits an interval for the second one.");
+      "  lotus-tool top run/ --once                       plain text, as into a pipe\n"
+      "Keys: s, c, t, m sort by self time, calls, total or longest call; r and the arrow keys "
+      "choose a run; p or space pauses; q quits.\n"
+      "Reads what is appended to the logs, and the shared memory of the recording processes, which "
+      "are not slowed down by it. If a refresh takes long, refreshes become rarer, so that top "
+      "uses at most 2 % of a CPU. Aggregated operations are shown by what they added between two "
+      "refreshes; --once therefore waits for one interval.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  command->add_option("--window", given->window, "how much of the past counts (10s)")
+  command->add_option("--window", given->window, "length of the period to show, up to now (10s)")
       ->check(not_empty())
       ->option_text("30s");
-  command->add_option("--interval", given->interval, "time between two looks (1s)")
+  command->add_option("--interval", given->interval, "time between two refreshes (1s)")
       ->check(not_empty())
       ->option_text("500ms");
   command->add_option("--sort", options->order, "order of the operations")
@@ -45,8 +45,8 @@ void add_top(CLI::App& app, action& chosen) {
                                       {"total", live_order::total},
                                       {"max", live_order::max}}))
       ->option_text("self|calls|total|max");
-  command->add_flag("--once", options->once, "print it once and end");
-  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+  command->add_flag("--once", options->once, "print once and exit");
+  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str();
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {

@@ -30,7 +30,7 @@ double positive_number(const std::string& text, std::string_view unit, const std
   }
   const std::string_view rest = std::string_view(text).substr(used);
   if (used == 0 || !(rest.empty() || rest == unit) || !std::isfinite(value) || value <= 0) {
-    throw usage_error(option + ": a number above 0 is wanted, such as 2" + std::string(unit) +
+    throw usage_error(option + ": expected a number above 0, such as 2" + std::string(unit) +
                       ", not " + text);
   }
   return value;
@@ -40,14 +40,14 @@ double positive_number(const std::string& text, std::string_view unit, const std
 std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
-    throw usage_error(option + ": NAME=NUMBER is wanted, not " + text);
+    throw usage_error(option + ": expected NAME=NUMBER, not " + text);
   }
   return {text.substr(0, at), positive_number(text.substr(at + 1), "x", option)};
 }
 
 std::size_t whole(double value, const std::string& option) {
   if (value != std::floor(value) || value > 100'000) {
-    throw usage_error(option + ": a whole number of threads is wanted");
+    throw usage_error(option + ": expected a whole number of threads");
   }
   return static_cast<std::size_t>(value);
 }
@@ -86,35 +86,35 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
 }
 
 void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
-  command.add_option("--workers", given.workers, "so many workers, or threads of a stage")
+  command.add_option("--workers", given.workers, "number of workers, or of a stage's threads")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
-  command.add_option("--prefetch", given.prefetch, "so many batches out at once for each worker")
+  command.add_option("--prefetch", given.prefetch, "batches in flight per worker")
       ->check(not_empty())
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
                    "the consumer takes batches in any order");
   command
       .add_option("--faster", given.faster,
-                  "an operation or a stage takes so many times less; may be repeated")
+                  "an operation or stage is this many times as fast; may be repeated")
       ->option_text("NAME=2")
       ->allow_extra_args(false);
   command
       .add_option("--without", given.without,
-                  "an operation or a stage costs nothing: cached, or done before")
+                  "an operation or stage takes no time, as if cached or done in advance")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  command.add_option("--step", given.step, "factor of the time of the consumer's step")
+  command.add_option("--step", given.step, "the consumer's step takes this many times as long")
       ->check(not_empty())
       ->option_text("0.5");
-  command.add_option("--cpus", given.cpus, "so many CPUs")->check(not_empty())->option_text("N");
-  command.add_option("--batch-size", given.batch_size, "batches so many times as large")
+  command.add_option("--cpus", given.cpus, "number of CPUs")->check(not_empty())->option_text("N");
+  command.add_option("--batch-size", given.batch_size, "batches are this many times as large")
       ->check(not_empty())
       ->option_text("2x");
   command.add_flag("--own-thread", options.change.own_thread,
-                   "batches that the consumer makes itself are made by a worker");
+                   "a worker preprocesses the batches that the consumer's own thread does now");
   command.add_flag("--no-start-up", options.change.no_start_up,
-                   "workers are there at once, and no first batch takes longer");
+                   "workers start at once, and a first batch takes no longer than others");
 }
 
 }  // namespace
@@ -123,54 +123,58 @@ void add_whatif(CLI::App& app, action& chosen) {
   auto options = std::make_shared<whatif_options>();
   auto given = std::make_shared<whatif_texts>();
   CLI::App* command =
-      app.add_subcommand("whatif", "Tell what more workers, a faster operation, ... would bring");
+      app.add_subcommand("whatif", "Predict the effect of more workers, a faster operation, ...");
   command->footer(
       "Examples:\n"
       "  lotus-tool whatif run/                                single changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  both together\n"
       "  lotus-tool whatif run/ --target 30/s                  fewest workers\n"
-      "The run is replayed, event by event, with the changes; what its replay as it was gets\n"
-      "wrong is taken out of every answer: all of it near the run, half of it far away.\n"
-      "Intervals are of 90 %. A target counts as reached within 2 %. Exit status: 4 where\n"
-      "workers and prefetch do not reach --target or --feed-consumer, or nothing can be said.");
+      "The run is simulated event by event with the changes. Predictions are corrected by the "
+      "simulation's error on the unchanged run: by all of it for changes near the recorded run, by "
+      "half of it for those far away. Intervals hold 90 %. A target counts as reached within 2 %.\n"
+      "Exit status: 0 success, 1 bad input, 2 usage error, 4 no number of workers and no prefetch "
+      "depth reaches --target or --feed-consumer, or nothing can be predicted.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   add_changes(*command, *options, *given);
   command
       ->add_option("--also", options->also,
-                   "a run of the same pipeline with another number of workers: tells how busy "
-                   "CPUs slow each other")
+                   "a run of the same pipeline with another number of workers; it shows what "
+                   "scales with workers and how much busy CPUs slow each other")
       ->check(not_empty())
       ->option_text("DIR2");
   command
       ->add_option("--recorded-cpus", given->recorded_cpus,
-                   "CPUs that the run might use, where its logs do not say")
+                   "CPUs that the run could use, for logs that do not say it")
       ->check(not_empty())
       ->option_text("N");
   CLI::Option* const target =
       command
-          ->add_option("--target", given->target,
-                       "how this many batches a second are reached; exit 4 where they are not")
+          ->add_option(
+              "--target", given->target,
+              "find what reaches this many batches per second; exit with 4 if nothing does")
           ->check(not_empty())
           ->option_text("30/s");
-  command->add_flag("--feed-consumer", options->feed_consumer, "how the consumer need not wait")
+  command
+      ->add_flag("--feed-consumer", options->feed_consumer,
+                 "find what keeps the consumer from waiting")
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,
-                   "for the memory that a change takes; else of a counter \"bytes per batch\"")
+                   "size of a batch, to predict memory; default: the counter \"bytes per batch\"")
       ->check(not_empty())
       ->option_text("N");
-  command->add_flag("--json", options->json, "JSON");
+  command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
-  command->add_option("--prefix", options->prefix, "what the names of the logs begin with")
+  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
       ->capture_default_str();
-  command->add_flag("--strict", options->strict, "fail on any malformed line (status 1)");
-  command->add_flag("-q,--quiet", options->quiet, "no notes; errors and warnings stay");
+  command->add_flag("--strict", options->strict, "exit with 1 at any malformed line");
+  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
       take_texts(*given, *options);
       const bool asks = options->feed_consumer || options->target_per_s;
       if (asks && !(options->change == pipeline_change{})) {
-        throw usage_error("--target and --feed-consumer find a change: none can be given");
+        throw usage_error("--target and --feed-consumer cannot be combined with a change");
       }
       return run_whatif(*options, out, err);
     };

@@ -23,7 +23,7 @@ csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition
     : texts_(texts) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw input_error(folder + ": cannot be made: " + error.message());
+  if (error) throw input_error(folder + ": cannot be created: " + error.message());
   for (const table_definition& table : tables) {
     files_.push_back(std::make_unique<output_file>(folder + '/' + table.name + ".csv", std::cout));
     std::string head;

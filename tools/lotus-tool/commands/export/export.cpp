@@ -60,7 +60,7 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const run_data run = read_run(runs[i], with_operations, diagnostics);
     if (run.empty() && run.aggregated.empty()) {
-      diagnostics.warning(runs[i].dir + ": nothing usable in its logs, left out");
+      diagnostics.warning(runs[i].dir + ": ignored: its logs contain nothing usable");
       continue;
     }
     write_tables(static_cast<std::int64_t>(i), run, *sink);

@@ -75,7 +75,7 @@ std::string copy_statement(const table_definition& table, const scratch_folder& 
 std::string made_folder(std::string folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw input_error(folder + ": cannot be made: " + error.message());
+  if (error) throw input_error(folder + ": cannot be created: " + error.message());
   return folder;
 }
 

@@ -26,7 +26,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   lock_ = made.descriptor;
   if (made.beside.empty()) {
     ::close(lock_);
-    throw input_error(path_ + ": a database can only be a file");
+    throw input_error(path_ + ": a database cannot be written to standard output");
   }
   beside_ = made.beside;
   sqlite3* database = nullptr;

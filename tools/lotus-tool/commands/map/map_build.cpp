@@ -90,10 +90,10 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
     for (auto& [own_op, report] : read_reports(entry.path().string(), diagnostics)) {
       std::string of = own_op.empty() ? op : own_op;
       if (of.empty()) {
-        diagnostics.note(
-            entry.path().string() +
-            ": left out what names no operation: of a forked process, between LOTUS_RESUME "
-            "and LOTUS_PAUSE, or of a region without a name");
+        diagnostics.note(entry.path().string() +
+                         ": ignored a report that belongs to no operation: of a forked process, "
+                         "between LOTUS_RESUME "
+                         "and LOTUS_PAUSE, or of a region without a name");
         continue;
       }
       if (!parts.complete(of, report)) continue;
@@ -129,7 +129,7 @@ std::size_t add_reports(const std::string& dir, folder_names names, mapping_buil
     if (!entry.is_directory(ignored) || name.front() == '.') continue;
     const std::size_t added = add_folder(entries_of(entry.path().string()),
                                          of_operations ? decode_name(name) : "", to, diagnostics);
-    if (added == 0) diagnostics.note(entry.path().string() + ": no report in it");
+    if (added == 0) diagnostics.note(entry.path().string() + ": contains no report");
     reports += added;
   }
   return reports;
@@ -160,7 +160,7 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
   for (const std::string& dir : options.dirs) {
     if (add_reports(dir, folder_names::operations, builder, diagnostics) == 0) {
       throw input_error(dir +
-                        ": no report in it; expected a folder per operation, a report per run");
+                        ": contains no report; expected a folder per operation, a report per run");
     }
   }
   hand_over(builder.build(options.rule), options.output, options.print, out);

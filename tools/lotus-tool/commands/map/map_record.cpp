@@ -47,7 +47,7 @@ void tell_what_next(const map_record_options& options, const sample_recorder& re
 }  // namespace
 
 int run_map_record(const map_record_options& options, std::ostream& err) {
-  if (options.program.empty()) throw usage_error("map record: give the program behind --");
+  if (options.program.empty()) throw usage_error("map record: put the program after --");
   diagnostic_log diagnostics(err, options.quiet);
   command what;
   what.arguments = options.program;

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw input_error(path + ": cannot be made: " + error.message());
+  if (error) throw input_error(path + ": cannot be created: " + error.message());
 }
 
 /// A folder that holds nothing yet, so that no report of an earlier run is taken for one of ours.
@@ -158,7 +158,7 @@ class launches {
     const std::vector<std::string> there = runner_.regions(options_.program, place);
     for (const std::string& op : options_.ops) {
       if (std::find(there.begin(), there.end(), op) == there.end()) {
-        throw input_error(options_.program[0] + ": ran through no LOTUS_MAP_REGION \"" + op + '"');
+        throw input_error(options_.program[0] + ": entered no LOTUS_MAP_REGION \"" + op + '"');
       }
     }
     const std::vector<std::string>& chosen = options_.ops.empty() ? there : options_.ops;
@@ -201,8 +201,8 @@ class launches {
     std::error_code ignored;
     fs::remove_all(launch.folder, ignored);
     throw input_error(launch.program[0] + ": nothing was collected" +
-                      (runner_.has_told() ? ", because of what is said above"
-                                          : "; it must run through a LOTUS_MAP_REGION"));
+                      (runner_.has_told() ? "; the messages above say why"
+                                          : "; it must enter a LOTUS_MAP_REGION"));
   }
 
   const map_run_options& options_;
@@ -215,11 +215,11 @@ class launches {
 };
 
 void check(const map_run_options& options) {
-  if (options.program.empty()) throw usage_error("map run: give the probe program behind --");
+  if (options.program.empty()) throw usage_error("map run: put the probe program after --");
   if (!(options.confidence > 0 && options.confidence < 1)) {
     throw usage_error("--confidence must be between 0 and 1");
   }
-  if (options.span_ns <= 0) throw usage_error("--span must be longer than nothing");
+  if (options.span_ns <= 0) throw usage_error("--span must be longer than 0");
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     const folder_names names = kind.one_op_a_launch ? folder_names::operations : folder_names::runs;
     if (add_reports(work.folder(), names, builder, diagnostics) == 0) {
       throw input_error(options.program[0] +
-                        ": nothing was collected; it must run through a LOTUS_MAP_REGION");
+                        ": nothing was collected; it must enter a LOTUS_MAP_REGION");
     }
     mapping result = builder.build(options.rule);
     for (auto at = result.ops.begin(); at != result.ops.end();) {

@@ -148,7 +148,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
       if (!titles.insert(title).second) title = run.dir;
       run_data read = read_run(run, {true, true, true}, diagnostics);
       if (read.empty() && read.aggregated.empty()) {
-        diagnostics.warning(run.dir + ": nothing usable in its logs, left out");
+        diagnostics.warning(run.dir + ": ignored: its logs contain nothing usable");
         continue;
       }
       empty = false;
@@ -163,7 +163,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (empty) throw input_error("nothing usable in the logs");
+  if (empty) throw input_error("the logs contain nothing usable");
   if (!options.hardware.mapping.empty()) {
     attribution_inputs wanted = options.hardware;
     wanted.prefix = options.prefix;

@@ -132,7 +132,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
     for (const run_files& run : found.emplace_back(find_runs(dir, options.prefix, diagnostics))) {
       run_stats_result result = collect_stats(run, options, diagnostics);
       if (result.run.empty() && result.aggregated.empty()) {
-        diagnostics.warning(run.dir + ": nothing usable in its logs, left out");
+        diagnostics.warning(run.dir + ": ignored: its logs contain nothing usable");
         continue;
       }
       results.push_back(std::move(result));
@@ -140,7 +140,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (results.empty()) throw input_error("nothing usable in the logs");
+  if (results.empty()) throw input_error("the logs contain nothing usable");
   switch (options.form) {
     case stats_form::json:
       print_stats_json(results, out);

@@ -128,7 +128,7 @@ int print_stats_profile(const stats_options& options, std::ostream& out, std::os
       const run_data run =
           read_run(files, {false, false, true, options.group_by_args}, diagnostics);
       if (run.operations == 0 && run.aggregated.empty()) {
-        diagnostics.warning(files.dir + ": no operations in its logs, left out");
+        diagnostics.warning(files.dir + ": ignored: its logs contain no operations");
         continue;
       }
       any = true;

@@ -269,7 +269,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     lines.push_back(as ? styled(styles, *as, fitting) : fitting);
   };
   if (runs.empty()) {
-    say("nothing is recorded there yet");
+    say("nothing has been recorded in this folder yet");
   } else {
     const live_run& run = runs[std::min(state.chosen, runs.size() - 1)];
     say(first_line(run), style::bold);

@@ -140,7 +140,7 @@ int draw_compat(const viz_options& options, const compat_job& job, diagnostic_lo
   writer.finish();
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (empty) throw input_error(options.dir + ": nothing usable in the logs");
+  if (empty) throw input_error(options.dir + ": the logs contain nothing usable");
   file.commit();
   return exit_fine;
 }

@@ -185,8 +185,9 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
     if (is_found_file(entry)) {
       paths.push_back(entry.path().string());
     } else {
-      diagnostics.note(entry.path().string() +
-                       ": a link or no regular file, passed over; --torch-trace takes it");
+      diagnostics.note(
+          entry.path().string() +
+          ": ignored, because it is a link or not a regular file; --torch-trace reads it");
     }
   }
   std::sort(paths.begin(), paths.end(), natural_less);
@@ -197,10 +198,10 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
       case json_kind::ours:
         break;
       case json_kind::not_trace:
-        diagnostics.note(path + ": no profiler trace, passed over");
+        diagnostics.note(path + ": ignored: not a profiler trace");
         break;
       case json_kind::broken:
-        diagnostics.malformed_file(path, "not merged, it is no valid JSON: " + scan.what);
+        diagnostics.malformed_file(path, "not merged, it is not valid JSON: " + scan.what);
         break;
       case json_kind::trace:
         if (found) {

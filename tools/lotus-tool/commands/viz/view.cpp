@@ -174,7 +174,7 @@ view::view(const view_options& options, const run_data& run)
     to_ns_ = options.to->after_ns ? after(*options.to->after_ns)
                                   : span_of(find_batch(*options.to, batches), batches).second;
   }
-  if (from_ns_ > to_ns_) throw usage_error("--to: lies before --from");
+  if (from_ns_ > to_ns_) throw usage_error("--to is before --from");
   if (!options.only_slowest) return;
   chosen_ = true;
   chosen_batches_.assign(batches.all().size(), false);

@@ -54,7 +54,7 @@ torch_trace given_torch_trace(const std::string& path) {
     case json_kind::not_trace:
       throw input_error(path + ": holds no traceEvents");
     case json_kind::broken:
-      throw input_error(path + ": is no valid JSON: " + scan.what);
+      throw input_error(path + ": is not valid JSON: " + scan.what);
   }
   return std::move(scan.trace);
 }
@@ -92,9 +92,10 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     }
     for (const std::string& dir : without) {
       if (pictures.empty()) break;
-      diagnostics.warning(dir +
-                          ": left out, it has no profiler trace beside which its picture could be "
-                          "written; draw it with -o");
+      diagnostics.warning(
+          dir +
+          ": skipped: no profiler trace in its folder, next to which the picture could be "
+          "written; draw it with -o");
     }
   } else {
     picture one{{}, std::nullopt, options.output};
@@ -103,7 +104,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
       if (!p.torch) continue;
       if (options.format != viz_format::chrome) {
         diagnostics.warning(p.torch->path +
-                            ": left out, profiler traces are merged into --format chrome only");
+                            ": not merged: only --format chrome can include a profiler trace");
         continue;
       }
       if (one.torch) {
@@ -121,7 +122,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     if (p.torch) diagnostics.note("merged with " + p.torch->path + " into " + p.output);
   }
   if (pictures.empty() || pictures.front().output.empty()) {
-    throw usage_error("say where to write: -o FILE");
+    throw usage_error("-o FILE is required");
   }
   return pictures;
 }
@@ -152,7 +153,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
     const std::string meant = did_you_mean(op, known);
     std::string all;
     for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-    throw input_error("--op: no operation '" + op + "' lies there" +
+    throw input_error("--op: no operation '" + op + "' in this part of the run" +
                       (!meant.empty() ? "; " + meant
                        : all.empty()  ? ""
                                       : "; there are " + all));
@@ -190,7 +191,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
     const run_data& run = scanned[r];
     if (run.first_ns > run.last_ns) continue;  // what it counted has no times
     if (scanned.size() > 1 && !has_window(options.view, run)) {
-      diagnostics.warning(run.files->dir + ": left out, it has no such batch or stage");
+      diagnostics.warning(run.files->dir + ": skipped: it has no such batch or stage");
       continue;
     }
     view shown(options.view, run);
@@ -204,7 +205,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
                       human_time(static_cast<double>(longest_ns)));
   }
   if (!options.coarse) refuse_unknown_ops(options.view.ops, names);
-  if (!found_names) diagnostics.warning("no operation of that name lies in this window");
+  if (!found_names) diagnostics.warning("no operation of that name in this part of the run");
   sink.finish();
 }
 
@@ -223,7 +224,7 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
-  if (empty) throw input_error(options.dir + ": nothing usable in the logs");
+  if (empty) throw input_error(options.dir + ": the logs contain nothing usable");
   name_table names;
   output_file file(preprocessed.output, out, options.gzip);
   const auto sink =

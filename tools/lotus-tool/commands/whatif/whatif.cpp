@@ -52,7 +52,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
       std::string all;
       for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
       throw input_error("no operation or stage " + printable_line(name) +
-                        " in what batches are made of: " + all);
+                        " is part of building a batch; choose from: " + all);
     }
     found[is_known(name) ? name : without_s] = value;
   }
@@ -71,20 +71,21 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
                     [n = &name](const recorded_stage& s) { return s.name == *n; });
     if (!is_stage) {
       throw input_error("--workers: " + printable_line(name) +
-                        " is an operation, which has no threads of its own");
+                        " is an operation and has no threads of its own");
     }
   }
   const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
                                     [](const recorded_stage& s) { return s.of_items; });
   if (change.batch_size != 1 && of_items) {
-    throw input_error("--batch-size: how many items go into these batches is logged with them");
+    throw input_error("--batch-size: not available for runs whose stages handle items");
   }
   if (change.prefetch && pipeline.stages.size() > 1) {
-    throw input_error("--prefetch: these batches are made by stages, whose queues bound them");
+    throw input_error(
+        "--prefetch: stages build these batches, and their queues limit the number in flight");
   }
   if (change.workers && pipeline.makes_itself) change.own_thread = true;
   if (change.own_thread && !pipeline.makes_itself) {
-    throw input_error("--own-thread: the batches of this run are made by threads of their own");
+    throw input_error("--own-thread: the consumer builds no batches in this run");
   }
   return change;
 }

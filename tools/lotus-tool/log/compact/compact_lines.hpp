@@ -56,9 +56,9 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
     if (blocks.skipped()) {
       decoder.lost_blocks();
       if (block.empty() && diagnostics != nullptr) {
-        diagnostics->note(file.path + ": torn last block left out");
+        diagnostics->note(file.path + ": incomplete last block ignored");
       } else {
-        malformed("what stands before this block is damaged, left out");
+        malformed("bytes before this block are damaged and ignored");
       }
     }
     if (block.empty()) break;

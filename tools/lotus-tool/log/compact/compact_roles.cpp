@@ -43,8 +43,9 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
     if (file.role != file_role::compact) continue;
     const unsigned found = roles_in(file);
     if (found == 0 && (file.bytes > 0 || !file.older.empty())) {
-      diagnostics.warning(file.path +
-                          ": left out, no block in it is whole: damaged, or of another version");
+      diagnostics.warning(
+          file.path +
+          ": ignored: it contains no valid block; it is damaged, or written by another version");
     }
     for (const lotus::detail::log_role role :
          {lotus::detail::log_role::main, lotus::detail::log_role::worker,

@@ -80,7 +80,7 @@ class search {
     if (!is_found_file(entry)) {
       const bool folder = entry.is_directory(error) && !entry.is_symlink(error);
       if (!folder && (is_ring_file_name(name) || is_log_name(beside_which(name), prefix_))) {
-        said_.warning(entry.path().string() + ": left out, it is a link or no regular file");
+        said_.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
       }
       return;
     }
@@ -111,8 +111,7 @@ class search {
       return;
     }
     if (role_of(name) != file_role::unknown) {
-      said_.note(entry.path().string() +
-                 ": not taken for a log, its name does not end in _<number>");
+      said_.note(entry.path().string() + ": ignored: the name of a log ends in _<number>");
     }
   }
 

@@ -195,7 +195,7 @@ class recoverer {
     left.tell([this](const std::string& text) { complain(text); });
     if (r.doubted > 0) {
       err_ << printable_line(path) << ": " << r.doubted
-           << " rings are damaged; what made no sense is left out\n";
+           << " rings are damaged; records that make no sense are ignored\n";
     }
     if (r.records > 0) {
       out_ << printable_line(path) << ": " << r.records << " records put into the logs\n";
@@ -241,7 +241,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
       case dead_ring_file::state::damaged:
       case dead_ring_file::state::other_version:
       case dead_ring_file::state::refused:
-        return left.add(path, why_left(state, ring_file.error()) + "; left out");
+        return left.add(path, why_left(state, ring_file.error()) + "; ignored");
       case dead_ring_file::state::busy:
         return left.add(path, "is being recovered at this moment; look again when it is done");
       case dead_ring_file::state::gone:
@@ -258,7 +258,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     if (!logs.has_room(0)) {
       left.add(path, "holds more than is counted in; `lotus-tool recover` puts it into the logs");
     }
-    if (doubted > 0) left.add(path, "damaged; what made no sense is left out");
+    if (doubted > 0) left.add(path, "damaged; records that make no sense are ignored");
     if (ring_file.being_recovered()) {
       left.add(path, "was recovered at this moment; look again for exact figures");
     }

@@ -62,7 +62,7 @@ class control_fifos {
     if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
         ::mkfifo(path("ack").c_str(), 0600) != 0) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe)
-      throw input_error(folder_ + ": no FIFO can be made: " + std::strerror(errno));
+      throw input_error(folder_ + ": cannot create a FIFO: " + std::strerror(errno));
     }
   }
   control_fifos(const control_fifos&) = delete;
@@ -253,7 +253,7 @@ std::vector<std::string> probe_runner::regions(const std::vector<std::string>& p
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
-  if (names.empty()) throw input_error(program[0] + ": ran through no LOTUS_MAP_REGION");
+  if (names.empty()) throw input_error(program[0] + ": entered no LOTUS_MAP_REGION");
   return names;
 }
 
@@ -265,7 +265,7 @@ void probe_runner::execute(const command& what, const std::string& who) {
   const std::string last = last_line(read_text(output));
   throw input_error(
       who + ": ended with status " + std::to_string(end.status) +
-      (last.empty() ? " and said nothing" : ": " + last + "; all it said is in " + output));
+      (last.empty() ? " and printed nothing" : ": " + last + "; its whole output is in " + output));
 }
 
 void probe_runner::tell_messages(const std::string& output) {

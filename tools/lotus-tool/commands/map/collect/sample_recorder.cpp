@@ -117,7 +117,7 @@ void sample_recorder::open_events(pid_t process, double rate_hz) {
   }
   if (events_.empty()) {
     throw input_error(
-        "the kernel does not let us sample (perf_event_open: " + error_text(error) +
+        "the kernel does not permit sampling (perf_event_open: " + error_text(error) +
         "): set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also "
         "allow perf_event_open in the seccomp profile. Without it, 'map run --collector callgrind' "
         "works on a probe");

@@ -125,7 +125,9 @@ elapsed_by_config read_elapsed(const std::string& path) {
       continue;
     }
     if (fields.size() != head->names().size()) {
-      throw input_error(at_line(path, lines.number(), "other fields than its head has columns"));
+      throw input_error(
+          at_line(path, lines.number(),
+                  "the number of fields differs from the number of columns in the header"));
     }
     for (std::size_t c = 1; c < fields.size(); ++c) {
       const auto seconds = number_in(fields[c]);
@@ -136,7 +138,7 @@ elapsed_by_config read_elapsed(const std::string& path) {
       configs[fields[0]][head->names()[c]] = *seconds;
     }
   }
-  if (configs.empty()) throw input_error(path + ": no row in it");
+  if (configs.empty()) throw input_error(path + ": contains no rows");
   return configs;
 }
 
@@ -245,7 +247,7 @@ void warn_of_strangers(const attribution& a, const elapsed_by_op& elapsed, const
     const auto time = elapsed.find(op);
     if (nothing && (time == elapsed.end() || time->second == 0)) {
       diagnostics.warning(path + ": " + printable(op) +
-                          " took no time in the run, so it gets nothing");
+                          " took no time in the run, so no counters are attributed to it");
       continue;
     }
     if (nothing) diagnostics.warning(path + ": no function of " + printable(op) + " is in it");

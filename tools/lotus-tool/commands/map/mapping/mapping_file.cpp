@@ -115,7 +115,8 @@ mapping read_mapping(const std::string& path) {
   mapping result;
   for (const auto& [name, functions] : object_member(document, "op_to_func", path).items()) {
     operation_use& use = result.ops[name];
-    if (!functions.is_array()) throw input_error(path + ": an operation's functions are no list");
+    if (!functions.is_array())
+      throw input_error(path + ": an operation's functions are not a list");
     for (const json& function : functions) use.functions[text_of(function, path)] = {};
   }
   if (document.contains("functions")) {

@@ -138,7 +138,7 @@ located_samples samples_beside(const std::string& dir, diagnostic_log& diagnosti
     if (is_found_file(entry)) {
       files.push_back(entry.path().string());
     } else {
-      diagnostics.warning(entry.path().string() + ": left out, it is a link or no regular file");
+      diagnostics.warning(entry.path().string() + ": ignored: it is a link or not a regular file");
     }
   }
   std::sort(files.begin(), files.end());
@@ -186,8 +186,9 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     }
   }
   if (left_out > 0) {
-    diagnostics.warning(run.dir + ": " + std::to_string(left_out) +
-                        " samples left out: processes of several containers have their thread ids");
+    diagnostics.warning(
+        run.dir + ": " + std::to_string(left_out) +
+        " samples ignored: processes of several containers have the same thread ids");
   }
   const auto sort = [](std::vector<const located_sample*>& of) {
     std::stable_sort(of.begin(), of.end(),

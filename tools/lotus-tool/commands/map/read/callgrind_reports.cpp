@@ -142,7 +142,7 @@ class annotate_reader {
   callgrind_profile read() {
     std::string_view line;
     while (!in_table_ && lines_.next(line)) read_head(line);
-    if (!in_table_) throw input_error(path_ + ": no table of functions in it");
+    if (!in_table_) throw input_error(path_ + ": contains no table of functions");
     while (lines_.next(line)) {
       const bool row = !trimmed(line).empty() && !begins_with(line, "----");
       if (row) add(line);

@@ -71,7 +71,9 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
       continue;
     }
     if (fields.size() != head->names().size()) {
-      throw input_error(at_line(path, lines.number(), "other fields than its head has columns"));
+      throw input_error(
+          at_line(path, lines.number(),
+                  "the number of fields differs from the number of columns in the header"));
     }
     if (table.metrics.empty()) {
       // Texts and addresses stand behind Module.
@@ -205,7 +207,7 @@ counter_table read_counters(const std::string& path) {
                       ": not a table of counters that is known; expected VTune's TAB-separated "
                       "table, perf report -t '|', perf stat -x, or callgrind's profile");
   }
-  if (table.functions.empty()) throw input_error(path + ": no function in it");
+  if (table.functions.empty()) throw input_error(path + ": contains no function");
   return table;
 }
 

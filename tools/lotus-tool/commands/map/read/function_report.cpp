@@ -50,7 +50,7 @@ function_report time_of(const std::string& path, std::vector<perf_table> tables,
   events.reserve(tables.size());
   for (const perf_table& table : tables) events.push_back(table.event);
   const std::size_t chosen = most_like_time(events);
-  if (tables.size() > 1) diagnostics.note(path + ": of its events " + events[chosen] + " is taken");
+  if (tables.size() > 1) diagnostics.note(path + ": of its events " + events[chosen] + " is used");
   return std::move(tables[chosen].report);
 }
 
@@ -96,7 +96,7 @@ reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics)
   } else {
     diagnostics.warning(
         path +
-        ": left out, not a report that is known: VTune's or uProf's CSV, perf report -t "
+        ": ignored: not a known report: VTune's or uProf's CSV, perf report -t "
         "'|', callgrind's profile, callgrind_annotate, samples of the built-in collector");
   }
   return reports;

@@ -202,7 +202,7 @@ void add_samples(const std::string& path, located_samples& to, diagnostic_log& d
   if (!in) throw input_error(path + ": cannot be read");
   std::string magic(8, '\0');
   if (!in.read(magic.data(), static_cast<std::streamsize>(magic.size()))) {
-    throw input_error(path + ": no samples in it");
+    throw input_error(path + ": contains no samples");
   }
   if (magic == "PERFILE2") return add_perf_data(path, to);
   add_own_samples(path, to, diagnostics);

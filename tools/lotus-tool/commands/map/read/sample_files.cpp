@@ -245,7 +245,7 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) 
     throw input_error(path + ": not a file of samples");
   }
   if (head.layout != layout::samples_file_layout || head.header_bytes > text.size()) {
-    throw input_error(path + ": samples of another version of the library");
+    throw input_error(path + ": samples written by another version of the library");
   }
   samples_file file;
   file.interval_ns = head.interval_ns;
@@ -254,7 +254,7 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) 
   while (!rest.empty()) {
     perf_event_header header{};
     if (!take(rest, header) || header.size < sizeof header || header.size > rest.size()) {
-      diagnostics.note(path + ": torn end left out");
+      diagnostics.note(path + ": incomplete end ignored");
       break;
     }
     read_record(header, rest.substr(0, header.size), file, changes);

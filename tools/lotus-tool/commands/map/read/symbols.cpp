@@ -97,7 +97,7 @@ class symbol_source::module {
     }
     if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
     if (elf_ == nullptr) {
-      diagnostics.note(path + ": cannot be read, its functions have no names");
+      diagnostics.note(path + ": cannot be read, so its functions have no names");
       return;
     }
     if (changed_ns(path) > seen_ns) {

@@ -45,7 +45,8 @@ std::string_view event_in(std::string_view line) noexcept {
   return open < close ? line.substr(open + 1, close - open - 1) : std::string_view{};
 }
 
-constexpr std::string_view wrong_field_count = "other fields than its head has columns";
+constexpr std::string_view wrong_field_count =
+    "the number of fields differs from the number of columns in the header";
 
 }  // namespace
 
@@ -160,7 +161,7 @@ std::vector<perf_table> read_perf(const std::string& path, std::string_view text
       continue;
     }
     if (line.front() == '#') continue;
-    if (!head) throw input_error(at_line(path, lines.number(), "a row before the table's head"));
+    if (!head) throw input_error(at_line(path, lines.number(), "a row before the table's header"));
     std::vector<std::string> fields = split_fields(line, '|');
     const std::size_t columns = head->names().size();
     // operator| and operator|| hold the delimiter.

@@ -74,7 +74,7 @@ function movesList(run) {
 function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
-  const bad = [[q.malformed, "malformed lines left out"], [q.dropped, "records dropped"],
+  const bad = [[q.malformed, "malformed lines ignored"], [q.dropped, "records dropped"],
     [q.recovered, "recovered from a killed process"], [q.aggregated, "counted and not recorded"]];
   const told = bad.filter(([n]) => n > 0).map(([n, what]) => grouped(n) + " " + what);
   return "Recorded: " + known.map(([n, what]) => grouped(n) + " " + what).join(", ") + "; " +
