@@ -7,11 +7,11 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/mapping/mapping_file.hpp"
-#include "commands/map/mapping/mapping_print.hpp"
+#include "commands/map/mapping_print.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/mapping_file.hpp"
 
 namespace {
 

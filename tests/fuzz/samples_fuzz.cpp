@@ -7,9 +7,9 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "commands/map/read/sample_files.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
+#include "mapping/read/sample_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz_file place("samples");

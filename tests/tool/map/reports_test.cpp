@@ -8,11 +8,11 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "catch.hpp"
-#include "commands/map/read/callgrind_reports.hpp"
-#include "commands/map/read/comparable_names.hpp"
-#include "commands/map/read/counters.hpp"
-#include "commands/map/read/function_report.hpp"
-#include "commands/map/read/table_text.hpp"
+#include "mapping/read/callgrind_reports.hpp"
+#include "mapping/read/comparable_names.hpp"
+#include "mapping/read/counters.hpp"
+#include "mapping/read/function_report.hpp"
+#include "mapping/read/table_text.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

@@ -10,11 +10,11 @@
 
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/mapping/mapping_file.hpp"
-#include "commands/map/read/callgrind_reports.hpp"
-#include "commands/map/read/located_samples.hpp"
-#include "commands/map/read/sample_files.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/mapping_file.hpp"
+#include "mapping/read/callgrind_reports.hpp"
+#include "mapping/read/located_samples.hpp"
+#include "mapping/read/sample_files.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

@@ -16,8 +16,8 @@
 #include "commands/map/map_join.hpp"
 #include "commands/map/map_record.hpp"
 #include "commands/map/map_run.hpp"
-#include "commands/map/mapping/attribution.hpp"
 #include "commands/viz/view.hpp"
+#include "mapping/attribution.hpp"
 
 namespace lotus::tool {
 namespace {

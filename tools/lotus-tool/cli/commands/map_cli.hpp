@@ -3,7 +3,7 @@
 #define LOTUS_TOOL_CLI_COMMANDS_MAP_CLI_HPP
 
 #include "cli/action.hpp"
-#include "commands/map/mapping/attribution.hpp"
+#include "mapping/attribution.hpp"
 
 namespace CLI {
 class App;

@@ -13,13 +13,13 @@
 #include "base/printable.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "commands/map/mapping/attribution.hpp"
-#include "commands/map/mapping/mapping.hpp"
+#include "mapping/attribution.hpp"
+#include "mapping/mapping.hpp"
 
 namespace lotus::tool {
 namespace {
 
-std::string short_number(double value) {
+std::string four_digits(double value) {
   // NOLINTNEXTLINE(readability-magic-numbers)
   std::string text(32, '\0');
   const int n = std::snprintf(text.data(), text.size(), "%.4g", value);
@@ -84,8 +84,8 @@ void print_table(const attribution& a, std::ostream& out) {
   for (std::size_t i = 0; i < a.metrics.size(); ++i) {
     const bool percent = a.metrics[i].kind == metric_kind::share;
     std::vector<std::string> row{a.metrics[i].name + (percent ? " %" : "")};
-    for (const auto& [op, values] : a.ops) row.push_back(short_number(metric_value(a, values, i)));
-    row.push_back(short_number(metric_value(a, a.outside, i)));
+    for (const auto& [op, values] : a.ops) row.push_back(four_digits(metric_value(a, values, i)));
+    row.push_back(four_digits(metric_value(a, a.outside, i)));
     numbers.row(std::move(row));
   }
   numbers.print(out);

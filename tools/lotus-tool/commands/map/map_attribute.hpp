@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "commands/map/mapping/attribution.hpp"
+#include "mapping/attribution.hpp"
 
 namespace lotus::tool {
 

@@ -16,13 +16,13 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/mapping/mapping_file.hpp"
-#include "commands/map/mapping/mapping_print.hpp"
-#include "commands/map/read/function_report.hpp"
-#include "commands/map/read/sample_files.hpp"
+#include "commands/map/mapping_print.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/mapping_file.hpp"
+#include "mapping/read/function_report.hpp"
+#include "mapping/read/sample_files.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "commands/map/mapping/mapping.hpp"
+#include "mapping/mapping.hpp"
 
 namespace lotus::tool {
 

@@ -19,13 +19,13 @@
 #include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/table.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/mapping/mapping_print.hpp"
-#include "commands/map/mapping/sample_join.hpp"
-#include "commands/map/mapping/thread_groups.hpp"
-#include "commands/map/read/event_names.hpp"
-#include "commands/map/read/located_samples.hpp"
+#include "commands/map/mapping_print.hpp"
 #include "log/folder/loaders.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/read/event_names.hpp"
+#include "mapping/read/located_samples.hpp"
+#include "mapping/sample_join.hpp"
+#include "mapping/thread_groups.hpp"
 
 namespace lotus::tool {
 namespace {

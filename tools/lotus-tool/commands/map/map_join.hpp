@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "commands/map/mapping/sample_join.hpp"
 #include "log/folder/log_files.hpp"
+#include "mapping/sample_join.hpp"
 
 namespace lotus::tool {
 

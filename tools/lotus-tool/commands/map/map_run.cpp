@@ -18,9 +18,9 @@
 #include "base/text.hpp"
 #include "commands/map/collect/probe_runner.hpp"
 #include "commands/map/map_build.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/read/function_report.hpp"
 #include "log/operation_names.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/read/function_report.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "commands/map/mapping/mapping.hpp"
+#include "mapping/mapping.hpp"
 
 namespace lotus::tool {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/map/mapping/attribution.hpp"
 #include "log/folder/log_files.hpp"
+#include "mapping/attribution.hpp"
 
 namespace lotus::tool {
 

@@ -10,13 +10,13 @@
 
 #include "base/diagnostics.hpp"
 #include "base/json_writer.hpp"
-#include "commands/map/mapping/attribution.hpp"
-#include "commands/map/mapping/mapping.hpp"
-#include "commands/map/mapping/mapping_file.hpp"
-#include "commands/map/mapping/sample_join.hpp"
-#include "commands/map/read/counters.hpp"
-#include "commands/map/read/event_names.hpp"
-#include "commands/map/read/located_samples.hpp"
+#include "mapping/attribution.hpp"
+#include "mapping/mapping.hpp"
+#include "mapping/mapping_file.hpp"
+#include "mapping/read/counters.hpp"
+#include "mapping/read/event_names.hpp"
+#include "mapping/read/located_samples.hpp"
+#include "mapping/sample_join.hpp"
 
 namespace lotus::tool {
 namespace {

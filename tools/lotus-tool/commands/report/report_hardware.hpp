@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
-#include "commands/map/mapping/attribution.hpp"
 #include "log/folder/log_files.hpp"
+#include "mapping/attribution.hpp"
 
 namespace lotus::tool {
 

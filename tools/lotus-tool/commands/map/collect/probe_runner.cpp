@@ -23,7 +23,7 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "commands/map/read/table_text.hpp"
+#include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,0 +1,65 @@
+// Which functions run for which operation: mapping_funcs.json.
+#ifndef LOTUS_TOOL_MAPPING_MAPPING_HPP
+#define LOTUS_TOOL_MAPPING_MAPPING_HPP
+
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/files/output_file.hpp"
+#include "mapping/read/function_report.hpp"
+
+namespace lotus::tool {
+
+/// What was seen of a function in the runs of one operation.
+struct function_use {
+  std::uint64_t hits = 0;  ///< runs that saw it
+  double samples = 0;      ///< over all runs, in mapping::unit
+  double share = 0;        ///< of the operation's samples, 0..1
+  /// Of the samples, those in functions that were inlined there.
+  std::map<std::string, double> inlined;
+};
+
+struct operation_use {
+  std::uint64_t runs = 0;
+  std::map<std::string, function_use> functions;  ///< by "function|module"
+};
+
+struct mapping {
+  std::string unit;  ///< of the samples; empty where runs had different ones
+  std::map<std::string, operation_use> ops;
+
+  /// "function|module" -> the operations that share it, for all functions of two or more.
+  std::map<std::string, std::set<std::string>> common() const;
+  /// Whether any function has a share: the files of the original have none.
+  bool has_shares() const;
+};
+
+/// How often a function must be seen to count.
+struct hit_rule {
+  std::uint64_t min_hits = 1;
+  bool majority = false;  ///< in more than half of the runs
+};
+
+/// Puts the runs of operations together. Functions seen too rarely are left out of the mapping;
+/// shares are of all that was seen.
+class mapping_builder {
+ public:
+  void add(const std::string& op, const function_report& run);
+  mapping build(const hit_rule& rule) const;
+  bool empty() const noexcept { return all_.ops.empty(); }
+
+ private:
+  mapping all_;
+  bool first_ = true;
+};
+
+/// The functions of an operation, the largest share first.
+std::vector<std::string> by_share(const operation_use& op);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_MAPPING_HPP

@@ -1,0 +1,21 @@
+// What sampled events measure, by their names.
+#ifndef LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
+#define LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Whether an event measures CPU time in ns: cpu-clock and task-clock.
+bool is_cpu_time(std::string_view event) noexcept;
+
+/// Of several events, the one that tells where time went: CPU time, else cycles, else the first. 0
+/// where there is none.
+std::size_t most_like_time(const std::vector<std::string>& events) noexcept;
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
