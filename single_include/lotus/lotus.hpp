@@ -4673,72 +4673,128 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-// The collector that needs nothing but the kernel.
-#ifndef LOTUS_COLLECTORS_BUILTIN_HPP
-#define LOTUS_COLLECTORS_BUILTIN_HPP
+// callgrind: its client requests, written out, so that no header of valgrind is needed and all
+// files of a program agree.
+#ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
+#define LOTUS_COLLECTORS_CALLGRIND_HPP
 
-#include <cstdlib>
-
-// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
-// the logs.
-#ifndef LOTUS_SAMPLING_SAMPLER_HPP
-#define LOTUS_SAMPLING_SAMPLER_HPP
-
-#include <linux/futex.h>
-#include <poll.h>
-
-// The threads of this process, and which of them are the library's own.
-#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
-#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
-
-#include <dirent.h>
+// What the files are called that lie beside the logs.
+#ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
+#define LOTUS_FOLDER_HIDDEN_FILES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Calls `each(pid_t)` for every thread of this process.
-template <class Each>
-void for_each_thread(Each&& each) noexcept {
-  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
-  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
-  if (tasks == nullptr && fd >= 0) close(fd);
-  if (tasks == nullptr) return;
-  while (const dirent* entry = readdir(tasks)) {
-    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (tid > 0) each(tid);
-  }
-  closedir(tasks);
+/// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
+/// All of a thread in blocks: recovery/compact_layout.hpp. Named as that.
+inline constexpr char compact_log_start[] = ".lotus_compact_";
+inline constexpr char beside_log_start[] = ".lotus_beside_";
+
+/// What a process counted instead of recording it: recovery/aggregates/aggregate_text.hpp. The name
+/// goes on with the logs' prefix, `_` and the process id.
+inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
+
+// Each name below goes on with a process id and a time, and is so the file of one process.
+
+/// Rings of a process, until all of their records stand in the logs: record/ring_layout.hpp.
+inline constexpr char ring_file_start[] = ".lotus_ring_";
+/// A ring file that is being made.
+inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
+/// What a process tells of itself: store/run_info.hpp.
+inline constexpr char run_info_start[] = ".lotus_info_";
+/// What a sampler saw: recovery/sample_layout.hpp.
+inline constexpr char samples_file_start[] = ".lotus_samples_";
+
+/// Asks a process of the run for a snapshot; holds the reason.
+inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
+
+/// Stands before the operation's name in a dump of callgrind that is followed by more of the same
+/// run.
+inline constexpr char callgrind_part_start[] = "lotus part of ";
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_HIDDEN_FILES_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
+enum class valgrind_request : std::uint64_t {
+  running_on_valgrind = 0x1001,
+  dump_stats_at = 0x43540003,
+  start_instrumentation = 0x43540004,
+  stop_instrumentation = 0x43540005,
+};
+
+/// Asks valgrind; without it the instructions do nothing and the answer is 0 (valgrind manual, "The
+/// Client Request mechanism"). Some 2 ns natively.
+inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
+  volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
+  std::uint64_t answer = 0;
+#if defined(__x86_64__)
+  __asm__ volatile(
+      "rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&block[0])
+      : "cc", "memory");
+#else
+  register std::uint64_t in_out __asm__("x3") = 0;
+  register const volatile std::uint64_t* in __asm__("x4") = &block[0];
+  __asm__ volatile(
+      "ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+      "orr x10, x10, x10"
+      : "+r"(in_out)
+      : "r"(in)
+      : "cc", "memory");
+  answer = in_out;
+#endif
+  return answer;
 }
 
-/// Whether the library has started this thread: it is known by its name.
-inline bool is_own_thread(pid_t tid) noexcept {
-  char path[64];
-  char name[32] = {};
-  std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
-  if (fd < 0) return false;
-  const ssize_t got = read(fd, name, sizeof(name) - 1);
-  close(fd);
-  return got > 0 &&
-         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+inline bool under_valgrind() noexcept {
+  return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// Calls `each(pid_t)` for every thread of the program but the calling one.
-template <class Each>
-void for_each_other_thread(Each&& each) noexcept {
-  for_each_thread([&](pid_t tid) {
-    if (tid != gettid() && !is_own_thread(tid)) each(tid);
-  });
+/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
+inline const collector_backend* callgrind_backend() noexcept {
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.counts_instructions = true;
+    b.begin = []() noexcept {
+      if (under_valgrind()) return true;
+      say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
+      return false;
+    };
+    b.resume = []() noexcept {
+      return ask_valgrind(valgrind_request::start_instrumentation), true;
+    };
+    b.pause = []() noexcept { return ask_valgrind(valgrind_request::stop_instrumentation), true; };
+    b.detach = []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); };
+    b.interval_ns = []() noexcept { return std::uint64_t{0}; };
+    b.region = [](const char* name, std::uint64_t, std::uint64_t) noexcept {
+      ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
+    };
+    return b;
+  }();
+  return &table;
 }
 
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
 
-// Writes a file of samples beside the logs.
-#ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
-#define LOTUS_SAMPLING_SAMPLE_FILE_HPP
+// Intel VTune, through the interface between programs and its collector library (ittnotify),
+// without ittnotify: the types below are that interface's binary layout.
+#ifndef LOTUS_COLLECTORS_ITT_HPP
+#define LOTUS_COLLECTORS_ITT_HPP
+
+// Calls into a vendor's library that may never return.
+#ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
+#define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
 // Raw ticks, and how ticks become nanoseconds since the Unix epoch.
 #ifndef LOTUS_BASE_CLOCK_HPP
@@ -4994,44 +5050,548 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CLOCK_HPP
 
-// What the files are called that lie beside the logs.
-#ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
-#define LOTUS_FOLDER_HIDDEN_FILES_HPP
-
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
-/// All of a thread in blocks: recovery/compact_layout.hpp. Named as that.
-inline constexpr char compact_log_start[] = ".lotus_compact_";
-inline constexpr char beside_log_start[] = ".lotus_beside_";
+/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
+/// time; made anew in a forked child, which has no threads but the one that forked.
+class deadline_caller {
+ public:
+  static deadline_caller& instance() noexcept {
+    static deadline_caller caller;
+    return caller;
+  }
 
-/// What a process counted instead of recording it: recovery/aggregates/aggregate_text.hpp. The name
-/// goes on with the logs' prefix, `_` and the process id.
-inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
+  /// False when `what` has not returned in time; no call may be made after that.
+  bool call(void (*what)()) noexcept {
+    if (process_ != getpid() && !start()) {
+      what();
+      return true;
+    }
+    const std::int64_t until_ns =
+        clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * std::int64_t{1'000'000};
+    const timespec until{static_cast<time_t>(until_ns / 1'000'000'000),
+                         static_cast<long>(until_ns % 1'000'000'000)};
+    pthread_mutex_lock(&guard_);
+    what_ = what;
+    pthread_cond_signal(&asked_);
+    int error = 0;
+    while (what_ != nullptr && error == 0) {
+      error = pthread_cond_timedwait(&done_, &guard_, &until);
+    }
+    const bool returned = what_ == nullptr;
+    pthread_mutex_unlock(&guard_);
+    return returned;
+  }
 
-// Each name below goes on with a process id and a time, and is so the file of one process.
+ private:
+  bool start() noexcept {
+    pthread_mutex_init(&guard_, nullptr);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&asked_, nullptr);
+    pthread_cond_init(&done_, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    what_ = nullptr;
+    // The program's signals are for its own threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, nullptr, serve, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return false;
+    pthread_detach(thread);
+    process_ = getpid();
+    return true;
+  }
 
-/// Rings of a process, until all of their records stand in the logs: record/ring_layout.hpp.
-inline constexpr char ring_file_start[] = ".lotus_ring_";
-/// A ring file that is being made.
-inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// What a process tells of itself: store/run_info.hpp.
-inline constexpr char run_info_start[] = ".lotus_info_";
-/// What a sampler saw: recovery/sample_layout.hpp.
-inline constexpr char samples_file_start[] = ".lotus_samples_";
+  static void* serve(void* self) noexcept {
+    auto& caller = *static_cast<deadline_caller*>(self);
+    pthread_mutex_lock(&caller.guard_);
+    for (;;) {
+      while (caller.what_ == nullptr) pthread_cond_wait(&caller.asked_, &caller.guard_);
+      void (*what)() = caller.what_;
+      pthread_mutex_unlock(&caller.guard_);
+      what();
+      pthread_mutex_lock(&caller.guard_);
+      caller.what_ = nullptr;
+      pthread_cond_signal(&caller.done_);
+    }
+  }
 
-/// Asks a process of the run for a snapshot; holds the reason.
-inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
+  pid_t process_ = 0;
+  pthread_mutex_t guard_{};
+  pthread_cond_t asked_{};
+  pthread_cond_t done_{};
+  void (*what_)() = nullptr;
+};
 
-/// Stands before the operation's name in a dump of callgrind that is followed by more of the same
-/// run.
-inline constexpr char callgrind_part_start[] = "lotus part of ";
+/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
+inline bool call_with_deadline(void (*what)()) noexcept {
+  return deadline_caller::instance().call(what);
+}
 
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_FOLDER_HIDDEN_FILES_HPP
+#endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
+
+// perf record and perf stat, through their control channel with acknowledgement.
+#ifndef LOTUS_COLLECTORS_PERF_HPP
+#define LOTUS_COLLECTORS_PERF_HPP
+
+#include <poll.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The two ends of perf's control channel (perf-record(1), --control).
+class perf_control {
+ public:
+  static perf_control& instance() noexcept {
+    static perf_control control;
+    return control;
+  }
+
+  bool open_from_environment() noexcept {
+    const char* const text = environment_text(variable::perf_control);
+    const std::string_view given = text != nullptr ? text : "";
+    const std::size_t colon = given.find(':');
+    const std::size_t comma = given.find(',');
+    const bool fifo = given.substr(0, colon) == "fifo";
+    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon ||
+        (!fifo && given.substr(0, colon) != "fd")) {
+      report_once(
+          variable::perf_control, given, [](const variable_row& of, std::string_view) noexcept {
+            say("the perf collector needs %s=%s, as given to perf --control", of.name, of.values);
+          });
+      return false;
+    }
+    close_both();
+    control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
+    answers_ = open_end(fifo, given.substr(comma + 1));
+    if (control_.number() < 0 || answers_.number() < 0) {
+      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
+      close_both();
+      return false;
+    }
+    return true;
+  }
+
+  /// Sends a command and waits for the answer; false when none comes in time.
+  bool send(std::string_view command) noexcept {
+    if (control_.number() < 0) return false;
+    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
+    if (lost && !open_from_environment()) return false;
+    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
+    // An answer is "ack\n" and a zero; what counts is the newline.
+    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
+    for (;;) {
+      const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
+      if (left_ns <= 0) return false;
+      pollfd p{answers_.number(), POLLIN, 0};
+      if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
+      char text[16];
+      const ssize_t got = read(answers_.number(), text, sizeof(text));
+      if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
+    }
+  }
+
+  void close_both() noexcept {
+    control_.close();
+    answers_.close();
+  }
+
+ private:
+  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
+  /// that is given as a descriptor is opened anew for that.
+  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
+    char path[4096];
+    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
+                                     static_cast<int>(text.size()), text.data());
+    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
+      errno = EINVAL;
+      return {};
+    }
+    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
+  }
+
+  owned_descriptor control_;
+  owned_descriptor answers_;
+};
+
+/// Whether perf runs this program, and says how to reach it.
+inline bool perf_is_here() noexcept {
+  return environment_text(variable::perf_control) != nullptr;
+}
+
+inline const collector_backend* perf_backend() noexcept {
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
+    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
+    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
+    b.detach = []() noexcept {
+      perf_control::instance().send("disable\n");
+      perf_control::instance().close_both();
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_PERF_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// VTune sets it to the path of its collector library.
+inline constexpr char itt_library_variable[] = "INTEL_LIBITTNOTIFY64";
+
+struct itt_id {
+  unsigned long long d1, d2, d3;
+};
+struct itt_domain {
+  volatile int flags;  ///< 0: nothing of this domain is wanted
+  const char* name;
+  void* name_wide;
+  int extra1;
+  void* extra2;
+  itt_domain* next;
+};
+struct itt_string_handle;
+
+/// A function that the collector fills in.
+struct itt_function {
+  const char* name;
+  void** function;
+  void* first;
+  void* none;
+  int group;
+};
+
+/// `__itt_global` of ittnotify 3.26.
+struct itt_global {
+  unsigned char magic[8];
+  unsigned long version_major, version_minor, version_build;
+  volatile long api_initialized, mutex_initialized, atomic_counter;
+  pthread_mutex_t mutex;
+  void* library;
+  void* error_handler;
+  const char** library_path;
+  itt_function* functions;
+  itt_global* next;
+  void* threads;
+  itt_domain* domains;
+  itt_string_handle* strings;
+  int state;
+  void* counters;
+  unsigned events_wanted;
+  void* histograms;
+  void* counter_metadata;
+};
+
+/// VTune's functions, each null where its library has none. Leaked, for it keeps pointers to it.
+class itt_library {
+ public:
+  void (*resume)() = nullptr;
+  void (*pause)() = nullptr;
+  void (*detach)() = nullptr;
+  itt_domain* (*domain_create)(const char*) = nullptr;
+  itt_string_handle* (*string_handle_create)(const char*) = nullptr;
+  void (*task_begin)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
+  void (*task_end)(const itt_domain*) = nullptr;
+  void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
+  void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
+  /// To the task of this id; of an id of zeros to this thread's innermost one.
+  void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
+                       std::size_t count, void* data) = nullptr;
+  static constexpr int metadata_u64 = 1;
+
+  /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
+  /// when there is none; null also while another thread is loading it and does not get on. Thread
+  /// safety: all.
+  static itt_library* get() noexcept {
+    static found_once<itt_library*> loaded;
+    return loaded.get(load, nullptr);
+  }
+
+ private:
+  LOTUS_DETAIL_COLD static itt_library* load() noexcept {
+    const char* path = secure_getenv(itt_library_variable);
+    if (path == nullptr || *path == '\0') {
+      say("the itt collector needs %s; run the program with vtune", itt_library_variable);
+      return nullptr;
+    }
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      say("cannot load VTune's collector: %s", dlerror());
+      return nullptr;
+    }
+    static itt_library self;
+    // Only a library that was given a program's table collects; its functions looked up by name do
+    // nothing before. Old ones know no table.
+    using init = void (*)(itt_global*, int);
+    if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
+      start(self.table(library), all_groups);
+    } else {
+      for (itt_function* f = self.functions_; f->name != nullptr; ++f) {
+        *f->function = dlsym(library, f->name);
+      }
+    }
+    if (self.resume == nullptr || self.pause == nullptr) {
+      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
+      return nullptr;
+    }
+    return &self;
+  }
+
+  itt_global* table(void* library) noexcept {
+    static constexpr unsigned char magic[8] = {0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30};
+    for (std::size_t i = 0; i < sizeof(magic); ++i) global_.magic[i] = magic[i];
+    global_.version_major = 3;
+    global_.version_minor = 26;
+    global_.api_initialized = 1;
+    global_.mutex_initialized = 1;
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&global_.mutex, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    global_.library = library;
+    global_.functions = functions_;
+    return &global_;
+  }
+
+  static constexpr int all_groups = -1;
+  static constexpr int control_group = 1 << 1;
+  static constexpr int structure_group = 1 << 12;
+
+  template <class Function>
+  static void** place(Function*& f) noexcept {
+    return reinterpret_cast<void**>(&f);
+  }
+
+  itt_global global_{};
+  itt_function functions_[11] = {
+      {"__itt_resume", place(resume), nullptr, nullptr, control_group},
+      {"__itt_pause", place(pause), nullptr, nullptr, control_group},
+      {"__itt_detach", place(detach), nullptr, nullptr, control_group},
+      {"__itt_domain_create", place(domain_create), nullptr, nullptr, structure_group},
+      {"__itt_string_handle_create", place(string_handle_create), nullptr, nullptr,
+       structure_group},
+      {"__itt_task_begin", place(task_begin), nullptr, nullptr, structure_group},
+      {"__itt_task_end", place(task_end), nullptr, nullptr, structure_group},
+      {"__itt_task_begin_overlapped", place(task_begin_overlapped), nullptr, nullptr,
+       structure_group},
+      {"__itt_task_end_overlapped", place(task_end_overlapped), nullptr, nullptr, structure_group},
+      {"__itt_metadata_add", place(metadata_add), nullptr, nullptr, structure_group},
+      {nullptr, nullptr, nullptr, nullptr, 0},
+  };
+};
+
+/// Whether VTune runs this program.
+inline bool itt_is_here() noexcept {
+  return secure_getenv(itt_library_variable) != nullptr;
+}
+
+inline const collector_backend* itt_backend() noexcept {
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = false;
+    b.begin = []() noexcept { return itt_library::get() != nullptr; };
+    b.resume = []() noexcept { return call_with_deadline([] { itt_library::get()->resume(); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { itt_library::get()->pause(); }); };
+    b.detach = []() noexcept {
+      call_with_deadline([] {
+        itt_library& itt = *itt_library::get();
+        itt.pause();
+        if (itt.detach != nullptr) itt.detach();
+      });
+    };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
+  return &table;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_ITT_HPP
+
+// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
+#ifndef LOTUS_COLLECTORS_UPROF_HPP
+#define LOTUS_COLLECTORS_UPROF_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
+/// arguments are passed in registers.
+using uprof_call = int (*)(unsigned);
+
+struct uprof_calls {
+  uprof_call resume;
+  uprof_call pause;
+  bool strict;  ///< they return when it is done
+};
+
+/// What use_uprof() was given; null: look for exported functions.
+inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
+inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
+
+/// The functions of one group, strict ones first: a run must never mix both groups.
+inline bool find_uprof(void* where, uprof_calls& found) noexcept {
+  static constexpr const char* names[][2] = {
+      {"amdProfileStrictResume", "amdProfileStrictPause"},
+      {"amdProfileStrictResumeImpl", "amdProfileStrictPauseImpl"},
+      {"amdProfileResume", "amdProfilePause"},
+      {"amdProfileResumeImpl", "amdProfilePauseImpl"},
+  };
+  for (std::size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found.resume = reinterpret_cast<uprof_call>(dlsym(where, names[i][0]));
+    found.pause = reinterpret_cast<uprof_call>(dlsym(where, names[i][1]));
+    found.strict = i < 2;
+    if (found.resume != nullptr && found.pause != nullptr) return true;
+  }
+  return false;
+}
+
+inline uprof_calls& uprof_in_use() noexcept {
+  static uprof_calls calls{};
+  return calls;
+}
+
+/// Whether the program has uProf's functions already.
+inline bool uprof_is_here() noexcept {
+  uprof_calls& calls = uprof_in_use();
+  if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
+    calls = {[](unsigned) { return linked_uprof_resume.load(std::memory_order_acquire)(), 0; },
+             [](unsigned) { return linked_uprof_pause.load(std::memory_order_acquire)(), 0; },
+             false};
+    return true;
+  }
+  return find_uprof(RTLD_DEFAULT, calls);
+}
+
+template <bool Strict>
+const collector_backend* uprof_backend_of() noexcept {
+  static constexpr collector_backend table = [] {
+    collector_backend b;
+    b.acknowledges = Strict;
+    b.begin = []() noexcept { return true; };
+    b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
+    b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
+    // uProf cannot detach; it ends with the program.
+    b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
+    b.interval_ns = asked_interval_ns;
+    return b;
+  }();
+  return &table;
+}
+
+/// Null, after saying why, where uProf's functions cannot be found.
+inline const collector_backend* uprof_backend() noexcept {
+  if (!uprof_is_here()) {
+    void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr || !find_uprof(library, uprof_in_use())) {
+      say("LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
+          "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
+      return nullptr;
+    }
+  }
+  return uprof_in_use().strict ? uprof_backend_of<true>() : uprof_backend_of<false>();
+}
+
+}  // namespace detail
+
+/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
+/// In one source file that includes AMDProfileController.h:
+///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
+/// To be called before the first resume(). Returns true.
+inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
+  detail::linked_uprof_resume.store(resume, std::memory_order_release);
+  detail::linked_uprof_pause.store(pause, std::memory_order_release);
+  return true;
+}
+
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_COLLECTORS_UPROF_HPP
+
+// The collector that needs nothing but the kernel.
+#ifndef LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
+#define LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
+
+#include <cstdlib>
+
+// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
+// the logs.
+#ifndef LOTUS_SAMPLING_SAMPLER_HPP
+#define LOTUS_SAMPLING_SAMPLER_HPP
+
+#include <linux/futex.h>
+
+// The threads of this process, and which of them are the library's own.
+#ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
+#define LOTUS_SAMPLING_PROCESS_THREADS_HPP
+
+#include <dirent.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(pid_t)` for every thread of this process.
+template <class Each>
+void for_each_thread(Each&& each) noexcept {
+  const int fd = open_out_of_the_way(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
+  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
+  if (tasks == nullptr && fd >= 0) close(fd);
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks)) {
+    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (tid > 0) each(tid);
+  }
+  closedir(tasks);
+}
+
+/// Whether the library has started this thread: it is known by its name.
+inline bool is_own_thread(pid_t tid) noexcept {
+  char path[64];
+  char name[32] = {};
+  std::snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+  const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
+  if (fd < 0) return false;
+  const ssize_t got = read(fd, name, sizeof(name) - 1);
+  close(fd);
+  return got > 0 &&
+         (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
+}
+
+/// Calls `each(pid_t)` for every thread of the program but the calling one.
+template <class Each>
+void for_each_other_thread(Each&& each) noexcept {
+  for_each_thread([&](pid_t tid) {
+    if (tid != gettid() && !is_own_thread(tid)) each(tid);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
+
+// Writes a file of samples beside the logs.
+#ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
+#define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
 // What stands in a file of samples: written by the built-in collector and by lotus-tool.
 //
@@ -5771,566 +6331,7 @@ inline const collector_backend* builtin_backend() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTORS_BUILTIN_HPP
-
-// callgrind: its client requests, written out, so that no header of valgrind is needed and all
-// files of a program agree.
-#ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
-#define LOTUS_COLLECTORS_CALLGRIND_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
-enum class valgrind_request : std::uint64_t {
-  running_on_valgrind = 0x1001,
-  dump_stats_at = 0x43540003,
-  start_instrumentation = 0x43540004,
-  stop_instrumentation = 0x43540005,
-};
-
-/// Asks valgrind; without it the instructions do nothing and the answer is 0 (valgrind manual, "The
-/// Client Request mechanism"). Some 2 ns natively.
-inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
-  volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
-  std::uint64_t answer = 0;
-#if defined(__x86_64__)
-  __asm__ volatile(
-      "rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
-      "xchgq %%rbx, %%rbx"
-      : "+d"(answer)
-      : "a"(&block[0])
-      : "cc", "memory");
-#else
-  register std::uint64_t in_out __asm__("x3") = 0;
-  register const volatile std::uint64_t* in __asm__("x4") = &block[0];
-  __asm__ volatile(
-      "ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
-      "orr x10, x10, x10"
-      : "+r"(in_out)
-      : "r"(in)
-      : "cc", "memory");
-  answer = in_out;
-#endif
-  return answer;
-}
-
-inline bool under_valgrind() noexcept {
-  return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
-}
-
-/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
-inline const collector_backend* callgrind_backend() noexcept {
-  static constexpr collector_backend table = [] {
-    collector_backend b;
-    b.counts_instructions = true;
-    b.begin = []() noexcept {
-      if (under_valgrind()) return true;
-      say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
-      return false;
-    };
-    b.resume = []() noexcept {
-      return ask_valgrind(valgrind_request::start_instrumentation), true;
-    };
-    b.pause = []() noexcept { return ask_valgrind(valgrind_request::stop_instrumentation), true; };
-    b.detach = []() noexcept { ask_valgrind(valgrind_request::stop_instrumentation); };
-    b.interval_ns = []() noexcept { return std::uint64_t{0}; };
-    b.region = [](const char* name, std::uint64_t, std::uint64_t) noexcept {
-      ask_valgrind(valgrind_request::dump_stats_at, reinterpret_cast<std::uintptr_t>(name));
-    };
-    return b;
-  }();
-  return &table;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
-
-// Intel VTune, through the interface between programs and its collector library (ittnotify),
-// without ittnotify: the types below are that interface's binary layout.
-#ifndef LOTUS_COLLECTORS_ITT_HPP
-#define LOTUS_COLLECTORS_ITT_HPP
-
-// Calls into a vendor's library that may never return.
-#ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
-#define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
-/// time; made anew in a forked child, which has no threads but the one that forked.
-class deadline_caller {
- public:
-  static deadline_caller& instance() noexcept {
-    static deadline_caller caller;
-    return caller;
-  }
-
-  /// False when `what` has not returned in time; no call may be made after that.
-  bool call(void (*what)()) noexcept {
-    if (process_ != getpid() && !start()) {
-      what();
-      return true;
-    }
-    const std::int64_t until_ns =
-        clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * std::int64_t{1'000'000};
-    const timespec until{static_cast<time_t>(until_ns / 1'000'000'000),
-                         static_cast<long>(until_ns % 1'000'000'000)};
-    pthread_mutex_lock(&guard_);
-    what_ = what;
-    pthread_cond_signal(&asked_);
-    int error = 0;
-    while (what_ != nullptr && error == 0) {
-      error = pthread_cond_timedwait(&done_, &guard_, &until);
-    }
-    const bool returned = what_ == nullptr;
-    pthread_mutex_unlock(&guard_);
-    return returned;
-  }
-
- private:
-  bool start() noexcept {
-    pthread_mutex_init(&guard_, nullptr);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&asked_, nullptr);
-    pthread_cond_init(&done_, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    what_ = nullptr;
-    // The program's signals are for its own threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    const bool started = pthread_create(&thread, nullptr, serve, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!started) return false;
-    pthread_detach(thread);
-    process_ = getpid();
-    return true;
-  }
-
-  static void* serve(void* self) noexcept {
-    auto& caller = *static_cast<deadline_caller*>(self);
-    pthread_mutex_lock(&caller.guard_);
-    for (;;) {
-      while (caller.what_ == nullptr) pthread_cond_wait(&caller.asked_, &caller.guard_);
-      void (*what)() = caller.what_;
-      pthread_mutex_unlock(&caller.guard_);
-      what();
-      pthread_mutex_lock(&caller.guard_);
-      caller.what_ = nullptr;
-      pthread_cond_signal(&caller.done_);
-    }
-  }
-
-  pid_t process_ = 0;
-  pthread_mutex_t guard_{};
-  pthread_cond_t asked_{};
-  pthread_cond_t done_{};
-  void (*what_)() = nullptr;
-};
-
-/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
-inline bool call_with_deadline(void (*what)()) noexcept {
-  return deadline_caller::instance().call(what);
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
-
-// perf record and perf stat, through their control channel with acknowledgement.
-#ifndef LOTUS_COLLECTORS_PERF_HPP
-#define LOTUS_COLLECTORS_PERF_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// The two ends of perf's control channel (perf-record(1), --control).
-class perf_control {
- public:
-  static perf_control& instance() noexcept {
-    static perf_control control;
-    return control;
-  }
-
-  bool open_from_environment() noexcept {
-    const char* const text = environment_text(variable::perf_control);
-    const std::string_view given = text != nullptr ? text : "";
-    const std::size_t colon = given.find(':');
-    const std::size_t comma = given.find(',');
-    const bool fifo = given.substr(0, colon) == "fifo";
-    if (colon == std::string_view::npos || comma == std::string_view::npos || comma < colon ||
-        (!fifo && given.substr(0, colon) != "fd")) {
-      report_once(
-          variable::perf_control, given, [](const variable_row& of, std::string_view) noexcept {
-            say("the perf collector needs %s=%s, as given to perf --control", of.name, of.values);
-          });
-      return false;
-    }
-    close_both();
-    control_ = open_end(fifo, given.substr(colon + 1, comma - colon - 1));
-    answers_ = open_end(fifo, given.substr(comma + 1));
-    if (control_.number() < 0 || answers_.number() < 0) {
-      say("cannot open perf's control channel %s: %s", text, std::strerror(errno));
-      close_both();
-      return false;
-    }
-    return true;
-  }
-
-  /// Sends a command and waits for the answer; false when none comes in time.
-  bool send(std::string_view command) noexcept {
-    if (control_.number() < 0) return false;
-    const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
-    if (lost && !open_from_environment()) return false;
-    if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero; what counts is the newline.
-    const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
-    for (;;) {
-      const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
-      if (left_ns <= 0) return false;
-      pollfd p{answers_.number(), POLLIN, 0};
-      if (poll(&p, 1, static_cast<int>(left_ns / 1'000'000) + 1) <= 0) continue;
-      char text[16];
-      const ssize_t got = read(answers_.number(), text, sizeof(text));
-      if (got > 0 && std::memchr(text, '\n', static_cast<std::size_t>(got)) != nullptr) return true;
-    }
-  }
-
-  void close_both() noexcept {
-    control_.close();
-    answers_.close();
-  }
-
- private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
-  /// that is given as a descriptor is opened anew for that.
-  static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
-    char path[4096];
-    const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
-                                     static_cast<int>(text.size()), text.data());
-    if (text.empty() || length >= static_cast<int>(sizeof(path))) {
-      errno = EINVAL;
-      return {};
-    }
-    return owned_descriptor{open_out_of_the_way(AT_FDCWD, path, O_RDWR | O_NONBLOCK)};
-  }
-
-  owned_descriptor control_;
-  owned_descriptor answers_;
-};
-
-/// Whether perf runs this program, and says how to reach it.
-inline bool perf_is_here() noexcept {
-  return environment_text(variable::perf_control) != nullptr;
-}
-
-inline const collector_backend* perf_backend() noexcept {
-  static constexpr collector_backend table = [] {
-    collector_backend b;
-    b.begin = []() noexcept { return perf_control::instance().open_from_environment(); };
-    b.resume = []() noexcept { return perf_control::instance().send("enable\n"); };
-    b.pause = []() noexcept { return perf_control::instance().send("disable\n"); };
-    b.detach = []() noexcept {
-      perf_control::instance().send("disable\n");
-      perf_control::instance().close_both();
-    };
-    b.interval_ns = asked_interval_ns;
-    return b;
-  }();
-  return &table;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_PERF_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// VTune sets it to the path of its collector library.
-inline constexpr char itt_library_variable[] = "INTEL_LIBITTNOTIFY64";
-
-struct itt_id {
-  unsigned long long d1, d2, d3;
-};
-struct itt_domain {
-  volatile int flags;  ///< 0: nothing of this domain is wanted
-  const char* name;
-  void* name_wide;
-  int extra1;
-  void* extra2;
-  itt_domain* next;
-};
-struct itt_string_handle;
-
-/// A function that the collector fills in.
-struct itt_function {
-  const char* name;
-  void** function;
-  void* first;
-  void* none;
-  int group;
-};
-
-/// `__itt_global` of ittnotify 3.26.
-struct itt_global {
-  unsigned char magic[8];
-  unsigned long version_major, version_minor, version_build;
-  volatile long api_initialized, mutex_initialized, atomic_counter;
-  pthread_mutex_t mutex;
-  void* library;
-  void* error_handler;
-  const char** library_path;
-  itt_function* functions;
-  itt_global* next;
-  void* threads;
-  itt_domain* domains;
-  itt_string_handle* strings;
-  int state;
-  void* counters;
-  unsigned events_wanted;
-  void* histograms;
-  void* counter_metadata;
-};
-
-/// VTune's functions, each null where its library has none. Leaked, for it keeps pointers to it.
-class itt_library {
- public:
-  void (*resume)() = nullptr;
-  void (*pause)() = nullptr;
-  void (*detach)() = nullptr;
-  itt_domain* (*domain_create)(const char*) = nullptr;
-  itt_string_handle* (*string_handle_create)(const char*) = nullptr;
-  void (*task_begin)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
-  void (*task_end)(const itt_domain*) = nullptr;
-  void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
-  void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
-  /// To the task of this id; of an id of zeros to this thread's innermost one.
-  void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
-                       std::size_t count, void* data) = nullptr;
-  static constexpr int metadata_u64 = 1;
-
-  /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
-  /// when there is none; null also while another thread is loading it and does not get on. Thread
-  /// safety: all.
-  static itt_library* get() noexcept {
-    static found_once<itt_library*> loaded;
-    return loaded.get(load, nullptr);
-  }
-
- private:
-  LOTUS_DETAIL_COLD static itt_library* load() noexcept {
-    const char* path = secure_getenv(itt_library_variable);
-    if (path == nullptr || *path == '\0') {
-      say("the itt collector needs %s; run the program with vtune", itt_library_variable);
-      return nullptr;
-    }
-    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      say("cannot load VTune's collector: %s", dlerror());
-      return nullptr;
-    }
-    static itt_library self;
-    // Only a library that was given a program's table collects; its functions looked up by name do
-    // nothing before. Old ones know no table.
-    using init = void (*)(itt_global*, int);
-    if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
-      start(self.table(library), all_groups);
-    } else {
-      for (itt_function* f = self.functions_; f->name != nullptr; ++f) {
-        *f->function = dlsym(library, f->name);
-      }
-    }
-    if (self.resume == nullptr || self.pause == nullptr) {
-      say("%s is no collector: it has no __itt_resume and __itt_pause", path);
-      return nullptr;
-    }
-    return &self;
-  }
-
-  itt_global* table(void* library) noexcept {
-    static constexpr unsigned char magic[8] = {0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30};
-    for (std::size_t i = 0; i < sizeof(magic); ++i) global_.magic[i] = magic[i];
-    global_.version_major = 3;
-    global_.version_minor = 26;
-    global_.api_initialized = 1;
-    global_.mutex_initialized = 1;
-    pthread_mutexattr_t recursive;
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&global_.mutex, &recursive);
-    pthread_mutexattr_destroy(&recursive);
-    global_.library = library;
-    global_.functions = functions_;
-    return &global_;
-  }
-
-  static constexpr int all_groups = -1;
-  static constexpr int control_group = 1 << 1;
-  static constexpr int structure_group = 1 << 12;
-
-  template <class Function>
-  static void** place(Function*& f) noexcept {
-    return reinterpret_cast<void**>(&f);
-  }
-
-  itt_global global_{};
-  itt_function functions_[11] = {
-      {"__itt_resume", place(resume), nullptr, nullptr, control_group},
-      {"__itt_pause", place(pause), nullptr, nullptr, control_group},
-      {"__itt_detach", place(detach), nullptr, nullptr, control_group},
-      {"__itt_domain_create", place(domain_create), nullptr, nullptr, structure_group},
-      {"__itt_string_handle_create", place(string_handle_create), nullptr, nullptr,
-       structure_group},
-      {"__itt_task_begin", place(task_begin), nullptr, nullptr, structure_group},
-      {"__itt_task_end", place(task_end), nullptr, nullptr, structure_group},
-      {"__itt_task_begin_overlapped", place(task_begin_overlapped), nullptr, nullptr,
-       structure_group},
-      {"__itt_task_end_overlapped", place(task_end_overlapped), nullptr, nullptr, structure_group},
-      {"__itt_metadata_add", place(metadata_add), nullptr, nullptr, structure_group},
-      {nullptr, nullptr, nullptr, nullptr, 0},
-  };
-};
-
-/// Whether VTune runs this program.
-inline bool itt_is_here() noexcept {
-  return secure_getenv(itt_library_variable) != nullptr;
-}
-
-inline const collector_backend* itt_backend() noexcept {
-  static constexpr collector_backend table = [] {
-    collector_backend b;
-    b.acknowledges = false;
-    b.begin = []() noexcept { return itt_library::get() != nullptr; };
-    b.resume = []() noexcept { return call_with_deadline([] { itt_library::get()->resume(); }); };
-    b.pause = []() noexcept { return call_with_deadline([] { itt_library::get()->pause(); }); };
-    b.detach = []() noexcept {
-      call_with_deadline([] {
-        itt_library& itt = *itt_library::get();
-        itt.pause();
-        if (itt.detach != nullptr) itt.detach();
-      });
-    };
-    b.interval_ns = asked_interval_ns;
-    return b;
-  }();
-  return &table;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_ITT_HPP
-
-// AMD uProf: amdProfileResume and amdProfilePause of libAMDProfileController, found at run time.
-#ifndef LOTUS_COLLECTORS_UPROF_HPP
-#define LOTUS_COLLECTORS_UPROF_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
-/// arguments are passed in registers.
-using uprof_call = int (*)(unsigned);
-
-struct uprof_calls {
-  uprof_call resume;
-  uprof_call pause;
-  bool strict;  ///< they return when it is done
-};
-
-/// What use_uprof() was given; null: look for exported functions.
-inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
-inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
-
-/// The functions of one group, strict ones first: a run must never mix both groups.
-inline bool find_uprof(void* where, uprof_calls& found) noexcept {
-  static constexpr const char* names[][2] = {
-      {"amdProfileStrictResume", "amdProfileStrictPause"},
-      {"amdProfileStrictResumeImpl", "amdProfileStrictPauseImpl"},
-      {"amdProfileResume", "amdProfilePause"},
-      {"amdProfileResumeImpl", "amdProfilePauseImpl"},
-  };
-  for (std::size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    found.resume = reinterpret_cast<uprof_call>(dlsym(where, names[i][0]));
-    found.pause = reinterpret_cast<uprof_call>(dlsym(where, names[i][1]));
-    found.strict = i < 2;
-    if (found.resume != nullptr && found.pause != nullptr) return true;
-  }
-  return false;
-}
-
-inline uprof_calls& uprof_in_use() noexcept {
-  static uprof_calls calls{};
-  return calls;
-}
-
-/// Whether the program has uProf's functions already.
-inline bool uprof_is_here() noexcept {
-  uprof_calls& calls = uprof_in_use();
-  if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
-    calls = {[](unsigned) { return linked_uprof_resume.load(std::memory_order_acquire)(), 0; },
-             [](unsigned) { return linked_uprof_pause.load(std::memory_order_acquire)(), 0; },
-             false};
-    return true;
-  }
-  return find_uprof(RTLD_DEFAULT, calls);
-}
-
-template <bool Strict>
-const collector_backend* uprof_backend_of() noexcept {
-  static constexpr collector_backend table = [] {
-    collector_backend b;
-    b.acknowledges = Strict;
-    b.begin = []() noexcept { return true; };
-    b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
-    b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf cannot detach; it ends with the program.
-    b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
-    b.interval_ns = asked_interval_ns;
-    return b;
-  }();
-  return &table;
-}
-
-/// Null, after saying why, where uProf's functions cannot be found.
-inline const collector_backend* uprof_backend() noexcept {
-  if (!uprof_is_here()) {
-    void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr || !find_uprof(library, uprof_in_use())) {
-      say("LOTUS_COLLECTOR=uprof, but neither the program nor libAMDProfileController.so has "
-          "amdProfileResume; link it, or name its functions with lotus::use_uprof()");
-      return nullptr;
-    }
-  }
-  return uprof_in_use().strict ? uprof_backend_of<true>() : uprof_backend_of<false>();
-}
-
-}  // namespace detail
-
-/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
-/// In one source file that includes AMDProfileController.h:
-///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-/// To be called before the first resume(). Returns true.
-inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
-  detail::linked_uprof_resume.store(resume, std::memory_order_release);
-  detail::linked_uprof_pause.store(pause, std::memory_order_release);
-  return true;
-}
-
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_COLLECTORS_UPROF_HPP
+#endif  // LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -8678,8 +8679,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #define LOTUS_STORE_RECORDER_HPP
 
 // Threads' aggregates: they get room in the ring file, and are written when a recording ends.
-#ifndef LOTUS_STORE_AGGREGATE_STORE_HPP
-#define LOTUS_STORE_AGGREGATE_STORE_HPP
+#ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
+#define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
 // The aggregates of one thread, added up from the blocks that they stand in.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
@@ -10952,6 +10953,485 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
+// The aggregates of a ring file, as the rest of it is read.
+#ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
+
+// The aggregates that a ring file holds, copied block by block.
+#ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+#define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The ring file that aggregates are read from.
+struct aggregates_source {
+  int descriptor;          ///< borrowed
+  std::uint64_t begun_ns;  ///< as the file says
+  std::uint64_t rate;      ///< as mean_rate() of its clock
+  name_lookup names;       ///< how lines begin
+};
+
+using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
+
+/// Copies of all blocks of a ring file.
+class LOTUS_DETAIL_PER_MODULE dead_aggregates {
+ public:
+  /// @param state           moving, where the file's process may live.
+  /// @param for_each_block  calls what it is given for every block's place in the file.
+  dead_aggregates(const aggregates_source& of, aggregate_state state,
+                  function_ref<void(each_place)> for_each_block) noexcept
+      : of_{of}, state_{state} {
+    for_each_block([this](std::uint64_t at, std::uint64_t bytes) { add(at, bytes); });
+    copies_.finish();
+  }
+
+  /// Blocks that are not believed.
+  std::uint64_t doubted() const noexcept { return doubted_; }
+
+  /// As detail::for_each_section().
+  int for_each_section(append_section append) const noexcept {
+    if (copies_.failed()) return ENOMEM;
+    return detail::for_each_section(
+        {of_.begun_ns, 0}, of_.rate, of_.names,
+        [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
+  }
+
+ private:
+  /// The library's own are smaller.
+  static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
+
+  void add(std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (bytes > max_block_bytes) {
+      ++doubted_;
+      return;
+    }
+    aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
+    if (block == nullptr) return;
+    if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
+      copies_.fail();
+    }
+    block->header.bytes = bytes;  // it may have been changed since it was looked at
+  }
+
+  const aggregates_source of_;
+  aggregate_state state_;
+  aggregate_copies copies_;
+  std::uint64_t doubted_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
+
+// A ring file that a process left. Whatever stands in it is checked before it is believed.
+#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
+#define LOTUS_RECOVERY_DEAD_RING_HPP
+
+// One ring of a ring file, copied piece by piece into memory of our own.
+//
+// Whoever can write to the directory may have made the file, and may change or shorten it while it
+// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
+// copy is used.
+#ifndef LOTUS_RECOVERY_RING_COPY_HPP
+#define LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// A copy of one ring, its records a window of at most window_records.
+class ring_copy {
+ public:
+  static constexpr std::size_t window_records = 4096;
+
+  ring_copy() noexcept = default;
+  ring_copy(const ring_copy&) = delete;
+  ring_copy& operator=(const ring_copy&) = delete;
+  ~ring_copy() {
+    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
+  }
+
+  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
+  /// memory.
+  /// @param bytes  of the ring's block.
+  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
+    if (ring_ == nullptr) {
+      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
+    }
+    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
+    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
+    fd_ = fd;
+    at_ = at;
+    doubted_ = false;
+    capacity_ = ring_->capacity;
+    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
+    if (ring_block::bytes_for(capacity_) > bytes) return false;
+    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
+    ring_->capacity = window_records;
+    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
+      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      std::memcpy(&appending, &log.appending, 1);
+      log.appending = appending != 0;
+    }
+    const commit_point& c = ring_->committed();
+    head_ = ring_->published[0].load(std::memory_order_relaxed);
+    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
+    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
+      return false;
+    }
+    std::uint64_t good = c.tail[1];
+    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
+    if (good != interrupt_head) doubt(good);
+    ring_->published[1].store(good, std::memory_order_relaxed);
+    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Copies the next of the records behind the committed ones. False where there are none that can
+  /// be believed.
+  bool fetch() noexcept {
+    const std::uint64_t at = ring_->committed().tail[0];
+    const std::uint64_t in_window = window_records - (at & (window_records - 1));
+    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
+    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
+    if (count > in_file) count = in_file;
+    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
+    std::uint64_t good = at;
+    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
+      while (good != at + count && believable(ring_->slot(0, good))) ++good;
+    }
+    if (good != at + count) doubt(good);
+    ring_->published[0].store(good, std::memory_order_relaxed);
+    return good != at || left() > 0;
+  }
+
+  ring_block& ring() noexcept { return *ring_; }
+  std::uint64_t file_offset() const noexcept { return at_; }
+  /// How many records are complete and not in the logs.
+  std::uint64_t left() const noexcept {
+    const commit_point& c = ring_->committed();
+    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
+  }
+  /// Whether there were records that no process can have stored; what follows them is left out.
+  bool doubted() const noexcept { return doubted_; }
+
+ private:
+  static bool believable(const record& r) noexcept {
+    return kind_of(r.tag).kind != event_kind::none;
+  }
+
+  void doubt(std::uint64_t good) noexcept {
+    doubted_ = true;
+    // Of what else this ring says nothing is believed.
+    const std::uint64_t tail = ring_->committed().tail[0];
+    head_ = good - tail <= head_ - tail ? good : tail;
+  }
+
+  ring_block* ring_ = nullptr;
+  int fd_ = -1;
+  std::uint64_t at_ = 0;
+  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t head_ = 0;
+  bool doubted_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_RING_COPY_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
+class dead_ring_file {
+ public:
+  enum class state {
+    opened,
+    gone,           ///< recovered and deleted by somebody else meanwhile
+    living,         ///< its process lives
+    busy,           ///< somebody recovers it at this moment
+    damaged,        ///< not a ring file
+    other_version,  ///< of the library wrote it
+    refused,        ///< see error()
+  };
+
+  /// Opens `name` in `directory` (borrowed).
+  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
+                               const file_owners& owners) noexcept {
+    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
+                   : open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ < 0) return not_opened(directory, name);
+    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    if (writable) {
+      error_ = take_file_lock(fd_, recovery_lock_byte);
+      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
+    } else if (being_recovered()) {
+      return state::busy;
+    }
+    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
+    return check_header();
+  }
+
+  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
+  /// in part.
+  state open_any(int directory, const char* name, const file_owners& owners) noexcept {
+    fd_ = open_own(directory, name, O_RDONLY, owners, status_);
+    if (fd_ >= 0) return check_header();
+    error_ = -fd_;
+    return error_ == ENOENT ? state::gone : state::refused;
+  }
+
+  dead_ring_file() noexcept = default;
+  dead_ring_file(const dead_ring_file&) = delete;
+  dead_ring_file& operator=(const dead_ring_file&) = delete;
+  ~dead_ring_file() {
+    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
+    if (fd_ >= 0) close(fd_);
+  }
+
+  /// Why the file was refused: what file_error_text() knows.
+  int error() const noexcept { return error_; }
+  const ring_file_header& header() const noexcept { return *header_; }
+  const struct stat& status() const noexcept { return status_; }
+  int descriptor() const noexcept { return fd_; }
+
+  /// Whether somebody has recovered it since it was opened to read, or does.
+  bool being_recovered() const noexcept {
+    struct stat now {};
+    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
+           now.st_nlink == 0;
+  }
+
+  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
+  /// than a process has is left out.
+  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    std::uint64_t at = header_->header_bytes;
+    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
+      block_header block{};
+      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
+      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+          block.bytes % least_page_bytes != 0) {
+        return 0;
+      }
+      if (blocks == most_blocks) {
+        too_much_ = true;
+        return 0;
+      }
+      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      switch (block.kind.load(std::memory_order_relaxed)) {
+        case block_kind::ring: {
+          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::aggregates: {
+          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
+          if (place == nullptr) return ENOMEM;
+          *place = {at, block.bytes};
+          break;
+        }
+        case block_kind::names:
+          if (!read_names(at, block.bytes)) return 0;
+          break;
+        default:
+          return 0;
+      }
+      at += block.bytes;
+    }
+    return 0;
+  }
+
+  /// Calls `each(ring_copy&)` for every ring that makes sense.
+  /// @return how many do not, or not wholly; those that were left out count as one.
+  std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
+    std::uint64_t doubted = too_much_ ? 1 : 0;
+    ring_copy copy;
+    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
+      const bool sound = copy.copy(fd_, place.at, place.bytes);
+      if (sound) each(copy);
+      if (!sound || copy.doubted()) ++doubted;
+    }
+    return doubted;
+  }
+
+  /// Calls `each(at, bytes)` for every block of aggregates.
+  void for_each_aggregates_block(
+      function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
+    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
+      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
+      each(place.at, place.bytes);
+    }
+  }
+
+  /// The clock to convert the records with.
+  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
+  const clock_map& clocks() const noexcept {
+    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
+  }
+
+  /// Whether its logs are compact ones.
+  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
+
+  /// How a line begins that has the name `id`.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id == unnamed_id) return unnamed_line_start;
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
+    return {text_.data() + n.at, n.bytes};
+  }
+  name_lookup names() const noexcept {
+    return {this, [](const void* file, std::uint64_t id) noexcept {
+              return static_cast<const dead_ring_file*>(file)->line_start(id);
+            }};
+  }
+
+ private:
+  struct ring_place {
+    std::uint64_t at;
+    std::uint64_t bytes;
+  };
+  struct name_place {
+    std::uint32_t at;  ///< in text_
+    std::uint32_t bytes;
+  };
+  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
+  /// stack, and Linux allows a process 65,530.
+  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
+  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
+  /// Ours are smaller; more is not believed, nor read.
+  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
+
+  /// A file that cannot be written may be that of a living process all the same.
+  state not_opened(int directory, const char* name) noexcept {
+    error_ = -fd_;
+    if (error_ == ENOENT) return state::gone;
+    fd_ = open_regular(directory, name, O_RDONLY, status_);
+    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
+    return state::refused;
+  }
+
+  LOTUS_DETAIL_COLD state check_header() noexcept {
+    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
+    if (header_ == nullptr) {
+      error_ = ENOMEM;
+      return state::refused;
+    }
+    const ring_file_header& h = *header_;
+    const auto size = static_cast<std::uint64_t>(status_.st_size);
+    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
+        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
+      return state::damaged;
+    }
+    if (h.layout != ring_file_layout) return state::other_version;
+    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
+      return state::damaged;
+    }
+    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
+    const bool usable = h.layout == ring_file_layout &&
+                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
+                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
+                        index <= 1 && h.clocks[index].valid();
+    return usable ? state::opened : state::damaged;
+  }
+
+  /// A plain name, such as stands before "_main_pid_1".
+  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
+    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
+    if (end == nullptr || end == prefix) return false;
+    for (const char* c = prefix; c != end; ++c) {
+      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
+    }
+    return true;
+  }
+
+  /// False where the block makes no sense: names are numbered as they come.
+  LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
+    std::uint64_t used = 0;
+    if (bytes > most_names_block_bytes ||
+        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
+        used > bytes - sizeof(names_block)) {
+      return false;
+    }
+    growing_memory block;
+    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
+    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
+    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
+      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
+          text_.bytes() > most_text_bytes) {
+        too_much_ = true;
+        return true;
+      }
+      stored_name head{};
+      std::memcpy(&head, block.data() + i, sizeof(head));
+      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
+      if (head.bytes > used - i - sizeof(head)) return false;
+      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      i += padded_name_bytes(head.bytes);
+      if (i > used) return false;
+    }
+    return true;
+  }
+
+  /// What the library did not write itself is written again as a name.
+  bool add_name(std::string_view start) noexcept {
+    char line[max_line_name_bytes + 1];
+    if (!is_line_start(start)) {
+      const std::size_t bytes = write_line_name(start, line);
+      line[bytes] = ',';
+      start = {line, bytes + 1};
+    }
+    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
+    void* const text = text_.add(start.size());
+    if (place == nullptr || text == nullptr) return false;
+    std::memcpy(text, start.data(), start.size());
+    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
+              static_cast<std::uint32_t>(start.size())};
+    return true;
+  }
+
+  int fd_ = -1;
+  int error_ = 0;
+  struct stat status_ {};
+  ring_file_header* header_ = nullptr;
+  growing_memory rings_;       ///< of ring_place
+  growing_memory aggregates_;  ///< of ring_place
+  growing_memory names_;       ///< of name_place, by id - 1
+  growing_memory text_;
+  bool too_much_ = false;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_RECOVERY_DEAD_RING_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Copies them. @param file  borrowed; its blocks have been read.
+/// @param state  moving, where its process may live.
+LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
+                                                         aggregate_state state) noexcept {
+  return dead_aggregates{
+      {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
+      state,
+      [&file](auto&& each) { file.for_each_aggregates_block(each); }};
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
+
 // Records to blocks of a compact log.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
@@ -11429,485 +11909,6 @@ class compact_filler {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_COMPACT_FILLER_HPP
-
-// A ring file that a process left. Whatever stands in it is checked before it is believed.
-#ifndef LOTUS_RECOVERY_DEAD_RING_HPP
-#define LOTUS_RECOVERY_DEAD_RING_HPP
-
-// One ring of a ring file, copied piece by piece into memory of our own.
-//
-// Whoever can write to the directory may have made the file, and may change or shorten it while it
-// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
-// copy is used.
-#ifndef LOTUS_RECOVERY_RING_COPY_HPP
-#define LOTUS_RECOVERY_RING_COPY_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// A copy of one ring, its records a window of at most window_records.
-class ring_copy {
- public:
-  static constexpr std::size_t window_records = 4096;
-
-  ring_copy() noexcept = default;
-  ring_copy(const ring_copy&) = delete;
-  ring_copy& operator=(const ring_copy&) = delete;
-  ~ring_copy() {
-    if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
-  }
-
-  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
-  /// memory.
-  /// @param bytes  of the ring's block.
-  bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
-    if (ring_ == nullptr) {
-      ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
-    }
-    if (ring_ == nullptr || bytes < sizeof(ring_block)) return false;
-    if (!read_at(fd, static_cast<void*>(ring_), sizeof(ring_block), at)) return false;
-    fd_ = fd;
-    at_ = at;
-    doubted_ = false;
-    capacity_ = ring_->capacity;
-    if (capacity_ == 0 || (capacity_ & (capacity_ - 1)) != 0) return false;
-    if (ring_block::bytes_for(capacity_) > bytes) return false;
-    if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
-    ring_->capacity = window_records;
-    for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
-      std::memcpy(&appending, &log.appending, 1);
-      log.appending = appending != 0;
-    }
-    const commit_point& c = ring_->committed();
-    head_ = ring_->published[0].load(std::memory_order_relaxed);
-    const std::uint64_t interrupt_head = ring_->published[1].load(std::memory_order_relaxed);
-    if (head_ - c.tail[0] > capacity_ || interrupt_head - c.tail[1] > interrupt_lane_records) {
-      return false;
-    }
-    std::uint64_t good = c.tail[1];
-    while (good != interrupt_head && believable(ring_->slot(1, good))) ++good;
-    if (good != interrupt_head) doubt(good);
-    ring_->published[1].store(good, std::memory_order_relaxed);
-    ring_->published[0].store(c.tail[0], std::memory_order_relaxed);
-    return true;
-  }
-
-  /// Copies the next of the records behind the committed ones. False where there are none that can
-  /// be believed.
-  bool fetch() noexcept {
-    const std::uint64_t at = ring_->committed().tail[0];
-    const std::uint64_t in_window = window_records - (at & (window_records - 1));
-    const std::uint64_t in_file = capacity_ - (at & (capacity_ - 1));
-    std::uint64_t count = head_ - at < in_window ? head_ - at : in_window;
-    if (count > in_file) count = in_file;
-    const std::uint64_t first = at_ + sizeof(ring_block) + (at & (capacity_ - 1)) * sizeof(record);
-    std::uint64_t good = at;
-    if (count > 0 && read_at(fd_, &ring_->slot(0, at), count * sizeof(record), first)) {
-      while (good != at + count && believable(ring_->slot(0, good))) ++good;
-    }
-    if (good != at + count) doubt(good);
-    ring_->published[0].store(good, std::memory_order_relaxed);
-    return good != at || left() > 0;
-  }
-
-  ring_block& ring() noexcept { return *ring_; }
-  std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete and not in the logs.
-  std::uint64_t left() const noexcept {
-    const commit_point& c = ring_->committed();
-    return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
-  }
-  /// Whether there were records that no process can have stored; what follows them is left out.
-  bool doubted() const noexcept { return doubted_; }
-
- private:
-  static bool believable(const record& r) noexcept {
-    return kind_of(r.tag).kind != event_kind::none;
-  }
-
-  void doubt(std::uint64_t good) noexcept {
-    doubted_ = true;
-    // Of what else this ring says nothing is believed.
-    const std::uint64_t tail = ring_->committed().tail[0];
-    head_ = good - tail <= head_ - tail ? good : tail;
-  }
-
-  ring_block* ring_ = nullptr;
-  int fd_ = -1;
-  std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< of the ring in the file
-  std::uint64_t head_ = 0;
-  bool doubted_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RING_COPY_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
-class dead_ring_file {
- public:
-  enum class state {
-    opened,
-    gone,           ///< recovered and deleted by somebody else meanwhile
-    living,         ///< its process lives
-    busy,           ///< somebody recovers it at this moment
-    damaged,        ///< not a ring file
-    other_version,  ///< of the library wrote it
-    refused,        ///< see error()
-  };
-
-  /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to append to the logs and delete it; otherwise only to read.
-  LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
-                               const file_owners& owners) noexcept {
-    fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
-                   : open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ < 0) return not_opened(directory, name);
-    if (file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
-    if (writable) {
-      error_ = take_file_lock(fd_, recovery_lock_byte);
-      if (error_ != 0) return error_ == EAGAIN ? state::busy : state::refused;
-    } else if (being_recovered()) {
-      return state::busy;
-    }
-    if (fstat(fd_, &status_) != 0 || status_.st_nlink == 0) return state::gone;
-    return check_header();
-  }
-
-  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
-  /// in part.
-  state open_any(int directory, const char* name, const file_owners& owners) noexcept {
-    fd_ = open_own(directory, name, O_RDONLY, owners, status_);
-    if (fd_ >= 0) return check_header();
-    error_ = -fd_;
-    return error_ == ENOENT ? state::gone : state::refused;
-  }
-
-  dead_ring_file() noexcept = default;
-  dead_ring_file(const dead_ring_file&) = delete;
-  dead_ring_file& operator=(const dead_ring_file&) = delete;
-  ~dead_ring_file() {
-    if (header_ != nullptr) munmap(header_, sizeof(ring_file_header));
-    if (fd_ >= 0) close(fd_);
-  }
-
-  /// Why the file was refused: what file_error_text() knows.
-  int error() const noexcept { return error_; }
-  const ring_file_header& header() const noexcept { return *header_; }
-  const struct stat& status() const noexcept { return status_; }
-  int descriptor() const noexcept { return fd_; }
-
-  /// Whether somebody has recovered it since it was opened to read, or does.
-  bool being_recovered() const noexcept {
-    struct stat now {};
-    return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
-           now.st_nlink == 0;
-  }
-
-  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
-  /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC.
-  /// @return 0, ENOMEM, or ETIME where it came to be later.
-  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
-    const auto size = static_cast<std::uint64_t>(status_.st_size);
-    std::uint64_t at = header_->header_bytes;
-    for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
-      block_header block{};
-      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
-      if (block.bytes < least_page_bytes || block.bytes > size - at ||
-          block.bytes % least_page_bytes != 0) {
-        return 0;
-      }
-      if (blocks == most_blocks) {
-        too_much_ = true;
-        return 0;
-      }
-      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
-      switch (block.kind.load(std::memory_order_relaxed)) {
-        case block_kind::ring: {
-          auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
-          if (place == nullptr) return ENOMEM;
-          *place = {at, block.bytes};
-          break;
-        }
-        case block_kind::aggregates: {
-          auto* place = static_cast<ring_place*>(aggregates_.add(sizeof(ring_place)));
-          if (place == nullptr) return ENOMEM;
-          *place = {at, block.bytes};
-          break;
-        }
-        case block_kind::names:
-          if (!read_names(at, block.bytes)) return 0;
-          break;
-        default:
-          return 0;
-      }
-      at += block.bytes;
-    }
-    return 0;
-  }
-
-  /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; those that were left out count as one.
-  std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ ? 1 : 0;
-    ring_copy copy;
-    for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
-      const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
-      const bool sound = copy.copy(fd_, place.at, place.bytes);
-      if (sound) each(copy);
-      if (!sound || copy.doubted()) ++doubted;
-    }
-    return doubted;
-  }
-
-  /// Calls `each(at, bytes)` for every block of aggregates.
-  void for_each_aggregates_block(
-      function_ref<void(std::uint64_t at, std::uint64_t bytes)> each) const noexcept {
-    for (std::size_t i = 0; i < aggregates_.bytes() / sizeof(ring_place); ++i) {
-      const ring_place& place = reinterpret_cast<const ring_place*>(aggregates_.data())[i];
-      each(place.at, place.bytes);
-    }
-  }
-
-  /// The clock to convert the records with.
-  tick_converter clock() const noexcept { return tick_converter{clocks(), nullptr}; }
-  const clock_map& clocks() const noexcept {
-    return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
-  }
-
-  /// Whether its logs are compact ones.
-  bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
-
-  /// How a line begins that has the name `id`.
-  std::string_view line_start(std::uint64_t id) const noexcept {
-    if (id == unnamed_id) return unnamed_line_start;
-    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
-    const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
-    return {text_.data() + n.at, n.bytes};
-  }
-  name_lookup names() const noexcept {
-    return {this, [](const void* file, std::uint64_t id) noexcept {
-              return static_cast<const dead_ring_file*>(file)->line_start(id);
-            }};
-  }
-
- private:
-  struct ring_place {
-    std::uint64_t at;
-    std::uint64_t bytes;
-  };
-  struct name_place {
-    std::uint32_t at;  ///< in text_
-    std::uint32_t bytes;
-  };
-  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
-  /// stack, and Linux allows a process 65,530.
-  static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
-  static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// Ours are smaller; more is not believed, nor read.
-  static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
-
-  /// A file that cannot be written may be that of a living process all the same.
-  state not_opened(int directory, const char* name) noexcept {
-    error_ = -fd_;
-    if (error_ == ENOENT) return state::gone;
-    fd_ = open_regular(directory, name, O_RDONLY, status_);
-    if (fd_ >= 0 && file_lock_is_taken(fd_, owner_lock_byte)) return state::living;
-    return state::refused;
-  }
-
-  LOTUS_DETAIL_COLD state check_header() noexcept {
-    header_ = static_cast<ring_file_header*>(map_memory(sizeof(ring_file_header)));
-    if (header_ == nullptr) {
-      error_ = ENOMEM;
-      return state::refused;
-    }
-    const ring_file_header& h = *header_;
-    const auto size = static_cast<std::uint64_t>(status_.st_size);
-    if (!read_at(fd_, static_cast<void*>(header_), offsetof(ring_file_header, pid), 0) ||
-        std::memcmp(h.magic, ring_file_magic, sizeof(h.magic)) != 0) {
-      return state::damaged;
-    }
-    if (h.layout != ring_file_layout) return state::other_version;
-    if (!read_at(fd_, static_cast<void*>(header_), sizeof(ring_file_header), 0)) {
-      return state::damaged;
-    }
-    const std::uint32_t index = h.clock_index.load(std::memory_order_relaxed);
-    const bool usable = h.layout == ring_file_layout &&
-                        h.header_bytes >= sizeof(ring_file_header) && h.header_bytes <= size &&
-                        h.header_bytes % least_page_bytes == 0 && is_prefix(h.prefix) &&
-                        index <= 1 && h.clocks[index].valid();
-    return usable ? state::opened : state::damaged;
-  }
-
-  /// A plain name, such as stands before "_main_pid_1".
-  static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
-    const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
-    if (end == nullptr || end == prefix) return false;
-    for (const char* c = prefix; c != end; ++c) {
-      if (*c == '/' || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return false;
-    }
-    return true;
-  }
-
-  /// False where the block makes no sense: names are numbered as they come.
-  LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
-    std::uint64_t used = 0;
-    if (bytes > most_names_block_bytes ||
-        !read_at(fd_, &used, sizeof(used), at + offsetof(names_block, used_bytes)) ||
-        used > bytes - sizeof(names_block)) {
-      return false;
-    }
-    growing_memory block;
-    void* const copy = block.add(static_cast<std::size_t>(used) + 1);
-    if (copy == nullptr || !read_at(fd_, copy, used, at + sizeof(names_block))) return false;
-    for (std::uint64_t i = 0; used - i >= sizeof(stored_name);) {
-      if (names_.bytes() / sizeof(name_place) == name_table::limit ||
-          text_.bytes() > most_text_bytes) {
-        too_much_ = true;
-        return true;
-      }
-      stored_name head{};
-      std::memcpy(&head, block.data() + i, sizeof(head));
-      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
-      if (head.bytes > used - i - sizeof(head)) return false;
-      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
-      i += padded_name_bytes(head.bytes);
-      if (i > used) return false;
-    }
-    return true;
-  }
-
-  /// What the library did not write itself is written again as a name.
-  bool add_name(std::string_view start) noexcept {
-    char line[max_line_name_bytes + 1];
-    if (!is_line_start(start)) {
-      const std::size_t bytes = write_line_name(start, line);
-      line[bytes] = ',';
-      start = {line, bytes + 1};
-    }
-    auto* place = static_cast<name_place*>(names_.add(sizeof(name_place)));
-    void* const text = text_.add(start.size());
-    if (place == nullptr || text == nullptr) return false;
-    std::memcpy(text, start.data(), start.size());
-    *place = {static_cast<std::uint32_t>(text_.bytes() - start.size()),
-              static_cast<std::uint32_t>(start.size())};
-    return true;
-  }
-
-  int fd_ = -1;
-  int error_ = 0;
-  struct stat status_ {};
-  ring_file_header* header_ = nullptr;
-  growing_memory rings_;       ///< of ring_place
-  growing_memory aggregates_;  ///< of ring_place
-  growing_memory names_;       ///< of name_place, by id - 1
-  growing_memory text_;
-  bool too_much_ = false;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_DEAD_RING_HPP
-
-// The aggregates of a ring file, as the rest of it is read.
-#ifndef LOTUS_RECOVERY_RING_AGGREGATES_HPP
-#define LOTUS_RECOVERY_RING_AGGREGATES_HPP
-
-// The aggregates that a ring file holds, copied block by block.
-#ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
-#define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// The ring file that aggregates are read from.
-struct aggregates_source {
-  int descriptor;          ///< borrowed
-  std::uint64_t begun_ns;  ///< as the file says
-  std::uint64_t rate;      ///< as mean_rate() of its clock
-  name_lookup names;       ///< how lines begin
-};
-
-using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
-
-/// Copies of all blocks of a ring file.
-class LOTUS_DETAIL_PER_MODULE dead_aggregates {
- public:
-  /// @param state           moving, where the file's process may live.
-  /// @param for_each_block  calls what it is given for every block's place in the file.
-  dead_aggregates(const aggregates_source& of, aggregate_state state,
-                  function_ref<void(each_place)> for_each_block) noexcept
-      : of_{of}, state_{state} {
-    for_each_block([this](std::uint64_t at, std::uint64_t bytes) { add(at, bytes); });
-    copies_.finish();
-  }
-
-  /// Blocks that are not believed.
-  std::uint64_t doubted() const noexcept { return doubted_; }
-
-  /// As detail::for_each_section().
-  int for_each_section(append_section append) const noexcept {
-    if (copies_.failed()) return ENOMEM;
-    return detail::for_each_section(
-        {of_.begun_ns, 0}, of_.rate, of_.names,
-        [this](each_chain each) { copies_.for_each_chain(state_, each); }, append);
-  }
-
- private:
-  /// The library's own are smaller.
-  static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
-
-  void add(std::uint64_t at, std::uint64_t bytes) noexcept {
-    if (bytes > max_block_bytes) {
-      ++doubted_;
-      return;
-    }
-    aggregates_block* const block = copies_.add(static_cast<std::size_t>(bytes));
-    if (block == nullptr) return;
-    if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
-      copies_.fail();
-    }
-    block->header.bytes = bytes;  // it may have been changed since it was looked at
-  }
-
-  const aggregates_source of_;
-  aggregate_state state_;
-  aggregate_copies copies_;
-  std::uint64_t doubted_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
-
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
-namespace detail {
-
-/// Copies them. @param file  borrowed; its blocks have been read.
-/// @param state  moving, where its process may live.
-LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
-                                                         aggregate_state state) noexcept {
-  return dead_aggregates{
-      {file.descriptor(), file.header().begun_ns, mean_rate(file.clocks()), file.names()},
-      state,
-      [&file](auto&& each) { file.for_each_aggregates_block(each); }};
-}
-
-}  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
-
-#endif  // LOTUS_RECOVERY_RING_AGGREGATES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -13753,7 +13754,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_AGGREGATE_STORE_HPP
+#endif  // LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
 // The thread that drains in the background. A convenience: nothing depends on it.
 #ifndef LOTUS_STORE_DRAIN_THREAD_HPP

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <thread>
 
+#include "aggregates/data/aggregate_file.hpp"
 #include "base/diagnostics.hpp"
 #include "commands/top/living_ring.hpp"
 #include "forged_ring.hpp"
 #include "fuzz.hpp"
-#include "log/aggregate_file.hpp"
 #include "log/compact/compact_block.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/format/record_kinds.hpp"

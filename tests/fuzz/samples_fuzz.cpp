@@ -9,7 +9,7 @@
 #include "base/errors.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
-#include "mapping/read/sample_files.hpp"
+#include "sampling/read/sample_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz_file place("samples");

@@ -3,12 +3,12 @@
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
 #include "lotus/collectors/backend.hpp"
-#include "lotus/collectors/builtin.hpp"
 #include "lotus/collectors/callgrind.hpp"
 #include "lotus/collectors/itt.hpp"
 #include "lotus/collectors/perf.hpp"
 #include "lotus/collectors/uprof.hpp"
 #include "lotus/config.hpp"
+#include "lotus/sampling/collectors/builtin.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

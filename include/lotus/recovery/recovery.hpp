@@ -14,6 +14,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "lotus/aggregates/recovery/ring_aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/function_ref.hpp"
@@ -28,7 +29,6 @@
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/recovery/dead_ring.hpp"
-#include "lotus/recovery/ring_aggregates.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "lotus/aggregates/aggregate_text.hpp"
+#include "lotus/aggregates/recovery/ring_aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
@@ -28,7 +29,6 @@
 #include "lotus/folder/snapshot_place.hpp"
 #include "lotus/recovery/dead_ring.hpp"
 #include "lotus/recovery/recovery.hpp"
-#include "lotus/recovery/ring_aggregates.hpp"
 #include "lotus/recovery/whole_end.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdint>
 
+#include "lotus/aggregates/store/aggregate_store.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/store/aggregate_store.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/producers.hpp"
 #include "lotus/store/recording_state.hpp"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lotus/aggregates/store/aggregate_store.hpp"
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
@@ -15,7 +16,6 @@
 #include "lotus/record/names.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/store/aggregate_store.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/drain_thread.hpp"
 #include "lotus/store/fork_guard.hpp"

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lotus/aggregates/store/aggregate_store.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/recovery/snapshot_folder.hpp"
-#include "lotus/store/aggregate_store.hpp"
 #include "lotus/store/producers.hpp"
 #include "lotus/store/run_files.hpp"
 #include "lotus/store/snapshot.hpp"

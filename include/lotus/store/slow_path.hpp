@@ -6,13 +6,13 @@
 #include <cstdint>
 
 #include "lotus/aggregates/aggregates.hpp"
+#include "lotus/aggregates/store/aggregate_store.hpp"
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
-#include "lotus/store/aggregate_store.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/drain_thread.hpp"
 #include "lotus/store/recording_state.hpp"

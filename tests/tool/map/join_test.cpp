@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "commands/map/map_join.hpp"
 #include "map_test.hpp"
+#include "sampling/commands/map_join.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::map_test;

@@ -11,8 +11,8 @@
 #include "mapping/read/callgrind_reports.hpp"
 #include "mapping/read/comparable_names.hpp"
 #include "mapping/read/counters.hpp"
-#include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
+#include "mapping/read_reports.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

@@ -13,8 +13,8 @@
 #include "mapping/mapping.hpp"
 #include "mapping/mapping_file.hpp"
 #include "mapping/read/callgrind_reports.hpp"
-#include "mapping/read/located_samples.hpp"
-#include "mapping/read/sample_files.hpp"
+#include "sampling/read/located_samples.hpp"
+#include "sampling/read/sample_files.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;

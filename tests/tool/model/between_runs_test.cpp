@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
+#include "base/statistics/student.hpp"
 #include "catch.hpp"
-#include "model/chance/student.hpp"
 
 using namespace lotus::tool;
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics/distribution.hpp"
 #include "catch.hpp"
-#include "model/distribution.hpp"
 #include "model/packed_operations.hpp"
 #include "model/times/percentile_search.hpp"
 #include "model/times/value_blocks.hpp"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "aggregates/live/counted_window.hpp"
 #include "catch.hpp"
 #include "commands/top/clock_time.hpp"
-#include "commands/top/counted/counted_window.hpp"
 #include "commands/top/live_runs.hpp"
 #include "lotus/lotus.hpp"
 #include "tool/tool_test.hpp"

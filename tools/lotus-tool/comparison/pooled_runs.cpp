@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "model/aggregated.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 

@@ -16,6 +16,7 @@ namespace lotus::tool {
 /// What the names of these files begin with; the logs' prefix, "_pid_" and their number follow.
 inline constexpr std::string_view side_log_start = lotus::detail::beside_log_start;
 inline constexpr std::string_view compact_log_start = lotus::detail::compact_log_start;
+inline constexpr std::string_view aggregates_file_start = lotus::detail::aggregates_file_start;
 
 using lotus::detail::event_kind;
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/json_writer.hpp"
+#include "base/statistics/distribution.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "model/distribution.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

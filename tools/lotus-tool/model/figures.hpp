@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "base/json_writer.hpp"
-#include "model/aggregated.hpp"
-#include "model/distribution.hpp"
+#include "base/statistics/distribution.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
+#include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
-#include "model/aggregated.hpp"
 #include "model/calls/nesting_order.hpp"
-#include "model/distribution.hpp"
 #include "model/packed_operations.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/distribution.hpp"
+#include "base/statistics/distribution.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/times/kept_durations.hpp"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
-#include "model/distribution.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"

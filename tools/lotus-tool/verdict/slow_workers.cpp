@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
-#include "model/distribution.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

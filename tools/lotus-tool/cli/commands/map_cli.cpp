@@ -13,11 +13,11 @@
 #include "commands/map/collect/probe_runner.hpp"
 #include "commands/map/map_attribute.hpp"
 #include "commands/map/map_build.hpp"
-#include "commands/map/map_join.hpp"
-#include "commands/map/map_record.hpp"
 #include "commands/map/map_run.hpp"
 #include "commands/viz/view.hpp"
 #include "mapping/attribution.hpp"
+#include "sampling/commands/map_join.hpp"
+#include "sampling/commands/map_record.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "log/operation_names.hpp"
-#include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
 
 namespace lotus::tool {

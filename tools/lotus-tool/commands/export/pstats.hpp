@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "log/operation_names.hpp"
-#include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
 
 namespace lotus::tool {

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "aggregates/data/aggregate_file.hpp"
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
+#include "base/statistics/distribution.hpp"
 #include "commands/export/row_sink.hpp"
-#include "log/aggregate_file.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "model/aggregated.hpp"
 #include "model/calls/call_stack.hpp"
-#include "model/distribution.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

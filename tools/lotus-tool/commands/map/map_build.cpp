@@ -21,8 +21,8 @@
 #include "log/operation_names.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/mapping_file.hpp"
-#include "mapping/read/function_report.hpp"
-#include "mapping/read/sample_files.hpp"
+#include "mapping/read_reports.hpp"
+#include "sampling/read/sample_files.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -20,7 +20,7 @@
 #include "commands/map/map_build.hpp"
 #include "log/operation_names.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/read/function_report.hpp"
+#include "mapping/read_reports.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -15,8 +15,8 @@
 #include "mapping/mapping_file.hpp"
 #include "mapping/read/counters.hpp"
 #include "mapping/read/event_names.hpp"
-#include "mapping/read/located_samples.hpp"
-#include "mapping/sample_join.hpp"
+#include "sampling/join/sample_join.hpp"
+#include "sampling/read/located_samples.hpp"
 
 namespace lotus::tool {
 namespace {

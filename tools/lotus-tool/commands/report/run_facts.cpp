@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
+#include "aggregates/data/aggregated.hpp"
 #include "base/json_writer.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "model/aggregated.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

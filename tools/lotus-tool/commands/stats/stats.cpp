@@ -12,6 +12,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/statistics/distribution.hpp"
 #include "commands/stats/stats_csv.hpp"
 #include "commands/stats/stats_json.hpp"
 #include "commands/stats/stats_pipeline.hpp"
@@ -19,7 +20,6 @@
 #include "commands/stats/stats_table.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
-#include "model/distribution.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
@@ -111,6 +111,13 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   collect_pipeline(result, options.slowest);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
   return result;
+}
+
+std::vector<operation_calls> run_stats_result::calls_of_operations() const {
+  std::vector<operation_calls> calls;
+  calls.reserve(ops.size());
+  for (const op_stats& op : ops) calls.push_back({op.name, op.time.count});
+  return calls;
 }
 
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/counters_over_time.hpp"
@@ -70,6 +71,7 @@ struct run_stats_result {
   std::vector<counter_figures> counters;
 
   const figures& of(quantity q) const { return quantities[static_cast<std::size_t>(q)]; }
+  std::vector<operation_calls> calls_of_operations() const;
 };
 
 /// Figures of one run, which must outlive them. Throws input_error.

@@ -9,8 +9,8 @@
 
 #include "base/json_writer.hpp"
 #include "commands/stats/stats.hpp"
-#include "commands/stats/stats_memory.hpp"
 #include "commands/stats/stats_pipeline.hpp"
+#include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
@@ -116,7 +116,7 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     json.end_array();
     json.newline().member("achieved_batches_per_s", run.run.batches.achieved_per_s());
     write_pipeline_json(json, run);
-    write_memory_json(json, run);
+    write_memory_json(json, run.run, run.calls_of_operations());
     json.newline().key("checks");
     write_checks(json, run.checks);
     if (run.run.records.dropped > 0) {

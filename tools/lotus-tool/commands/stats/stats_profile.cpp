@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
@@ -18,7 +19,6 @@
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
-#include "model/aggregated.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 

@@ -9,12 +9,12 @@
 
 #include "base/line_width.hpp"
 #include "base/printable.hpp"
+#include "base/statistics/distribution.hpp"
 #include "base/table.hpp"
 #include "commands/stats/stats.hpp"
-#include "commands/stats/stats_memory.hpp"
 #include "commands/stats/stats_pipeline.hpp"
+#include "heap/tables/stats_memory.hpp"
 #include "log/shown_name.hpp"
-#include "model/distribution.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "verdict/check.hpp"
@@ -132,7 +132,7 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
     }
     print_batches(run, out);
     print_pipeline_table(run, out);
-    if (options.memory) print_memory_table(run, out);
+    if (options.memory) print_memory_table(run.run, run.calls_of_operations(), out);
     if (options.per_worker) print_workers(run, out);
     print_checks(run, out);
     before = "\n";

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands/top/counted/counted_window.hpp"
+#include "aggregates/live/counted_window.hpp"
 #include "commands/top/growing_blocks.hpp"
 #include "commands/top/growing_log.hpp"
 #include "commands/top/line_window.hpp"

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/top/counted/counted_window.hpp"
-#include "commands/top/counted/living_counts.hpp"
+#include "aggregates/live/counted_window.hpp"
+#include "aggregates/live/living_counts.hpp"
 
 namespace lotus::tool {
 

@@ -19,7 +19,6 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/progress.hpp"
-#include "log/aggregate_file.hpp"
 #include "log/compact/compact_roles.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"

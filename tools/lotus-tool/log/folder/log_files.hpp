@@ -43,7 +43,7 @@ struct run_files {
   std::string info_dir = {};              ///< where its processes tell of themselves
   std::vector<log_file> beside = {};      ///< hidden files beside these logs, by number
   std::vector<log_file> elsewhere = {};   ///< those of the same run's other loaders
-  std::vector<log_file> aggregated = {};  ///< of each process: log/aggregate_file.hpp
+  std::vector<log_file> aggregated = {};  ///< of each process: aggregates/data/aggregate_file.hpp
   std::optional<read_window> window =
       {};  ///< only so much of it is read: log/window/log_window.hpp
 };

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostics.hpp"
-
 namespace lotus::tool {
 
 /// "function|module" as a mapping spells it: the module without its folders.
@@ -32,15 +30,6 @@ struct function_report {
 /// The runs in one file, by operation. Most profilers know of no operation: the key is empty then,
 /// and the report's folder names it.
 using reports_by_op = std::multimap<std::string, function_report>;
-
-/// Whether a file of this name can be a report: no log, not JSON, and hidden only if it holds
-/// samples.
-bool is_report_name(std::string_view name) noexcept;
-
-/// Reads a report of any kind that is known, told by its content: VTune's and uProf's CSV,
-/// perf report -t, callgrind's profile and callgrind_annotate, samples of the built-in collector.
-/// Of another kind: none, with a warning. Throws input_error, naming file and line.
-reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

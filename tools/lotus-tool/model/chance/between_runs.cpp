@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "base/statistics/student.hpp"
 #include "model/chance/bootstrap.hpp"
-#include "model/chance/student.hpp"
 
 namespace lotus::tool {
 namespace {

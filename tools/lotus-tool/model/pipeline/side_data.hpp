@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/heap/heap_data.hpp"
+#include "heap/data/heap_data.hpp"
 #include "model/identifiers.hpp"
 #include "model/pipeline/off_cpu.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/distribution.hpp"
+#include "base/statistics/distribution.hpp"
 
 namespace lotus::tool {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/distribution.hpp"
+#include "base/statistics/distribution.hpp"
 
 namespace lotus::tool {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/distribution.hpp"
+#include "base/statistics/distribution.hpp"
 #include "model/times/kept_durations.hpp"
 
 namespace lotus::tool {

@@ -1,0 +1,86 @@
+#include "aggregates/live/counted_window.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+using buckets_t = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+
+std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
+  return from > what ? from - what : 0;
+}
+
+/// Both rise; buckets that one of them lacks have 0 there.
+template <class Join>
+buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
+  buckets_t all;
+  std::size_t i = 0;
+  std::size_t k = 0;
+  while (i < a.size() || k < b.size()) {
+    const bool of_a = k == b.size() || (i < a.size() && a[i].first <= b[k].first);
+    const bool of_b = i == a.size() || (k < b.size() && b[k].first <= a[i].first);
+    const std::uint32_t bucket = of_a ? a[i].first : b[k].first;
+    const std::uint64_t count = join(of_a ? a[i].second : 0, of_b ? b[k].second : 0);
+    if (count > 0) all.emplace_back(bucket, count);
+    i += of_a ? 1 : 0;
+    k += of_b ? 1 : 0;
+  }
+  return all;
+}
+
+}  // namespace
+
+void counted_calls::add(const counted_calls& other) {
+  count += other.count;
+  total_ticks += other.total_ticks;
+  self_ticks += other.self_ticks;
+  buckets = joined(buckets, other.buckets, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+}
+
+counted_calls counted_calls::since(const counted_calls& before) const {
+  return {less(count, before.count), less(total_ticks, before.total_ticks),
+          less(self_ticks, before.self_ticks), joined(buckets, before.buckets, less)};
+}
+
+void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums) {
+  // What begins within the window had counted nothing before.
+  if (looks_.empty() && begun_ns <= now_ns && begun_ns >= now_ns - window_ns_) {
+    looks_.push_back({begun_ns, begun_ns, {}});
+  }
+  if (!looks_.empty() && looks_.back().sums == sums) {
+    looks_.back().until_ns = now_ns;
+    return;
+  }
+  const std::size_t n = looks_.size();
+  // Of the last one that stays whoever asks for less time than that has no need.
+  const bool instead = n >= 2 && looks_[n - 1].at_ns - looks_[n - 2].at_ns < window_ns_ / 8;
+  if (instead) looks_.pop_back();
+  looks_.push_back({now_ns, now_ns, std::move(sums)});
+  const std::int64_t begin_ns = now_ns - window_ns_;
+  while (looks_.size() > 2 && looks_[1].at_ns <= begin_ns) looks_.pop_front();
+}
+
+std::optional<counted_window::stretch> counted_window::since(std::int64_t begin_ns) const {
+  if (looks_.size() < 2) return std::nullopt;
+  std::size_t first = 0;
+  while (first + 1 < looks_.size() && looks_[first + 1].at_ns <= begin_ns) ++first;
+  const one_look& from = looks_[first];
+  const one_look& to = looks_.back();
+  stretch found;
+  const std::int64_t from_ns = std::max(from.at_ns, std::min(from.until_ns, begin_ns));
+  found.ns = std::max<std::int64_t>(to.until_ns - from_ns, 1);
+  for (const auto& [name, calls] : to.sums) {
+    const auto before = from.sums.find(name);
+    const counted_calls came = before == from.sums.end() ? calls : calls.since(before->second);
+    if (came.count > 0) found.calls.emplace(name, came);
+  }
+  return found;
+}
+
+}  // namespace lotus::tool

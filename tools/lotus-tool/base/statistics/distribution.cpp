@@ -1,0 +1,102 @@
+#include "base/statistics/distribution.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+std::int64_t sum_of(const std::vector<std::int64_t>& values) {
+  std::int64_t sum = 0;
+  for (const std::int64_t v : values) {
+    if (__builtin_add_overflow(sum, v, &sum)) {
+      return v > 0 ? std::numeric_limits<std::int64_t>::max()
+                   : std::numeric_limits<std::int64_t>::min();
+    }
+  }
+  return sum;
+}
+
+/// Percentiles of one set, to be asked for from the highest to the lowest: each question leaves
+/// the values so ordered that the next has to look at the lower part only.
+class falling_percentiles {
+ public:
+  explicit falling_percentiles(std::vector<std::int64_t>& values)
+      : values_(values), placed_(values.size()) {}
+
+  /// @param share  0..1, not above the one before.
+  double at(double share) {
+    const double position = share * static_cast<double>(values_.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
+    const double rest = position - static_cast<double>(below);
+    const auto begin = values_.begin();
+    const auto place = begin + static_cast<std::ptrdiff_t>(below);
+    const auto end = begin + static_cast<std::ptrdiff_t>(placed_);
+    if (below < placed_) {
+      std::nth_element(begin, place, end);
+      if (place + 1 != end) {
+        above_ = *std::min_element(place + 1, end);
+      } else {
+        above_ = placed_ < values_.size() ? values_[placed_] : *place;
+      }
+      placed_ = below;
+    }
+    const auto low = static_cast<double>(*place);
+    return low + rest * (static_cast<double>(above_) - low);
+  }
+
+ private:
+  std::vector<std::int64_t>& values_;
+  std::size_t placed_;      // this and all behind it are not below what comes before
+  std::int64_t above_ = 0;  // the value that follows the placed one
+};
+
+}  // namespace
+
+distribution describe(std::vector<std::int64_t>& values) {
+  distribution d;
+  d.count = values.size();
+  if (values.empty()) return d;
+  d.total_ns = sum_of(values);
+  const auto n = static_cast<double>(d.count);
+  d.mean_ns = static_cast<double>(d.total_ns) / n;
+  double squares = 0;
+  d.min_ns = values.front();
+  d.max_ns = values.front();
+  for (const std::int64_t v : values) {
+    const double off = static_cast<double>(v) - d.mean_ns;
+    squares += off * off;
+    d.min_ns = std::min(d.min_ns, v);
+    d.max_ns = std::max(d.max_ns, v);
+  }
+  d.std_ns = std::sqrt(squares / n);
+  falling_percentiles percentile(values);
+  d.p99_ns = percentile.at(0.99);
+  d.p90_ns = percentile.at(0.90);
+  d.p75_ns = percentile.at(0.75);
+  d.p50_ns = percentile.at(0.50);
+  d.p25_ns = percentile.at(0.25);
+  return d;
+}
+
+double share_below(const std::vector<std::int64_t>& values, std::int64_t limit_ns) {
+  if (values.empty()) return 0;
+  const auto below = std::count_if(values.begin(), values.end(),
+                                   [limit_ns](std::int64_t v) { return v < limit_ns; });
+  return static_cast<double>(below) / static_cast<double>(values.size());
+}
+
+void remove_low_outliers(std::vector<std::int64_t>& values) {
+  const distribution d = describe(values);
+  const double limit_ns = d.p25_ns - 2 * (d.p75_ns - d.p25_ns);
+  values.erase(
+      std::remove_if(values.begin(), values.end(),
+                     [limit_ns](std::int64_t v) { return static_cast<double>(v) < limit_ns; }),
+      values.end());
+}
+
+}  // namespace lotus::tool

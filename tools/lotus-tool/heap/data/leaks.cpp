@@ -1,0 +1,146 @@
+#include "heap/data/leaks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/statistics/student.hpp"
+#include "base/table.hpp"
+#include "heap/data/heap_data.hpp"
+#include "log/operation_names.hpp"
+#include "log/shown_name.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A stretch of units, told apart from others by liblotus_memory.so: 64 of one unit, then twice as
+/// long ones up to twice as many units, and so on.
+struct generation {
+  std::uint64_t first = 0;
+  std::uint64_t length = 1;
+};
+
+std::vector<generation> generations_of(std::uint64_t units) {
+  constexpr std::uint64_t of_a_length = 64;
+  std::vector<generation> all;
+  generation next;
+  while (next.first < units) {
+    all.push_back(next);
+    next.first += next.length;
+    if (next.first >= next.length * of_a_length) next.length *= 2;
+  }
+  return all;
+}
+
+struct observation {
+  double rate = 0;    // bytes a unit
+  double weight = 0;  // units
+};
+
+/// What is tried of each process: the generations from a tenth to a half of its units.
+struct looked_at {
+  std::vector<generation> generations;
+  std::size_t middle = 0;
+};
+
+looked_at generations_to_look_at(const process_heap& process) {
+  looked_at of;
+  for (const generation& g : generations_of(process.units / 2)) {
+    if (g.first >= process.units / 10 && g.first + g.length <= process.units / 2) {
+      of.generations.push_back(g);
+    }
+  }
+  of.middle = of.generations.size() / 2;
+  return of;
+}
+
+constexpr std::size_t least_generations = 10;
+
+/// Those of one operation in one process; none where its halves have not both left something.
+std::vector<observation> observe(const looked_at& at,
+                                 const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
+  constexpr std::size_t least_times = 3;
+  std::vector<observation> of;
+  std::size_t times[2] = {};
+  for (std::size_t i = 0; i < at.generations.size(); ++i) {
+    const generation& g = at.generations[i];
+    std::uint64_t bytes = 0;
+    for (auto u = bytes_by_unit.lower_bound(g.first);
+         u != bytes_by_unit.end() && u->first < g.first + g.length; ++u) {
+      bytes += u->second;
+    }
+    if (bytes > 0) ++times[i < at.middle ? 0 : 1];
+    const auto length = static_cast<double>(g.length);
+    of.push_back({static_cast<double>(bytes) / length, length});
+  }
+  if (std::min(times[0], times[1]) < least_times) of.clear();
+  return of;
+}
+
+leak leak_of(const std::vector<observation>& of) {
+  leak found;
+  double weight = 0;
+  for (const observation& o : of) {
+    weight += o.weight;
+    found.bytes_per_unit += o.weight * o.rate;
+  }
+  found.bytes_per_unit /= weight;
+  double squares = 0;
+  for (const observation& o : of) {
+    const double off = o.weight * (o.rate - found.bytes_per_unit);
+    squares += off * off;
+  }
+  const auto n = static_cast<double>(of.size());
+  const double error = std::sqrt(squares * n / (n - 1)) / weight;
+  const double reach = student_reach(n - 1, 0.01) * error;
+  found.low = found.bytes_per_unit - reach;
+  found.high = found.bytes_per_unit + reach;
+  found.units = static_cast<std::uint64_t>(weight);
+  return found;
+}
+
+}  // namespace
+
+std::vector<leak> find_leaks(const heap_data& heap) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<observation>> observed;
+  for (const auto& [pid, process] : heap.processes) {
+    const looked_at at = generations_to_look_at(process);
+    if (at.generations.size() < least_generations) continue;
+    std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> held;
+    for (const held_bytes& h : process.by_operation) held[h.name][h.first_unit] += h.bytes;
+    for (const auto& [name, bytes_by_unit] : held) {
+      const std::vector<observation> of = observe(at, bytes_by_unit);
+      auto& all = observed[{name, process.unit_name}];
+      all.insert(all.end(), of.begin(), of.end());
+    }
+  }
+  std::vector<leak> leaks;
+  for (const auto& [names, of] : observed) {
+    if (of.empty()) continue;
+    leak found = leak_of(of);
+    if (found.low <= 0) continue;
+    found.name = names.first;
+    found.unit_name = names.second;
+    leaks.push_back(found);
+  }
+  std::stable_sort(leaks.begin(), leaks.end(), [](const leak& a, const leak& b) {
+    return a.bytes_per_unit > b.bytes_per_unit;
+  });
+  return leaks;
+}
+
+std::string leak_text(const leak& told, const name_table& names) {
+  const std::string& of = names.name(told.unit_name);
+  const bool batch = of == "SBatchPreprocessed";
+  return shown_name(names.name(told.name)) + " leaves " + human_bytes(told.bytes_per_unit) +
+         " behind with every " + (batch ? "batch" : "call of " + shown_name(of)) +
+         " (99 %: " + human_bytes(told.low) + " to " + human_bytes(told.high) + ", from " +
+         std::to_string(told.units) + (batch ? " batches)" : " calls)");
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,154 @@
+#include "heap/tables/stats_memory.hpp"
+
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/line_width.hpp"
+#include "base/table.hpp"
+#include "heap/data/heap_data.hpp"
+#include "heap/data/leaks.hpp"
+#include "log/log_line.hpp"
+#include "log/shown_name.hpp"
+#include "model/run_data.hpp"
+#include "verdict/diagnosis_text.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// What one operation, or all making of batches, did to the heap.
+struct memory_row {
+  std::string name;
+  std::uint64_t calls = 0;
+  heap_use use;
+  std::uint64_t held = 0;  ///< at the end, by all processes
+
+  double per_call(std::uint64_t sum) const {
+    return calls == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(calls);
+  }
+};
+
+/// Of all processes.
+struct memory_totals {
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t held = 0;
+  std::uint64_t most_held = 0;  ///< sum of what each held at most of the moments it was sampled
+};
+
+memory_totals totals_of(const heap_data& heap) {
+  memory_totals sum;
+  for (const auto& [pid, process] : heap.processes) {
+    sum.allocated_bytes += process.allocated_bytes;
+    sum.allocations += process.allocations;
+    sum.held += process.held;
+    sum.most_held += process.most_held;
+  }
+  return sum;
+}
+
+/// Operations as they are told elsewhere; batches' making and waits, which are none, by their
+/// names.
+std::vector<memory_row> rows_of(const run_data& data,
+                                const std::vector<operation_calls>& operations) {
+  const heap_data& heap = data.side.heap;
+  std::map<std::string, memory_row> by_name;
+  for (const auto& [name, use] : heap.operations) by_name[data.names.name(name)].use = use;
+  for (const auto& [pid, process] : heap.processes) {
+    for (const held_bytes& h : process.by_operation) {
+      by_name[data.names.name(h.name)].held += h.bytes;
+    }
+  }
+  std::vector<memory_row> rows;
+  const auto add = [&](const std::string& name, std::uint64_t calls) {
+    if (calls == 0) return;
+    memory_row row = by_name[name];
+    row.name = name;
+    row.calls = calls;
+    rows.push_back(row);
+  };
+  for (const operation_calls& op : operations) add(op.name, op.calls);
+  std::uint64_t made = 0;
+  std::uint64_t waited = 0;
+  for (const batch_record& r : data.batches.records()) {
+    if (r.kind == record_kind::preprocessed) ++made;
+    if (r.kind == record_kind::wait && !r.is_marker()) ++waited;
+  }
+  add("SBatchPreprocessed", made);
+  add("SBatchWait", waited);
+  return rows;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
+
+}  // namespace
+
+void print_memory_table(const run_data& run, const std::vector<operation_calls>& operations,
+                        std::ostream& out) {
+  const heap_data& heap = run.side.heap;
+  if (!heap.known()) {
+    out << "\n  memory: not counted; lotus-tool run --memory -- PROGRAM counts it\n";
+    return;
+  }
+  table rows;
+  rows.row({"memory", "calls", "allocated/call", "most", "allocations/call", "freed/call",
+            "retained/call", "peak", "held"});
+  for (const memory_row& row : rows_of(run, operations)) {
+    rows.row({shown_name(row.name), std::to_string(row.calls),
+              human_bytes(row.per_call(row.use.allocated_bytes)),
+              bytes_text(row.use.most_allocated_bytes),
+              three_digits(row.per_call(row.use.allocations)),
+              human_bytes(row.per_call(row.use.freed_bytes)),
+              human_bytes(row.per_call(row.use.retained_bytes)), bytes_text(row.use.peak_bytes),
+              bytes_text(row.held)});
+  }
+  rows.spare({"most", "freed/call", "allocations/call", "peak", "calls"});
+  out << '\n';
+  rows.print(out);
+  const memory_totals sum = totals_of(heap);
+  const auto tell = [&out](const std::string& text) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  };
+  tell("in all " + bytes_text(sum.allocated_bytes) + " in " + std::to_string(sum.allocations) +
+       " allocations; held " + bytes_text(sum.held) + " at the end");
+  tell("held at most " + bytes_text(sum.most_held) +
+       " when sampled, at ends of batches and at most 1,000 times a second: not the peak");
+  tell("a call's own thread; held: allocated in it, not in what it calls, and freed by nobody");
+  for (const leak& l : find_leaks(heap)) tell("grows: " + leak_text(l, run.names));
+}
+
+void write_memory_json(json_writer& json, const run_data& run,
+                       const std::vector<operation_calls>& operations) {
+  const heap_data& heap = run.side.heap;
+  if (!heap.known()) return;
+  json.newline().key("memory").begin_object().key("operations").begin_object();
+  for (const memory_row& row : rows_of(run, operations)) {
+    json.newline().key(row.name).begin_object().member("calls", row.calls);
+    json.member("allocated_bytes", row.use.allocated_bytes);
+    json.member("allocations", row.use.allocations);
+    json.member("most_allocated_bytes", row.use.most_allocated_bytes);
+    json.member("freed_bytes", row.use.freed_bytes).member("frees", row.use.frees);
+    json.member("retained_bytes", row.use.retained_bytes);
+    json.member("retained_blocks", row.use.retained_blocks);
+    json.member("peak_bytes", row.use.peak_bytes).member("held_bytes", row.held).end_object();
+  }
+  const memory_totals sum = totals_of(heap);
+  json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
+  json.member("allocations", sum.allocations).member("held_bytes", sum.held);
+  // The older name of what is sampled, and is no peak: kept for scripts.
+  json.member("most_held_bytes", sum.most_held);
+  json.member("most_sampled_held_bytes", sum.most_held).newline().key("leaks").begin_array();
+  for (const leak& l : find_leaks(heap)) {
+    json.newline().begin_object().member("name", run.names.name(l.name));
+    json.member("of", run.names.name(l.unit_name)).member("bytes_each", l.bytes_per_unit);
+    json.member("low", l.low).member("high", l.high).member("count", l.units).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,30 @@
+// What operations did to the heap, and what stays behind with every batch.
+#ifndef LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
+#define LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// How often an operation was called.
+struct operation_calls {
+  std::string name;
+  std::uint64_t calls = 0;
+};
+
+/// The section of the table, of these operations; one line where nothing was counted.
+void print_memory_table(const run_data& run, const std::vector<operation_calls>& operations,
+                        std::ostream& out);
+/// Members of a run's JSON object, each only where there is something of it.
+void write_memory_json(json_writer& json, const run_data& run,
+                       const std::vector<operation_calls>& operations);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP

@@ -1,0 +1,29 @@
+// lotus-tool map join: every sample of a real run goes to the operation that was open then.
+#ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
+#define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "commands/map/map_build.hpp"
+#include "log/folder/log_files.hpp"
+#include "sampling/join/sample_join.hpp"
+
+namespace lotus::tool {
+
+struct map_join_options {
+  std::string dir;
+  std::vector<std::string> samples;  ///< files; empty: those beside the logs
+  std::string prefix = std::string(default_prefix);
+  print_as print = print_as::table;
+  bool quiet = false;
+};
+
+void print_joined(const joined_run& run, print_as print, std::ostream& out);
+
+int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP

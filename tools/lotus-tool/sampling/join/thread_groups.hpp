@@ -1,0 +1,51 @@
+// Threads of a run by name, and what samples say of each group.
+#ifndef LOTUS_TOOL_SAMPLING_JOIN_THREAD_GROUPS_HPP
+#define LOTUS_TOOL_SAMPLING_JOIN_THREAD_GROUPS_HPP
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lotus::tool {
+
+/// Samples of joined_run::event. Shares go by their values: samples of different rates differ.
+struct joined_samples {
+  std::uint64_t samples = 0;
+  std::uint64_t value = 0;  ///< the sum of theirs: ns of CPU time, cycles, …
+
+  joined_samples& operator+=(const joined_samples& more) noexcept;
+  /// 0..1
+  double share_of(const joined_samples& whole) const noexcept;
+};
+
+/// Threads of one name, numbers at its end apart, as those of a pool have.
+struct thread_group {
+  bool recorded = false;        ///< they have scopes or batches
+  std::set<std::string> names;  ///< "" where one is not known
+  std::set<std::uint32_t> tids{};
+  joined_samples total{};
+
+  /// "av:h264", or "av:h264:df*" where there are several.
+  std::string name() const;
+  /// "4 threads named av:h264 that have no scope"
+  std::string description() const;
+};
+
+class thread_groups {
+ public:
+  void count(std::uint32_t tid, std::string_view name, bool recorded, const joined_samples& more);
+
+  /// Those with the most first.
+  std::vector<thread_group> sorted() const;
+
+ private:
+  std::map<std::pair<bool, std::string>, thread_group> groups_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_JOIN_THREAD_GROUPS_HPP

@@ -1,0 +1,227 @@
+#include "sampling/read/symbols.hpp"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "mapping/read/comparable_names.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct free_memory {
+  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: what C code allocated
+};
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::string symbol(without_version(name));
+  const std::unique_ptr<char, free_memory> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
+  return status == 0 && text ? bare_function(text.get()) : std::string(name);
+}
+
+/// The name of a DIE that is a function, demangled where its linkage name is known.
+std::string name_of(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
+    if (const char* linkage = dwarf_formstring(&attribute)) return demangled(linkage);
+  }
+  const char* plain = dwarf_diename(&die);
+  return plain != nullptr ? plain : "";
+}
+
+/// When a file was last written or replaced, since the epoch. Its change time, for a package's
+/// files keep the modification time they were built with. 0 where it cannot be told.
+std::int64_t changed_ns(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return 0;
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
+}
+
+/// The innermost inlined call below `outer` that holds the code at `pc`. Not by dwarf_getscopes,
+/// which does not look into namespaces, where clang puts functions.
+bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
+  Dwarf_Die die;
+  if (dwarf_child(&outer, &die) != 0) return false;
+  do {
+    const int tag = dwarf_tag(&die);
+    const bool without_code = tag == DW_TAG_namespace || tag == DW_TAG_module;
+    const bool with_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+                           tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+                           tag == DW_TAG_catch_block;
+    if (without_code && find_inlined(die, pc, found)) return true;
+    if (!with_code || dwarf_haspc(&die, pc) <= 0) continue;
+    if (find_inlined(die, pc, found)) return true;
+    if (tag != DW_TAG_inlined_subroutine) return false;
+    found = die;
+    return true;
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return false;
+}
+
+}  // namespace
+
+/// One ELF file and its debug info, opened at first use.
+class symbol_source::module {
+ public:
+  module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path) {
+    static constexpr Dwfl_Callbacks callbacks{dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
+                                              dwfl_offline_section_address, nullptr};
+    dwfl_ = dwfl_begin(&callbacks);
+    std::error_code error;
+    // A pipe by that name would be waited for.
+    if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
+      dwfl_report_begin(dwfl_);
+      module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
+      dwfl_report_end(dwfl_, nullptr, nullptr);
+    }
+    if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
+    if (elf_ == nullptr) {
+      diagnostics.note(path + ": cannot be read, so its functions have no names");
+      return;
+    }
+    if (changed_ns(path) > seen_ns) {
+      diagnostics.warning(
+          path +
+          ": has changed since it was sampled; if it was built anew, its functions are "
+          "named wrongly: record again");
+    }
+    if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
+      diagnostics.note(path +
+                       ": stripped; only exported functions have names, install its debug symbols");
+    }
+  }
+  module(const module&) = delete;
+  module& operator=(const module&) = delete;
+  ~module() {
+    if (dwfl_ != nullptr) dwfl_end(dwfl_);
+  }
+
+  const code_place& at(std::uint64_t file_offset) {
+    const auto [place, fresh] = known_.try_emplace(file_offset);
+    if (fresh) place->second = look_up(file_offset);
+    return place->second;
+  }
+
+ private:
+  /// Whether names come from a full symbol table (of the file or of its separate debug file).
+  bool has_symbol_table() {
+    GElf_Addr bias = 0;
+    Dwarf* debug = dwfl_module_getdwarf(module_, &bias);
+    const std::array<Elf*, 2> files{elf_, debug != nullptr ? dwarf_getelf(debug) : nullptr};
+    for (Elf* file : files) {
+      Elf_Scn* section = nullptr;
+      while (file != nullptr && (section = elf_nextscn(file, section)) != nullptr) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_SYMTAB) return true;
+      }
+    }
+    return false;
+  }
+
+  std::optional<GElf_Addr> address_of(std::uint64_t file_offset) const {
+    std::size_t count = 0;
+    if (elf_getphdrnum(elf_, &count) != 0) return std::nullopt;
+    for (std::size_t i = 0; i < count; ++i) {
+      GElf_Phdr part;
+      if (gelf_getphdr(elf_, static_cast<int>(i), &part) == nullptr || part.p_type != PT_LOAD) {
+        continue;
+      }
+      if (file_offset >= part.p_offset && file_offset - part.p_offset < part.p_filesz) {
+        return part.p_vaddr + (file_offset - part.p_offset) + bias_;
+      }
+    }
+    return std::nullopt;
+  }
+
+  code_place look_up(std::uint64_t file_offset) {
+    code_place place{std::string(no_symbols), path_, {}};
+    const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
+    if (!address) return place;
+    GElf_Off distance = 0;
+    GElf_Sym symbol{};
+    const char* name =
+        dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
+    // The nearest symbol before code that has none is not its function.
+    if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
+      place.function = demangled(name);
+    }
+    place.inlined = inlined_at(*address);
+    return place;
+  }
+
+  std::string inlined_at(GElf_Addr address) {
+    if (!units_read_) read_units();
+    auto unit = std::upper_bound(
+        units_.begin(), units_.end(), address,
+        [](GElf_Addr wanted, const unit_range& range) { return wanted < range.begin; });
+    if (unit == units_.begin() || address >= (--unit)->end) return {};
+    Dwarf_Die innermost{};
+    return find_inlined(*unit->die, address - unit->bias, innermost) ? name_of(innermost) : "";
+  }
+
+  /// Which compilation unit made the code where. From the units themselves: clang leaves out the
+  /// table (.debug_aranges) that dwfl_module_addrdie needs.
+  void read_units() {
+    units_read_ = true;
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0;
+      Dwarf_Addr begin = 0;
+      Dwarf_Addr end = 0;
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
+        units_.push_back({begin + bias, end + bias, bias, die});
+      }
+    }
+    std::sort(units_.begin(), units_.end(),
+              [](const unit_range& a, const unit_range& b) { return a.begin < b.begin; });
+  }
+
+  struct unit_range {
+    GElf_Addr begin;
+    GElf_Addr end;
+    Dwarf_Addr bias;
+    Dwarf_Die* die;
+  };
+
+  std::string path_;
+  std::vector<unit_range> units_;
+  bool units_read_ = false;
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  Elf* elf_ = nullptr;
+  GElf_Addr bias_ = 0;
+  std::map<std::uint64_t, code_place> known_;
+};
+
+symbol_source::symbol_source(diagnostic_log& diagnostics) : said_(diagnostics) {}
+symbol_source::~symbol_source() = default;
+
+const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset,
+                                    std::int64_t seen_ns) {
+  std::unique_ptr<module>& found = modules_[module_path];
+  if (!found) found = std::make_unique<module>(module_path, seen_ns, said_);
+  return found->at(file_offset);
+}
+
+}  // namespace lotus::tool
