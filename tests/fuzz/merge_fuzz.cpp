@@ -8,9 +8,9 @@
 #include <sstream>
 #include <string>
 
-#include "base/byte_stream.hpp"
+#include "base/files/byte_stream.hpp"
 #include "base/files/output_file.hpp"
-#include "base/json_reader.hpp"
+#include "base/formats/json_reader.hpp"
 #include "commands/viz/torch_trace.hpp"
 #include "fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/byte_stream.hpp"
+#include "base/files/byte_stream.hpp"
 
 #include <zlib.h>
 

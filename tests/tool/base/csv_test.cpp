@@ -1,4 +1,4 @@
-#include "base/csv.hpp"
+#include "base/formats/csv.hpp"
 
 #include <string>
 

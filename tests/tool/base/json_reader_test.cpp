@@ -1,4 +1,4 @@
-#include "base/json_reader.hpp"
+#include "base/formats/json_reader.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_stream.hpp"
 #include "base/errors.hpp"
+#include "base/files/byte_stream.hpp"
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 
 #include <cmath>
 #include <cstdint>

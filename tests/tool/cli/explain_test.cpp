@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/labels.hpp"
-#include "base/table.hpp"
+#include "base/terminal/labels.hpp"
+#include "base/terminal/table.hpp"
 #include "catch.hpp"
 #include "cli/cli.hpp"
 #include "cli/glossary.hpp"

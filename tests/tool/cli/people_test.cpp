@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/colours.hpp"
 #include "base/diagnostics.hpp"
-#include "base/progress.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/progress.hpp"
 #include "catch.hpp"
 #include "tool/cli/on_terminal.hpp"
 #include "tool/tool_test.hpp"

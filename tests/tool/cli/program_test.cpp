@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/line_width.hpp"
+#include "base/terminal/line_width.hpp"
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
 

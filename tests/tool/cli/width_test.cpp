@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/line_width.hpp"
-#include "base/table.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "catch.hpp"
 #include "tool/cli/on_terminal.hpp"
 #include "tool/tool_test.hpp"

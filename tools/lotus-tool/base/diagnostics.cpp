@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/colours.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
+#include "base/terminal/colours.hpp"
 
 namespace lotus::tool {
 namespace {

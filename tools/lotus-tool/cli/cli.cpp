@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "base/colours.hpp"
 #include "base/errors.hpp"
-#include "base/labels.hpp"
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
-#include "base/progress.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/labels.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/progress.hpp"
 #include "cli/action.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"

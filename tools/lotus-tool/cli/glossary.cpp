@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/colours.hpp"
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/line_width.hpp"
 
 namespace lotus::tool {
 namespace {

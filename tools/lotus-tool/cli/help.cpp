@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "base/line_width.hpp"
+#include "base/terminal/line_width.hpp"
 #include "cli/arguments.hpp"
 #include "lotus/base/environment.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/colours.hpp"
-#include "base/line_width.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/line_width.hpp"
 #include "cli/cli.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/compare_print.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/comparison_json.hpp"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/colours.hpp"
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
 #include "verdict/diagnosis_text.hpp"

@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/colours.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/json_writer.hpp"
-#include "base/line_width.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"

@@ -2,7 +2,7 @@
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "comparison/comparison.hpp"
 
 namespace lotus::tool {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"

@@ -13,7 +13,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "base/progress.hpp"
+#include "base/terminal/progress.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
 

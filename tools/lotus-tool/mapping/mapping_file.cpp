@@ -13,8 +13,8 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "base/json_reader.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_reader.hpp"
+#include "base/formats/json_writer.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/table_text.hpp"
 

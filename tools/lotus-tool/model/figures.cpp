@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "model/run_data.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "aggregates/data/aggregated.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
 #include "model/run_data.hpp"
 

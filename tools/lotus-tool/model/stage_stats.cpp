@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/item_tree.hpp"

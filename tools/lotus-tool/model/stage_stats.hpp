@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.hpp"
-#include "base/table.hpp"
+#include "base/formats/json_writer.hpp"
+#include "base/terminal/table.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/run_data.hpp"
 #include "verdict/recorded_work.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_writer.hpp"
-#include "base/table.hpp"
+#include "base/formats/json_writer.hpp"
+#include "base/terminal/table.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change_text.hpp"
 #include "verdict/check.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"

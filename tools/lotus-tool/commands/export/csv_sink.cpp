@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "base/csv.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "base/formats/csv.hpp"
 #include "commands/export/row_sink.hpp"
 
 namespace lotus::tool {

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/csv.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/csv.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"

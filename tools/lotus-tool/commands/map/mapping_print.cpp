@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/csv.hpp"
+#include "base/formats/csv.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "mapping/mapping.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/report/base64.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/format/varint.hpp"

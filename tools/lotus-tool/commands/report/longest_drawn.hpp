@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "model/times/kept_durations.hpp"
 
 namespace lotus::tool {

@@ -14,7 +14,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/report/report_assets.hpp"
 #include "commands/report/report_hardware.hpp"
 #include "commands/report/report_run.hpp"

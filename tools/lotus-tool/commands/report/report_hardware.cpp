@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/mapping_file.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "log/folder/log_files.hpp"
 #include "mapping/attribution.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
 #include "commands/report/batch_lives.hpp"
 #include "commands/report/run_facts.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/report/timeline_data.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"

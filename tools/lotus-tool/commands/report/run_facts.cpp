@@ -7,7 +7,7 @@
 #include <string>
 
 #include "aggregates/data/aggregated.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"

@@ -2,7 +2,7 @@
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "log/batch_kinds.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/report/base64.hpp"
 #include "commands/report/longest_drawn.hpp"
 #include "commands/report/timeline_batches.hpp"

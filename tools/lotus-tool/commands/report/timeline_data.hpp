@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 

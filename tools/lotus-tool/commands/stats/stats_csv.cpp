@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/csv.hpp"
+#include "base/formats/csv.hpp"
 #include "commands/stats/stats.hpp"
 #include "model/figures.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/stats/stats_pipeline.hpp"
 #include "heap/tables/stats_memory.hpp"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "commands/stats/stats.hpp"
 #include "log/shown_name.hpp"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <ostream>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/stats/stats.hpp"
 
 namespace lotus::tool {

@@ -13,7 +13,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "commands/stats/stats.hpp"
 #include "log/folder/log_files.hpp"

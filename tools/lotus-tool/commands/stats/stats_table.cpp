@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/table.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/stats/stats_pipeline.hpp"
 #include "heap/tables/stats_memory.hpp"

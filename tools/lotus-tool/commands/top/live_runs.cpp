@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/consumer_times.hpp"
 #include "log/operation_names.hpp"

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/colours.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/table.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "verdict/diagnosis_text.hpp"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "base/colours.hpp"
 #include "base/errors.hpp"
+#include "base/terminal/colours.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
 #include "commands/top/screen.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/files/output_file.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
 #include "commands/viz/torch_trace.hpp"
 #include "commands/viz/trace_sink.hpp"

@@ -9,7 +9,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
 #include "commands/viz/torch_trace.hpp"
 #include "commands/viz/viz.hpp"

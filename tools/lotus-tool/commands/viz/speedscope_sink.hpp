@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/files/output_file.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "commands/viz/slice_stack.hpp"
 #include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_stream.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/files/byte_stream.hpp"
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
-#include "base/json_reader.hpp"
+#include "base/formats/json_reader.hpp"
 #include "commands/viz/chrome_sink.hpp"
 #include "log/folder/log_files.hpp"
 

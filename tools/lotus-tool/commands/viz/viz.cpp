@@ -18,7 +18,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/nearest.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "commands/viz/chrome_sink.hpp"
 #include "commands/viz/compat_viz.hpp"
 #include "commands/viz/draw.hpp"

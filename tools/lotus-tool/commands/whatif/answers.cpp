@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "base/colours.hpp"
-#include "base/json_writer.hpp"
-#include "base/line_width.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"

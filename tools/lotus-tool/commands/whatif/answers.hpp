@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/target.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
 #include "log/folder/log_files.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/statistics/student.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "heap/data/heap_data.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"

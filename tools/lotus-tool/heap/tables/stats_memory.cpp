@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
-#include "base/line_width.hpp"
-#include "base/table.hpp"
+#include "base/formats/json_writer.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "heap/data/heap_data.hpp"
 #include "heap/data/leaks.hpp"
 #include "log/log_line.hpp"

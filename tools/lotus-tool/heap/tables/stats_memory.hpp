@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

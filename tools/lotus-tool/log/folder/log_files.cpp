@@ -18,7 +18,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "base/progress.hpp"
+#include "base/terminal/progress.hpp"
 #include "log/compact/compact_roles.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"

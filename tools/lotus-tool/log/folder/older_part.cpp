@@ -16,10 +16,10 @@
 #include <system_error>
 #include <utility>
 
-#include "base/byte_stream.hpp"
 #include "base/errors.hpp"
+#include "base/files/byte_stream.hpp"
 #include "base/files/found_file.hpp"
-#include "base/progress.hpp"
+#include "base/terminal/progress.hpp"
 
 namespace lotus::tool {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "log/compact/block_index.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "base/csv.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/json_writer.hpp"
-#include "base/line_width.hpp"
+#include "base/formats/csv.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
 #include "commands/map/mapping_print.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"

@@ -1,6 +1,6 @@
 // Which labels tables had, so that what they mean can be told.
-#ifndef LOTUS_TOOL_BASE_LABELS_HPP
-#define LOTUS_TOOL_BASE_LABELS_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 
 #include <algorithm>
 #include <ios>
@@ -49,4 +49,4 @@ inline void note_label(std::ostream& stream, const std::string& label) {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_LABELS_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP

@@ -1,6 +1,6 @@
 // The one way to read JSON, whole or as a stream.
-#ifndef LOTUS_TOOL_BASE_JSON_READER_HPP
-#define LOTUS_TOOL_BASE_JSON_READER_HPP
+#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
+#define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_stream.hpp"
+#include "base/files/byte_stream.hpp"
 
 namespace lotus::tool {
 
@@ -45,4 +45,4 @@ nlohmann::json parse_json(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_JSON_READER_HPP
+#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP

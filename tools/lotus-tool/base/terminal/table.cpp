@@ -1,4 +1,4 @@
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/colours.hpp"
-#include "base/labels.hpp"
-#include "base/line_width.hpp"
 #include "base/printable.hpp"
+#include "base/terminal/colours.hpp"
+#include "base/terminal/labels.hpp"
+#include "base/terminal/line_width.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,6 +1,6 @@
 // Colours and weights, for streams that may have them.
-#ifndef LOTUS_TOOL_BASE_COLOURS_HPP
-#define LOTUS_TOOL_BASE_COLOURS_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
 
 #include <ios>
 #include <ostream>
@@ -41,4 +41,4 @@ inline std::string styled(std::ostream& stream, style as, std::string_view text)
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_COLOURS_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP

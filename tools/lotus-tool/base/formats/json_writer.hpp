@@ -1,6 +1,6 @@
 // The one way to write JSON: commas, escaping and numbers in one place.
-#ifndef LOTUS_TOOL_BASE_JSON_WRITER_HPP
-#define LOTUS_TOOL_BASE_JSON_WRITER_HPP
+#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
+#define LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -124,4 +124,4 @@ class json_writer {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_JSON_WRITER_HPP
+#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP

@@ -1,4 +1,4 @@
-#include "base/json_reader.hpp"
+#include "base/formats/json_reader.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_stream.hpp"
 #include "base/errors.hpp"
+#include "base/files/byte_stream.hpp"
 #include "base/printable.hpp"
 
 namespace lotus::tool {

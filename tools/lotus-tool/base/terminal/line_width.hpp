@@ -1,6 +1,6 @@
 // How wide the lines of a stream may be, and text in such lines.
-#ifndef LOTUS_TOOL_BASE_LINE_WIDTH_HPP
-#define LOTUS_TOOL_BASE_LINE_WIDTH_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -34,4 +34,4 @@ inline std::string fitted(std::ostream& stream, std::string_view text, std::stri
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_LINE_WIDTH_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP

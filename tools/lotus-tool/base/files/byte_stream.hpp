@@ -1,6 +1,6 @@
 // Plain and gzip files, byte by byte in constant memory.
-#ifndef LOTUS_TOOL_BASE_BYTE_STREAM_HPP
-#define LOTUS_TOOL_BASE_BYTE_STREAM_HPP
+#ifndef LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
+#define LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
 
 #include <zlib.h>
 
@@ -100,4 +100,4 @@ class byte_stream {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_BYTE_STREAM_HPP
+#endif  // LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP

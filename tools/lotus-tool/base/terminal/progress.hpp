@@ -1,6 +1,6 @@
 // How far a command has come, for people who wait.
-#ifndef LOTUS_TOOL_BASE_PROGRESS_HPP
-#define LOTUS_TOOL_BASE_PROGRESS_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
 
 #include <chrono>
 #include <condition_variable>
@@ -47,4 +47,4 @@ std::string progress_text(std::uint64_t done, std::uint64_t expected);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_PROGRESS_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP

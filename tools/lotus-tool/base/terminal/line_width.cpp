@@ -1,4 +1,4 @@
-#include "base/line_width.hpp"
+#include "base/terminal/line_width.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // CSV by RFC 4180.
-#ifndef LOTUS_TOOL_BASE_CSV_HPP
-#define LOTUS_TOOL_BASE_CSV_HPP
+#ifndef LOTUS_TOOL_BASE_FORMATS_CSV_HPP
+#define LOTUS_TOOL_BASE_FORMATS_CSV_HPP
 
 #include <string>
 #include <string_view>
@@ -24,4 +24,4 @@ std::string csv_exact_field(std::string_view text);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_CSV_HPP
+#endif  // LOTUS_TOOL_BASE_FORMATS_CSV_HPP

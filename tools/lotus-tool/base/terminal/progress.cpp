@@ -1,4 +1,4 @@
-#include "base/progress.hpp"
+#include "base/terminal/progress.hpp"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // Figures for people: aligned columns, durations with a fitting unit.
-#ifndef LOTUS_TOOL_BASE_TABLE_HPP
-#define LOTUS_TOOL_BASE_TABLE_HPP
+#ifndef LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -55,4 +55,4 @@ class table {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_BASE_TABLE_HPP
+#endif  // LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
