@@ -4700,7 +4700,7 @@ inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being made.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// What a process tells of itself: store/run_info.hpp.
+/// What a process tells of itself: store/run/run_info.hpp.
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// What a sampler saw: recovery/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";
@@ -9735,8 +9735,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #endif  // LOTUS_STORE_PRODUCERS_HPP
 
 // What a run's directory holds besides logs: this process's ring file and its information.
-#ifndef LOTUS_STORE_RUN_FILES_HPP
-#define LOTUS_STORE_RUN_FILES_HPP
+#ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
+#define LOTUS_STORE_RUN_RUN_FILES_HPP
 
 // One ring's complete records, as lines, to a sink.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
@@ -9779,7 +9779,7 @@ class claim_budget {
   std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
 };
 
-/// Lines of an information file, as store/run_info.hpp writes them.
+/// Lines of an information file, as store/run/run_info.hpp writes them.
 class claim_file {
  public:
   /// @param name  in `directory` (borrowed); one that cannot be read is empty.
@@ -10624,8 +10624,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #define LOTUS_STORE_RING_FILE_HPP
 
 // The directory of a run, held open by a program that may close whatever it finds.
-#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
-#define LOTUS_STORE_RUN_DIRECTORY_HPP
+#ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -10689,7 +10689,7 @@ class run_directory {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
+#endif  // LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -12798,12 +12798,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
 // One small file for each process of a run: who recorded, where, and how much.
-#ifndef LOTUS_STORE_RUN_INFO_HPP
-#define LOTUS_STORE_RUN_INFO_HPP
+#ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
+#define LOTUS_STORE_RUN_RUN_INFO_HPP
 
 // What a process tells of itself in its information file.
-#ifndef LOTUS_STORE_PROCESS_LINES_HPP
-#define LOTUS_STORE_PROCESS_LINES_HPP
+#ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
+#define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
 #include <cstdarg>
 
@@ -12971,7 +12971,7 @@ class process_lines {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_PROCESS_LINES_HPP
+#endif  // LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -13218,7 +13218,7 @@ class run_info {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_INFO_HPP
+#endif  // LOTUS_STORE_RUN_RUN_INFO_HPP
 
 // The running session's clock: when the map from ticks to time is tied again.
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
@@ -13569,7 +13569,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_FILES_HPP
+#endif  // LOTUS_STORE_RUN_RUN_FILES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

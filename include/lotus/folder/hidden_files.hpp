@@ -22,7 +22,7 @@ inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 inline constexpr char ring_file_start[] = ".lotus_ring_";
 /// A ring file that is being made.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// What a process tells of itself: store/run_info.hpp.
+/// What a process tells of itself: store/run/run_info.hpp.
 inline constexpr char run_info_start[] = ".lotus_info_";
 /// What a sampler saw: recovery/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";

@@ -51,7 +51,7 @@ class claim_budget {
   std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
 };
 
-/// Lines of an information file, as store/run_info.hpp writes them.
+/// Lines of an information file, as store/run/run_info.hpp writes them.
 class claim_file {
  public:
   /// @param name  in `directory` (borrowed); one that cannot be read is empty.

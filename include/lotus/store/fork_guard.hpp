@@ -13,7 +13,7 @@
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/producers.hpp"
 #include "lotus/store/recording_state.hpp"
-#include "lotus/store/run_files.hpp"
+#include "lotus/store/run/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 #include "lotus/store/slow_path.hpp"
 #include "lotus/store/storage.hpp"

@@ -11,7 +11,7 @@
 #include "lotus/folder/directory.hpp"
 #include "lotus/record/message.hpp"
 #include "lotus/recovery/recovery.hpp"
-#include "lotus/store/run_directory.hpp"
+#include "lotus/store/run/run_directory.hpp"
 #include "lotus/store/storage_reports.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN

@@ -10,7 +10,7 @@
 #include "lotus/options.hpp"
 #include "lotus/recovery/snapshot_folder.hpp"
 #include "lotus/store/producers.hpp"
-#include "lotus/store/run_files.hpp"
+#include "lotus/store/run/run_files.hpp"
 #include "lotus/store/snapshot.hpp"
 #include "lotus/store/storage.hpp"
 

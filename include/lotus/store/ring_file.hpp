@@ -26,7 +26,7 @@
 #include "lotus/format/drain.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
-#include "lotus/store/run_directory.hpp"
+#include "lotus/store/run/run_directory.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

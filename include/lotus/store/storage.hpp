@@ -22,7 +22,7 @@
 #include "lotus/store/limits/log_retention.hpp"
 #include "lotus/store/producer_drain.hpp"
 #include "lotus/store/ring_file.hpp"
-#include "lotus/store/run_files.hpp"
+#include "lotus/store/run/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN

@@ -24,7 +24,7 @@
 #include "lotus/record/names.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/store/producers.hpp"
-#include "lotus/store/run_files.hpp"
+#include "lotus/store/run/run_files.hpp"
 #include "lotus/store/session_clock.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN

@@ -1,6 +1,6 @@
 // What a run's directory holds besides logs: this process's ring file and its information.
-#ifndef LOTUS_STORE_RUN_FILES_HPP
-#define LOTUS_STORE_RUN_FILES_HPP
+#ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
+#define LOTUS_STORE_RUN_RUN_FILES_HPP
 
 #include <sys/stat.h>
 
@@ -24,8 +24,8 @@
 #include "lotus/store/limits/log_limits.hpp"
 #include "lotus/store/limits/log_retention.hpp"
 #include "lotus/store/ring_file.hpp"
-#include "lotus/store/run_directory.hpp"
-#include "lotus/store/run_info.hpp"
+#include "lotus/store/run/run_directory.hpp"
+#include "lotus/store/run/run_info.hpp"
 #include "lotus/store/session_clock.hpp"
 #include "lotus/store/storage_reports.hpp"
 
@@ -239,4 +239,4 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_FILES_HPP
+#endif  // LOTUS_STORE_RUN_RUN_FILES_HPP

@@ -1,6 +1,6 @@
 // What a process tells of itself in its information file.
-#ifndef LOTUS_STORE_PROCESS_LINES_HPP
-#define LOTUS_STORE_PROCESS_LINES_HPP
+#ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
+#define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -133,4 +133,4 @@ class process_lines {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_PROCESS_LINES_HPP
+#endif  // LOTUS_STORE_RUN_PROCESS_LINES_HPP

@@ -1,6 +1,6 @@
 // One small file for each process of a run: who recorded, where, and how much.
-#ifndef LOTUS_STORE_RUN_INFO_HPP
-#define LOTUS_STORE_RUN_INFO_HPP
+#ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
+#define LOTUS_STORE_RUN_RUN_INFO_HPP
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,8 +21,8 @@
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/limits/log_limits.hpp"
-#include "lotus/store/process_lines.hpp"
-#include "lotus/store/run_directory.hpp"
+#include "lotus/store/run/process_lines.hpp"
+#include "lotus/store/run/run_directory.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -269,4 +269,4 @@ class run_info {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_INFO_HPP
+#endif  // LOTUS_STORE_RUN_RUN_INFO_HPP

@@ -1,6 +1,6 @@
 // The directory of a run, held open by a program that may close whatever it finds.
-#ifndef LOTUS_STORE_RUN_DIRECTORY_HPP
-#define LOTUS_STORE_RUN_DIRECTORY_HPP
+#ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
+#define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -76,4 +76,4 @@ class run_directory {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_RUN_DIRECTORY_HPP
+#endif  // LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
