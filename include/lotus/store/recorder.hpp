@@ -173,7 +173,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
     // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
-    if (is_on() && !this_thread_forks) files_.tell_of_span(span_distance{span.over_for_ns});
+    if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 

@@ -156,13 +156,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
-  void tell_of_span(const span_distance& end) noexcept {
-    if (told_spans_.have(end)) return;
+  /// A span comes that ends there. The first that ends so far away waits for the disk, those that
+  /// follow do not.
+  void report_span(const span_distance& end) noexcept {
+    if (info_.covers(end)) return;
     make_due_ring_file();
     const locked hold{lock_};
-    const std::uint64_t told_ns = info_.add_span(end);
-    if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
+    info_.add_span(end);
   }
 
   void add_forgotten(const forgotten_logs& forgotten) noexcept {
@@ -183,7 +183,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     file_.forget();
     leftovers_.forget();
     info_ = run_info{};
-    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     ring_file_due_ = true;
     kept_names_.no_file();
@@ -200,7 +199,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
-    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
       const auto name_ns =
@@ -229,7 +227,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   mutex lock_;  ///< of all below, but for what is atomic
   ring_file file_;
   run_info info_;
-  told_spans told_spans_;
   std::atomic<std::uint64_t> written_{0};
   std::uint64_t begun_ns_ = 0;
   bool ring_file_due_ = false;

@@ -39,26 +39,43 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// How far away spans may end without being news to the information file. Thread safety: any.
-class told_spans {
+/// How far before and after the moment at which it is recorded a span may end, as the information
+/// file says. Any thread may ask; the session's lock is held for everything else.
+class reported_reach {
  public:
-  bool have(const span_distance& end) const noexcept {
-    return end.away_ns <= (end.behind ? behind_ns_ : ahead_ns_).load(std::memory_order_acquire);
+  reported_reach() noexcept = default;
+  reported_reach(const reported_reach&) = delete;
+  reported_reach& operator=(const reported_reach& other) noexcept {
+    if (this == &other) return *this;
+    behind_ns_.store(other.behind_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    ahead_ns_.store(other.ahead_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    return *this;
   }
-  void tell(bool behind, std::uint64_t away_ns) noexcept {
-    (behind ? behind_ns_ : ahead_ns_).store(away_ns, std::memory_order_release);
+  ~reported_reach() = default;
+
+  /// Whether a span that ends there needs no line in the file.
+  bool covers(const span_distance& end) const noexcept {
+    return end.away_ns <= always_ns ||
+           end.away_ns <= side(end.behind).load(std::memory_order_acquire);
   }
-  /// There is another file.
-  void forget() noexcept {
-    tell(true, least_ns);
-    tell(false, least_ns);
+  std::uint64_t ns(bool behind) const noexcept {
+    return side(behind).load(std::memory_order_relaxed);
+  }
+  /// The file says so now.
+  void extend(bool behind, std::uint64_t to_ns) noexcept {
+    (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // What threads' times differ by anyway.
-  static constexpr std::uint64_t least_ns = 1'000'000;
-  std::atomic<std::uint64_t> behind_ns_{least_ns};
-  std::atomic<std::uint64_t> ahead_ns_{least_ns};
+  // By so much the times of different threads differ anyway.
+  static constexpr std::uint64_t always_ns = 1'000'000;
+
+  const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
+    return behind ? behind_ns_ : ahead_ns_;
+  }
+
+  std::atomic<std::uint64_t> behind_ns_{0};
+  std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
@@ -75,7 +92,8 @@ class told_spans {
 /// full.
 /// A process that records again in a directory goes on with its file there; records add up.
 /// Names and the command are written as in logs, behind an S. What cannot be written is left out:
-/// nothing depends on it. Thread safety: none; the session locks. Trivially destructible.
+/// nothing depends on it. Thread safety: none but of covers(); the session locks. Trivially
+/// destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
@@ -129,20 +147,22 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// A span is going to be recorded that ends there. Returns how far away in that direction the
-  /// file has told of; less where it could not be written.
-  std::uint64_t add_span(const span_distance& end) noexcept {
-    std::uint64_t& told_ns = end.behind ? behind_ns_ : ahead_ns_;
-    if (end.away_ns <= told_ns || directory_ == nullptr) return told_ns;
+  /// Whether the file already says that spans end as far away as this one. Any thread may ask,
+  /// without the session's lock.
+  bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
+
+  /// A span is going to be recorded that ends there. Where the line cannot be written, covers()
+  /// stays false, and the next such span tries again.
+  void add_span(const span_distance& end) noexcept {
+    if (reach_.covers(end) || directory_ == nullptr) return;
     // Up to a power of two, so that there are few lines.
-    constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
-    std::uint64_t tell_ns = std::uint64_t{1} << 20;
-    while (tell_ns < end.away_ns && tell_ns < most_ns) tell_ns *= 2;
-    const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
+    constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
+    std::uint64_t new_ns = std::uint64_t{1} << 20;
+    while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
+    const unsigned long long back_ns = reach_.ns(!end.behind) + new_ns;
     char text[48];
     const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
-    if (append(text, n) != 0) told_ns = tell_ns;
-    return told_ns;
+    if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
   /// Of one recording.
@@ -260,9 +280,8 @@ class run_info {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
-  std::uint64_t behind_ns_ = 0;  ///< how long a span was over at most when it was recorded, as told
-  std::uint64_t ahead_ns_ = 0;   ///< likewise, how long it took to be over
-  off_t records_end_ = 0;        ///< of the room for the line; 0: none
+  reported_reach reach_;
+  off_t records_end_ = 0;  ///< of the room for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 
