@@ -8,7 +8,7 @@
 namespace lotus::tool {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string field = R"(")";
   for (const char c : text) {
     if (c == '"') field += '"';
@@ -34,13 +34,13 @@ std::string csv_guarded(std::string_view text) {
 
 std::string csv_field(std::string_view text) {
   std::string plain = csv_guarded(printable_line(text));
-  return plain.find_first_of(R"(,")") == std::string::npos ? plain : quoted(plain);
+  return plain.find_first_of(R"(,")") == std::string::npos ? plain : in_quotes(plain);
 }
 
 std::string csv_exact_field(std::string_view text) {
   std::string plain = printable(text);
   const bool may_stand = !plain.empty() && plain.find_first_of("\",\r\n") == std::string::npos;
-  return may_stand ? plain : quoted(plain);
+  return may_stand ? plain : in_quotes(plain);
 }
 
 }  // namespace lotus::tool
