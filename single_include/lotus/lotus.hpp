@@ -1472,87 +1472,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #if LOTUS_SUPPORTED
 #else
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
-// same there; programs build and run, and nothing is logged.
-#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
-#define LOTUS_RECORD_UNSUPPORTED_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-enum class recording : std::uint32_t { off, on, annotated };
-
-constexpr recording recording_mode() noexcept {
-  return recording::off;
-}
-constexpr bool is_recording() noexcept {
-  return false;
-}
-inline std::uint64_t now_ticks() noexcept {
-  return 0;
-}
-constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
-constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
-  return {};
-}
-template <class Ticks>
-constexpr void look_at_cpu(Ticks) noexcept {}
-constexpr void read_cpu(std::uint64_t) noexcept {}
-constexpr void publish_wait() noexcept {}
-constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
-constexpr std::uint64_t begin_aggregated() noexcept {
-  return 0;
-}
-constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
-struct cpu_watch {
-  bool per_batch;
-};
-inline constexpr cpu_watch this_cpu_watch{};
-constexpr void begin_annotation(record_tag) noexcept {}
-constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
-
-struct given_ticks {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-struct step_notice {
-  folder_listener listener;
-  char folder[1];
-};
-struct services {
-  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
-  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
-  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
-  constexpr void crossed_threads(record_tag) const noexcept {}
-  constexpr void begin_task(record_tag) const noexcept {}
-  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
-  constexpr void begin_heap(record_tag) const noexcept {}
-  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-  constexpr bool start(const options&) const noexcept { return false; }
-  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
-  constexpr bool step(step_notice&) const noexcept { return false; }
-  constexpr bool stop(step_notice&) const noexcept { return false; }
-  constexpr void flush() const noexcept {}
-  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
-  constexpr std::uint64_t dropped() const noexcept { return 0; }
-};
-inline constexpr std::uint32_t async_ids_at_once = 1;
-struct module_state {
-  std::atomic<const services*> hub{nullptr};
-};
-inline module_state this_module;
-inline const services& join_session(bool) noexcept {
-  static constexpr services none{};
-  return none;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
-
 #endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -3154,87 +3073,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #if LOTUS_SUPPORTED
 #else
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
-// same there; programs build and run, and nothing is logged.
-#ifndef LOTUS_RECORD_UNSUPPORTED_HPP
-#define LOTUS_RECORD_UNSUPPORTED_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-enum class recording : std::uint32_t { off, on, annotated };
-
-constexpr recording recording_mode() noexcept {
-  return recording::off;
-}
-constexpr bool is_recording() noexcept {
-  return false;
-}
-inline std::uint64_t now_ticks() noexcept {
-  return 0;
-}
-constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
-constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
-  return {};
-}
-template <class Ticks>
-constexpr void look_at_cpu(Ticks) noexcept {}
-constexpr void read_cpu(std::uint64_t) noexcept {}
-constexpr void publish_wait() noexcept {}
-constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
-constexpr std::uint64_t begin_aggregated() noexcept {
-  return 0;
-}
-constexpr void aggregate(std::uint64_t, std::uint64_t, record_tag, std::uint64_t) noexcept {}
-struct cpu_watch {
-  bool per_batch;
-};
-inline constexpr cpu_watch this_cpu_watch{};
-constexpr void begin_annotation(record_tag) noexcept {}
-constexpr void end_annotation(std::uint64_t, record_tag) noexcept {}
-
-struct given_ticks {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-struct step_notice {
-  folder_listener listener;
-  char folder[1];
-};
-struct services {
-  constexpr std::uint32_t intern(std::string_view) const noexcept { return 0; }
-  constexpr std::uint32_t enter_loader(std::uint32_t) const noexcept { return 0; }
-  constexpr std::uint32_t take_async_ids() const noexcept { return 0; }
-  constexpr given_ticks ticks_of_span(std::int64_t, std::int64_t) const noexcept { return {0, 0}; }
-  constexpr void crossed_threads(record_tag) const noexcept {}
-  constexpr void begin_task(record_tag) const noexcept {}
-  constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
-  constexpr void begin_heap(record_tag) const noexcept {}
-  constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-  constexpr bool start(const options&) const noexcept { return false; }
-  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
-  constexpr bool step(step_notice&) const noexcept { return false; }
-  constexpr bool stop(step_notice&) const noexcept { return false; }
-  constexpr void flush() const noexcept {}
-  constexpr bool snapshot(const char*, std::size_t) const noexcept { return false; }
-  constexpr std::uint64_t dropped() const noexcept { return 0; }
-};
-inline constexpr std::uint32_t async_ids_at_once = 1;
-struct module_state {
-  std::atomic<const services*> hub{nullptr};
-};
-inline module_state this_module;
-inline const services& join_session(bool) noexcept {
-  static constexpr services none{};
-  return none;
-}
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_UNSUPPORTED_HPP
-
 #endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -12988,26 +12826,43 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// How far away spans may end without being news to the information file. Thread safety: any.
-class told_spans {
+/// How far before and after the moment at which it is recorded a span may end, as the information
+/// file says. Any thread may ask; the session's lock is held for everything else.
+class reported_reach {
  public:
-  bool have(const span_distance& end) const noexcept {
-    return end.away_ns <= (end.behind ? behind_ns_ : ahead_ns_).load(std::memory_order_acquire);
+  reported_reach() noexcept = default;
+  reported_reach(const reported_reach&) = delete;
+  reported_reach& operator=(const reported_reach& other) noexcept {
+    if (this == &other) return *this;
+    behind_ns_.store(other.behind_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    ahead_ns_.store(other.ahead_ns_.load(std::memory_order_relaxed), std::memory_order_release);
+    return *this;
   }
-  void tell(bool behind, std::uint64_t away_ns) noexcept {
-    (behind ? behind_ns_ : ahead_ns_).store(away_ns, std::memory_order_release);
+  ~reported_reach() = default;
+
+  /// Whether a span that ends there needs no line in the file.
+  bool covers(const span_distance& end) const noexcept {
+    return end.away_ns <= always_ns ||
+           end.away_ns <= side(end.behind).load(std::memory_order_acquire);
   }
-  /// There is another file.
-  void forget() noexcept {
-    tell(true, least_ns);
-    tell(false, least_ns);
+  std::uint64_t ns(bool behind) const noexcept {
+    return side(behind).load(std::memory_order_relaxed);
+  }
+  /// The file says so now.
+  void extend(bool behind, std::uint64_t to_ns) noexcept {
+    (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // What threads' times differ by anyway.
-  static constexpr std::uint64_t least_ns = 1'000'000;
-  std::atomic<std::uint64_t> behind_ns_{least_ns};
-  std::atomic<std::uint64_t> ahead_ns_{least_ns};
+  // By so much the times of different threads differ anyway.
+  static constexpr std::uint64_t always_ns = 1'000'000;
+
+  const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
+    return behind ? behind_ns_ : ahead_ns_;
+  }
+
+  std::atomic<std::uint64_t> behind_ns_{0};
+  std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
@@ -13024,7 +12879,8 @@ class told_spans {
 /// full.
 /// A process that records again in a directory goes on with its file there; records add up.
 /// Names and the command are written as in logs, behind an S. What cannot be written is left out:
-/// nothing depends on it. Thread safety: none; the session locks. Trivially destructible.
+/// nothing depends on it. Thread safety: none but of covers(); the session locks. Trivially
+/// destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
@@ -13078,20 +12934,22 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// A span is going to be recorded that ends there. Returns how far away in that direction the
-  /// file has told of; less where it could not be written.
-  std::uint64_t add_span(const span_distance& end) noexcept {
-    std::uint64_t& told_ns = end.behind ? behind_ns_ : ahead_ns_;
-    if (end.away_ns <= told_ns || directory_ == nullptr) return told_ns;
+  /// Whether the file already says that spans end as far away as this one. Any thread may ask,
+  /// without the session's lock.
+  bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
+
+  /// A span is going to be recorded that ends there. Where the line cannot be written, covers()
+  /// stays false, and the next such span tries again.
+  void add_span(const span_distance& end) noexcept {
+    if (reach_.covers(end) || directory_ == nullptr) return;
     // Up to a power of two, so that there are few lines.
-    constexpr std::uint64_t most_ns = std::uint64_t{1} << 61;
-    std::uint64_t tell_ns = std::uint64_t{1} << 20;
-    while (tell_ns < end.away_ns && tell_ns < most_ns) tell_ns *= 2;
-    const unsigned long long back_ns = behind_ns_ + ahead_ns_ - told_ns + tell_ns;
+    constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
+    std::uint64_t new_ns = std::uint64_t{1} << 20;
+    while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
+    const unsigned long long back_ns = reach_.ns(!end.behind) + new_ns;
     char text[48];
     const int n = std::snprintf(text, sizeof(text), "back %llu\n", back_ns);
-    if (append(text, n) != 0) told_ns = tell_ns;
-    return told_ns;
+    if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
   /// Of one recording.
@@ -13209,9 +13067,8 @@ class run_info {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
-  std::uint64_t behind_ns_ = 0;  ///< how long a span was over at most when it was recorded, as told
-  std::uint64_t ahead_ns_ = 0;   ///< likewise, how long it took to be over
-  off_t records_end_ = 0;        ///< of the room for the line; 0: none
+  reported_reach reach_;
+  off_t records_end_ = 0;  ///< of the room for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 
@@ -13486,13 +13343,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// A span comes that ends there. Who is told of it first waits for the disk, not who follows.
-  void tell_of_span(const span_distance& end) noexcept {
-    if (told_spans_.have(end)) return;
+  /// A span comes that ends there. The first that ends so far away waits for the disk, those that
+  /// follow do not.
+  void report_span(const span_distance& end) noexcept {
+    if (info_.covers(end)) return;
     make_due_ring_file();
     const locked hold{lock_};
-    const std::uint64_t told_ns = info_.add_span(end);
-    if (told_ns >= end.away_ns) told_spans_.tell(end.behind, told_ns);
+    info_.add_span(end);
   }
 
   void add_forgotten(const forgotten_logs& forgotten) noexcept {
@@ -13513,7 +13370,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     file_.forget();
     leftovers_.forget();
     info_ = run_info{};
-    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     ring_file_due_ = true;
     kept_names_.no_file();
@@ -13530,7 +13386,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
-    told_spans_.forget();
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
       const auto name_ns =
@@ -13559,7 +13414,6 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   mutex lock_;  ///< of all below, but for what is atomic
   ring_file file_;
   run_info info_;
-  told_spans told_spans_;
   std::atomic<std::uint64_t> written_{0};
   std::uint64_t begun_ns_ = 0;
   bool ring_file_due_ = false;
@@ -15418,7 +15272,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
     // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
-    if (is_on() && !this_thread_forks) files_.tell_of_span(span_distance{span.over_for_ns});
+    if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 
