@@ -90,7 +90,8 @@ struct stage_spec {
   std::string name;
   int threads = 1;
   durations service = constant(1);
-  int bound = 4;  ///< of what lies behind it
+  int bound = 4;                 ///< of what lies behind it
+  bool new_thread_each = false;  ///< a thread for each item, instead of `threads` that stay
 };
 
 /// A chain of stages with bounded queues between, each with threads of its own, and a consumer that

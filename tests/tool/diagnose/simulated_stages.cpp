@@ -135,7 +135,10 @@ class simulation {
     ++at_work_[s];
     const std::int64_t end = now_ + chain_.stages[s].service(random_);
     events_.emplace(end, found);
-    spans_[s].push_back({now_, end, w.thread});
+    const int thread = chain_.stages[s].new_thread_each
+                           ? 1000 * static_cast<int>(s + 1) + static_cast<int>(w.item)
+                           : w.thread;
+    spans_[s].push_back({now_, end, thread});
     log(s, w.item, spans_[s].back());
     return true;
   }

@@ -1,57 +1,80 @@
 // Stages against simulated chains whose truth is known.
 #include "model/pipeline/stages.hpp"
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "simulated_pipeline.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/run_data.hpp"
+#include "tool/diagnose/planted_pipelines.hpp"
+#include "tool/tool_test.hpp"
 
 using namespace lotus::tool;
-using lotus::tool_test::simulated_pipeline;
-using lotus::tool_test::simulated_stage;
+using lotus::tool_test::durations;
+using lotus::tool_test::generator;
+using lotus::tool_test::planted;
+using lotus::tool_test::stage_chain;
 using lotus::tool_test::stage_truth;
+using lotus::tool_test::temp_dir;
 
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
+/// Even between 1 - spread and 1 + spread times `ns`.
+durations even(std::int64_t ns, double spread) {
+  return [ns, spread](generator& random) {
+    std::uniform_real_distribution<double> factor(1 - spread, 1 + spread);
+    return static_cast<std::int64_t>(static_cast<double>(ns) * (spread > 0 ? factor(random) : 1));
+  };
+}
+
 /// Every stage of a chain beside its truth. Returns how many leave open whether they were starved
 /// or blocked.
-int check_chain(const std::vector<simulated_stage>& chain, std::int64_t step_ns, unsigned seed) {
-  const simulated_pipeline truth(chain, step_ns, 400, seed);
-  const run_data run = truth.run();
+int check_chain(stage_chain chain, unsigned seed) {
+  chain.batches = 400;
+  for (std::size_t s = 0; s < chain.stages.size(); ++s) chain.stages[s].name = std::to_string(s);
+  planted truth;
+  generator random(seed);
+  simulate(chain, truth, random);
+  const temp_dir dir;
+  truth.logs.write(dir);
+  diagnostic_log silent = diagnostic_log::silenced();
+  const std::vector<run_files> runs = find_runs(dir.path(), default_prefix, silent);
+  REQUIRE(runs.size() == 1);
+  const run_data run = read_run(runs[0], {}, silent);
   const std::vector<stage_figures> stages = measure_stages(run);
-  REQUIRE(stages.size() == chain.size());
+  REQUIRE(stages.size() == chain.stages.size());
   int left_open = 0;
-  for (std::size_t s = 0; s < chain.size(); ++s) {
-    const stage_truth& true_stage = truth.truth[s];
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const stage_truth& true_stage = truth.stages[s];
     const stage_figures& f = stages[s];
-    CAPTURE(seed, s, chain[s].slots, chain[s].room, f.slots);
+    CAPTURE(seed, s, chain.stages[s].threads, chain.stages[s].bound, f.slots);
     CHECK(f.name == std::to_string(s));
-    const double true_capacity = static_cast<double>(chain[s].slots) * 1e9 *
-                                 static_cast<double>(true_stage.served) / true_stage.service_ns;
     REQUIRE(f.capacity_per_s.has_value());
-    CHECK(*f.capacity_per_s == Approx(true_capacity).epsilon(0.03));
-    CHECK(f.shares.busy == Approx(true_stage.share(true_stage.busy_ns)).margin(0.02));
+    CHECK(*f.capacity_per_s == Approx(true_stage.capacity_per_s).epsilon(0.03));
+    CHECK(f.shares.busy == Approx(true_stage.busy).margin(0.02));
     REQUIRE(f.shares.starved.has_value() == f.shares.blocked.has_value());
     if (!f.shares.starved) {
       ++left_open;
       continue;
     }
-    CHECK(*f.shares.starved == Approx(true_stage.share(true_stage.starved_ns)).margin(0.02));
-    CHECK(*f.shares.blocked == Approx(true_stage.share(true_stage.blocked_ns)).margin(0.02));
+    CHECK(*f.shares.starved == Approx(true_stage.starved).margin(0.02));
+    CHECK(*f.shares.blocked == Approx(true_stage.blocked).margin(0.02));
   }
   for (const batch& b : run.batches.all()) {
-    const auto i = static_cast<std::size_t>(b.index);
+    const lotus::tool_test::batch_truth& true_batch = truth.batches.at(b.index);
     const std::optional<time_span> made = run.batches.made(b);
     REQUIRE(made.has_value());
-    REQUIRE(made->duration_ns() == truth.latency_ns[i]);
-    REQUIRE(run.batches.service_ns(b) == truth.service_ns[i]);
-    REQUIRE(run.batches.queueing_ns(b) == truth.latency_ns[i] - truth.service_ns[i]);
+    REQUIRE(made->duration_ns() == true_batch.latency_ns);
+    REQUIRE(run.batches.service_ns(b) == true_batch.service_ns);
+    REQUIRE(run.batches.queueing_ns(b) == true_batch.latency_ns - true_batch.service_ns);
   }
   return left_open;
 }
@@ -62,27 +85,35 @@ TEST_CASE("stages of random chains: capacity, busy, starved, blocked, latency") 
   int left_open = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     std::mt19937 random(seed);
-    const auto between = [&](std::size_t low, std::size_t high) {
-      return std::uniform_int_distribution<std::size_t>(low, high)(random);
+    const auto between = [&](int low, int high) {
+      return std::uniform_int_distribution<int>(low, high)(random);
     };
-    std::vector<simulated_stage> chain(between(2, 4));
-    for (simulated_stage& stage : chain) {
-      stage.slots = between(1, 4);
-      stage.service_ns = static_cast<std::int64_t>(between(1, 20)) * ms;
-      stage.spread = static_cast<double>(between(0, 6)) / 10;
-      stage.room = between(1, 5);
+    stage_chain chain;
+    chain.stages.resize(static_cast<std::size_t>(between(2, 4)));
+    for (auto& stage : chain.stages) {
+      stage.threads = between(1, 4);
+      const std::int64_t service_ns = between(1, 20) * ms;
+      stage.service = even(service_ns, between(0, 6) / 10.0);
+      stage.bound = between(1, 5);
     }
-    left_open += check_chain(chain, static_cast<std::int64_t>(between(1, 10)) * ms, seed);
+    chain.step = even(between(1, 10) * ms, 0);
+    left_open += check_chain(chain, seed);
   }
   CHECK(left_open <= 6);  // of about 180
 }
 
 TEST_CASE("a thread for every item: slots are those that lived at once") {
-  std::vector<simulated_stage> chain(3);
-  for (std::size_t s = 0; s < chain.size(); ++s) {
-    chain[s] = {s + 2, static_cast<std::int64_t>(5 * (s + 1)) * ms, 0.3, 3, true};
+  stage_chain chain;
+  chain.stages.resize(3);
+  for (int s = 0; s < 3; ++s) {
+    auto& stage = chain.stages[static_cast<std::size_t>(s)];
+    stage.threads = s + 2;
+    stage.service = even(5 * (s + 1) * ms, 0.3);
+    stage.bound = 3;
+    stage.new_thread_each = true;
   }
-  check_chain(chain, 2 * ms, 1);
+  chain.step = even(2 * ms, 0);
+  check_chain(chain, 1);
 }
 
 TEST_CASE("stages that share their threads have one capacity together") {
