@@ -3367,6 +3367,26 @@ struct variable_row {
   std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
 };
 
+/// The one list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them:
+/// WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// programs under them.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
+#define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
+
+enum class collector_id : std::uint8_t {
+#define LOTUS_DETAIL_ID(name) name,
+  LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_ID)
+#undef LOTUS_DETAIL_ID
+};
+
+/// As LOTUS_COLLECTOR names them.
+inline constexpr const char* collector_names[] = {
+#define LOTUS_DETAIL_NAME(name) #name,
+    LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
+#undef LOTUS_DETAIL_NAME
+};
+
+#define LOTUS_DETAIL_WORD(name) #name "|"
 /// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
 /// as not set, so that VARIABLE= before a command takes back what a shell exports.
 inline constexpr variable_row environment_table[] = {
@@ -3380,8 +3400,8 @@ inline constexpr variable_row environment_table[] = {
      "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
      "shows scopes on the timelines of VTune, Nsight Systems and PyTorch's profiler"},
-    {"LOTUS_COLLECTOR", variable_type::word, "auto|callgrind|perf|itt|uprof|builtin|none",
-     "auto; none where it is not known",
+    {"LOTUS_COLLECTOR", variable_type::word,
+     "auto|" LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_WORD) "none", "auto; none where it is not known",
      "the profiler that collects in regions; auto takes the one that runs the program"},
     {"LOTUS_COLLECTOR_TIMEOUT_MS", variable_type::number, "ms", "2000",
      "how long a collector may take to answer", 1, 3'599'999, 2000},
@@ -3403,6 +3423,7 @@ inline constexpr variable_row environment_table[] = {
     {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
      "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
 };
+#undef LOTUS_DETAIL_WORD
 inline constexpr std::size_t environment_variables =
     sizeof(environment_table) / sizeof(environment_table[0]);
 static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,
@@ -4507,7 +4528,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
-// The one table of collectors.
+// What the library calls for each collector of the list in base/environment.hpp.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
@@ -4592,7 +4613,7 @@ inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argume
   return answer;
 }
 
-inline bool under_valgrind() noexcept {
+inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
@@ -4602,7 +4623,7 @@ inline const collector_backend* callgrind_backend() noexcept {
     collector_backend b;
     b.counts_instructions = true;
     b.begin = []() noexcept {
-      if (under_valgrind()) return true;
+      if (callgrind_is_here()) return true;
       say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
       return false;
     };
@@ -6146,6 +6167,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// It samples any program, so it has to be asked for.
+inline bool builtin_is_here() noexcept {
+  return false;
+}
+
 inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
@@ -6184,11 +6210,9 @@ struct collector_kind {
 
 /// In the order in which auto looks.
 LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
-    {"callgrind", under_valgrind, callgrind_backend},
-    {"perf", perf_is_here, perf_backend},
-    {"itt", itt_is_here, itt_backend},
-    {"uprof", uprof_is_here, uprof_backend},
-    {"builtin", []() noexcept { return false; }, builtin_backend},
+#define LOTUS_DETAIL_KIND(name) {#name, name##_is_here, name##_backend},
+    LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_KIND)
+#undef LOTUS_DETAIL_KIND
 };
 
 }  // namespace detail

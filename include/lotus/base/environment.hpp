@@ -52,6 +52,26 @@ struct variable_row {
   std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
 };
 
+/// The one list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them:
+/// WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// programs under them.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
+#define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
+
+enum class collector_id : std::uint8_t {
+#define LOTUS_DETAIL_ID(name) name,
+  LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_ID)
+#undef LOTUS_DETAIL_ID
+};
+
+/// As LOTUS_COLLECTOR names them.
+inline constexpr const char* collector_names[] = {
+#define LOTUS_DETAIL_NAME(name) #name,
+    LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
+#undef LOTUS_DETAIL_NAME
+};
+
+#define LOTUS_DETAIL_WORD(name) #name "|"
 /// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
 /// as not set, so that VARIABLE= before a command takes back what a shell exports.
 inline constexpr variable_row environment_table[] = {
@@ -65,8 +85,8 @@ inline constexpr variable_row environment_table[] = {
      "the number of this process among those of a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
      "shows scopes on the timelines of VTune, Nsight Systems and PyTorch's profiler"},
-    {"LOTUS_COLLECTOR", variable_type::word, "auto|callgrind|perf|itt|uprof|builtin|none",
-     "auto; none where it is not known",
+    {"LOTUS_COLLECTOR", variable_type::word,
+     "auto|" LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_WORD) "none", "auto; none where it is not known",
      "the profiler that collects in regions; auto takes the one that runs the program"},
     {"LOTUS_COLLECTOR_TIMEOUT_MS", variable_type::number, "ms", "2000",
      "how long a collector may take to answer", 1, 3'599'999, 2000},
@@ -88,6 +108,7 @@ inline constexpr variable_row environment_table[] = {
     {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
      "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
 };
+#undef LOTUS_DETAIL_WORD
 inline constexpr std::size_t environment_variables =
     sizeof(environment_table) / sizeof(environment_table[0]);
 static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,

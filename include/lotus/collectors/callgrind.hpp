@@ -47,7 +47,7 @@ inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argume
   return answer;
 }
 
-inline bool under_valgrind() noexcept {
+inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
@@ -57,7 +57,7 @@ inline const collector_backend* callgrind_backend() noexcept {
     collector_backend b;
     b.counts_instructions = true;
     b.begin = []() noexcept {
-      if (under_valgrind()) return true;
+      if (callgrind_is_here()) return true;
       say("LOTUS_COLLECTOR=callgrind, but valgrind does not run this program");
       return false;
     };

@@ -1,7 +1,8 @@
-// The one table of collectors.
+// What the library calls for each collector of the list in base/environment.hpp.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
+#include "lotus/base/environment.hpp"
 #include "lotus/collectors/backend.hpp"
 #include "lotus/collectors/callgrind.hpp"
 #include "lotus/collectors/itt.hpp"
@@ -23,11 +24,9 @@ struct collector_kind {
 
 /// In the order in which auto looks.
 LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
-    {"callgrind", under_valgrind, callgrind_backend},
-    {"perf", perf_is_here, perf_backend},
-    {"itt", itt_is_here, itt_backend},
-    {"uprof", uprof_is_here, uprof_backend},
-    {"builtin", []() noexcept { return false; }, builtin_backend},
+#define LOTUS_DETAIL_KIND(name) {#name, name##_is_here, name##_backend},
+    LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_KIND)
+#undef LOTUS_DETAIL_KIND
 };
 
 }  // namespace detail

@@ -12,6 +12,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// It samples any program, so it has to be asked for.
+inline bool builtin_is_here() noexcept {
+  return false;
+}
+
 inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -30,14 +31,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<collector_kind, 5> kinds{{
-    {"builtin", nullptr, 1000, rates::any, false, &probe_runner::run_builtin},
-    {"perf", "perf", 1000, rates::any, true, &probe_runner::run_perf},
-    {"callgrind", "valgrind", 0, rates::only_usual, false, &probe_runner::run_callgrind},
+using lotus::detail::collector_id;
+
+/// Under its own name, but for VTune, which collects what the library tells ITT.
+constexpr collector_kind same_name(collector_id collector, const char* program,
+                                   double usual_rate_hz, rates possible, bool one_op_a_launch,
+                                   void (probe_runner::*launch)(const probe_launch&)) {
+  return {collector, lotus::detail::collector_names[static_cast<std::size_t>(collector)],
+          program,   usual_rate_hz,
+          possible,  one_op_a_launch,
+          launch};
+}
+
+constexpr std::array kinds{
+    same_name(collector_id::builtin, nullptr, 1000, rates::any, false, &probe_runner::run_builtin),
+    same_name(collector_id::perf, "perf", 1000, rates::any, true, &probe_runner::run_perf),
+    same_name(collector_id::callgrind, "valgrind", 0, rates::only_usual, false,
+              &probe_runner::run_callgrind),
     // Its user-mode sampling; the driver's may be faster, but is not there for everyone.
-    {"vtune", "vtune", 100, rates::whole_ms, true, &probe_runner::run_vtune},
-    {"uprof", "AMDuProfCLI", 1000, rates::only_usual, true, &probe_runner::run_uprof},
-}};
+    collector_kind{collector_id::itt, "vtune", "vtune", 100, rates::whole_ms, true,
+                   &probe_runner::run_vtune},
+    same_name(collector_id::uprof, "AMDuProfCLI", 1000, rates::only_usual, true,
+              &probe_runner::run_uprof),
+};
+static_assert(kinds.size() == std::size(lotus::detail::collector_names),
+              "each collector of the library can be started");
 
 constexpr const char* log_variable = "LOTUS_LOG_FILE";
 /// Set to nothing rather than left alone: ours may name the logs of the user's own run.
@@ -128,12 +146,12 @@ double rate_used(const collector_kind& kind, double asked_hz) {
   return 1000 / std::clamp(std::round(1000 / asked_hz), 1.0, 1000.0);
 }
 
-command probe_runner::probe_command(const probe_launch& launch, const char* collector,
-                                    bool logged) {
+command probe_runner::probe_command(const probe_launch& launch, bool logged) const {
   command what;
   what.arguments = launch.program;
   what.output = launch.folder + "/.output.txt";
-  what.environment = {{"LOTUS_COLLECTOR", collector},
+  what.environment = {{"LOTUS_COLLECTOR",
+                       lotus::detail::collector_names[static_cast<std::size_t>(kind_.collector)]},
                       {log_variable, logged ? absolute(launch.folder + "/lotustrace_log") : no_log},
                       {"LOTUS_MAP_FOLDER", absolute(launch.folder)},
                       {"LOTUS_MAP_RATE", whole_rate(launch.rate_hz)},
@@ -146,13 +164,13 @@ void probe_runner::run(const probe_launch& launch) {
 }
 
 void probe_runner::run_builtin(const probe_launch& launch) {
-  execute(probe_command(launch, "builtin"), launch.program[0]);
+  execute(probe_command(launch), launch.program[0]);
 }
 
 void probe_runner::run_perf(const probe_launch& launch) {
   const control_fifos fifos;
   const std::string data = launch.folder + "/perf.data";
-  command record = probe_command(launch, "perf");
+  command record = probe_command(launch);
   record.arguments = {"perf",
                       "record",
                       "-q",
@@ -181,7 +199,7 @@ void probe_runner::run_perf(const probe_launch& launch) {
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
   // No log: the session's thread would be counted too, and times mean little under valgrind.
-  command what = probe_command(launch, "callgrind", false);
+  command what = probe_command(launch, false);
   // valgrind takes '%' for a pattern, and "%%" for itself.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
@@ -198,7 +216,7 @@ void probe_runner::run_callgrind(const probe_launch& launch) {
 
 void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
-  command collect = probe_command(launch, "itt");
+  command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
   // Else unsaid: the oldest versions do not know of these two.
   if (launch.rate_hz != kind_.usual_rate_hz) {
@@ -218,7 +236,7 @@ void probe_runner::run_vtune(const probe_launch& launch) {
 
 void probe_runner::run_uprof(const probe_launch& launch) {
   std::string session = launch.folder + "/session";
-  command collect = probe_command(launch, "uprof");
+  command collect = probe_command(launch);
   collect.arguments = {"AMDuProfCLI",    "collect",      "--config", "tbp",
                        "--start-paused", "--output-dir", session};
   append(collect.arguments, launch.program);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "lotus/base/environment.hpp"
 
 namespace lotus::tool {
 
@@ -19,11 +20,12 @@ enum class rates { any, whole_ms, only_usual };
 struct probe_launch;
 class probe_runner;
 
-/// What the collectors differ in.
+/// What the programs that collect differ in.
 struct collector_kind {
-  const char* name;
-  const char* program;   ///< that must be installed; null for none
-  double usual_rate_hz;  ///< 0: does not sample
+  lotus::detail::collector_id collector;  ///< that the library is to use
+  const char* name;                       ///< as --collector takes it
+  const char* program;                    ///< that must be installed; null for none
+  double usual_rate_hz;                   ///< 0: does not sample
   rates possible;
   bool one_op_a_launch;  ///< its reports do not tell operations apart
   void (probe_runner::*launch)(const probe_launch& launch);
@@ -75,8 +77,7 @@ class probe_runner {
   void run_uprof(const probe_launch& launch);
 
  private:
-  static command probe_command(const probe_launch& launch, const char* collector,
-                               bool logged = true);
+  command probe_command(const probe_launch& launch, bool logged = true) const;
   void execute(const command& what, const std::string& who);
   void tell_messages(const std::string& output);
 
