@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -16,10 +17,30 @@
 #include "commands/export/export.hpp"
 #include "commands/report/report.hpp"
 #include "commands/unpack.hpp"
+#include "commands/viz/formats.hpp"
 #include "commands/viz/view.hpp"
 #include "commands/viz/viz.hpp"
 
 namespace lotus::tool {
+namespace {
+
+struct format_words {
+  word_choices choices;
+  std::string with_bars;  ///< "chrome|perfetto|speedscope"
+};
+
+format_words words_of_viz_formats() {
+  format_words words;
+  const std::vector<viz_format>& formats = viz_formats();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const std::string name = formats[i].name;
+    words.choices.emplace_back(name, static_cast<int>(i));
+    words.with_bars += (i == 0 ? "" : "|") + name;
+  }
+  return words;
+}
+
+}  // namespace
 
 void add_viz(CLI::App& app, action& chosen) {
   struct texts {
@@ -40,12 +61,11 @@ void add_viz(CLI::App& app, action& chosen) {
       "result is then written next to it, with _fine or _coarse added to its name.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
+  const format_words formats = words_of_viz_formats();
   command->add_option("--format", options->format, "format of the output")
-      ->transform(one_of<viz_format>({{"chrome", viz_format::chrome},
-                                      {"perfetto", viz_format::perfetto},
-                                      {"speedscope", viz_format::speedscope}}))
-      ->default_str("chrome")
-      ->option_text("chrome|perfetto|speedscope");
+      ->transform(one_of_words(formats.choices))
+      ->default_str(formats.choices.front().first)
+      ->option_text(formats.with_bars);
   command->add_flag("--gzip", options->gzip,
                     "compress the output; implied by an output file that ends in .gz");
   command->add_flag("--coarse", options->coarse, "draw batches only, no operations");

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -19,11 +18,9 @@
 #include "base/files/output_file.hpp"
 #include "base/nearest.hpp"
 #include "base/terminal/table.hpp"
-#include "commands/viz/chrome_sink.hpp"
 #include "commands/viz/compat_viz.hpp"
 #include "commands/viz/draw.hpp"
-#include "commands/viz/perfetto_sink.hpp"
-#include "commands/viz/speedscope_sink.hpp"
+#include "commands/viz/formats.hpp"
 #include "commands/viz/torch_trace.hpp"
 #include "commands/viz/trace_sink.hpp"
 #include "commands/viz/view.hpp"
@@ -43,6 +40,10 @@ struct picture {
   std::optional<torch_trace> torch;
   std::string output;
 };
+
+bool is_chrome(const viz_options& options) {
+  return options.format == 0;
+}
 
 torch_trace given_torch_trace(const std::string& path) {
   json_scan scan = scan_json(path);
@@ -81,7 +82,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   std::vector<picture> pictures;
   if (!options.torch_trace.empty()) {
     pictures.push_back({std::move(runs), given_torch_trace(options.torch_trace), options.output});
-  } else if (options.output.empty() && options.format == viz_format::chrome) {
+  } else if (options.output.empty() && is_chrome(options)) {
     std::vector<std::string> without;
     for (picture& p : with_traces(std::move(runs), diagnostics)) {
       if (p.torch) {
@@ -102,7 +103,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     for (picture& p : with_traces(std::move(runs), diagnostics)) {
       std::move(p.runs.begin(), p.runs.end(), std::back_inserter(one.runs));
       if (!p.torch) continue;
-      if (options.format != viz_format::chrome) {
+      if (!is_chrome(options)) {
         diagnostics.warning(p.torch->path +
                             ": not merged: only --format chrome can include a profiler trace");
         continue;
@@ -125,19 +126,6 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     throw usage_error("-o FILE is required");
   }
   return pictures;
-}
-
-std::unique_ptr<trace_sink> make_sink(const viz_options& options, output_file& file,
-                                      const name_table& names, const torch_trace* torch) {
-  switch (options.format) {
-    case viz_format::perfetto:
-      return std::make_unique<perfetto_sink>(file, names);
-    case viz_format::speedscope:
-      return std::make_unique<speedscope_sink>(file, names);
-    case viz_format::chrome:
-      break;
-  }
-  return std::make_unique<chrome_sink>(file, names, torch);
 }
 
 /// The names that were asked for and that no run has, not even outside the window, are mistyped.
@@ -227,8 +215,8 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   if (empty) throw input_error(options.dir + ": the logs contain nothing usable");
   name_table names;
   output_file file(preprocessed.output, out, options.gzip);
-  const auto sink =
-      make_sink(options, file, names, preprocessed.torch ? &*preprocessed.torch : nullptr);
+  const auto sink = viz_formats()[options.format].make(
+      file, names, preprocessed.torch ? &*preprocessed.torch : nullptr);
   draw_all(options, preprocessed, scanned, base_ns, names, *sink, diagnostics);
   file.commit();
   return exit_fine;
@@ -237,13 +225,13 @@ int draw_default(const viz_options& options, const picture& preprocessed,
 }  // namespace
 
 int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
-  if (options.compat && options.format != viz_format::chrome) {
+  if (options.compat && !is_chrome(options)) {
     throw usage_error("--compat is a form of --format chrome");
   }
   if (options.compat && !options.view.everything()) {
     throw usage_error("--compat draws everything, as the original does; leave one of them out");
   }
-  if (!options.torch_trace.empty() && options.format != viz_format::chrome) {
+  if (!options.torch_trace.empty() && !is_chrome(options)) {
     throw usage_error("only --format chrome can be merged with a profiler trace");
   }
   diagnostic_log diagnostics(err, options.quiet);

@@ -2,7 +2,7 @@
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
 
-#include <cstdint>
+#include <cstddef>
 #include <ostream>
 #include <string>
 
@@ -11,14 +11,12 @@
 
 namespace lotus::tool {
 
-enum class viz_format : std::uint8_t { chrome, perfetto, speedscope };
-
 struct viz_options {
   std::string dir;
   std::string output;  ///< "-" is standard output; empty: beside the profiler trace
   std::string prefix{default_prefix};
   std::string torch_trace;  ///< the profiler trace to merge into; empty: one found in the run
-  viz_format format = viz_format::chrome;
+  std::size_t format = 0;   ///< place in viz_formats()
   view_options view;
   bool coarse = false;  ///< batches only, no operations
   bool compat = false;  ///< the original's events instead of ours
