@@ -9445,12 +9445,14 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
   // The least loader behind the one before is next.
-  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
-    next = UINT64_MAX;
+  std::optional<std::uint64_t> next = 0;
+  while (next) {
+    const std::uint64_t loader = *next;
+    next = std::nullopt;
     aggregate_text section{name, rate};
     for_each_chain([&](aggregate_chain& chain) {
       chain.for_each(*room, [&](const whole_aggregate& of) {
-        if (of.loader() > loader && of.loader() < next) next = of.loader();
+        if (of.loader() > loader && of.loader() < next.value_or(UINT64_MAX)) next = of.loader();
         if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
       });
     });
@@ -11006,6 +11008,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// Whether a moment of CLOCK_MONOTONIC has passed; without one nothing ends.
+inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
+  return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
+}
+
 /// The ring file of a dead process; to recover it, locked against everyone else who wants to.
 class dead_ring_file {
  public:
@@ -11069,9 +11076,9 @@ class dead_ring_file {
 
   /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
   /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @param until_ns  CLOCK_MONOTONIC; none: however long it takes.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
-  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
+  LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
@@ -11085,7 +11092,7 @@ class dead_ring_file {
         too_much_ = true;
         return 0;
       }
-      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      if (is_over(until_ns)) return ETIME;
       switch (block.kind.load(std::memory_order_relaxed)) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
@@ -11777,10 +11784,10 @@ namespace detail {
 
 /// What of a directory is to be recovered.
 struct recovery_limits {
-  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
-  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
-  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
-  bool advance = true;                ///< also when time is up before anything is done, do a part
+  const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
+  std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
+  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; what is not done by then is left
+  bool advance = true;  ///< also when time is up before anything is done, do a part
 };
 
 struct recovery {
@@ -11814,8 +11821,8 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
-                                          ring_copy& copy, std::int64_t until_ns, recovery& result,
-                                          drain_buffer& buffer) noexcept {
+                                          ring_copy& copy, std::optional<std::int64_t> until_ns,
+                                          recovery& result, drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
   const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
@@ -11829,7 +11836,7 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
       const std::uint64_t before = heads.beyond(copy.ring().committed());
       error = drain_ring(copy.ring(), heads, fill, logs);
       result.records += before - heads.beyond(copy.ring().committed());
-      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+      if (error == 0 && copy.left() > 0 && is_over(until_ns)) error = ETIME;
     }
     return error;
   };
@@ -11872,7 +11879,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
 LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
-  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
+  int error = file.read_blocks(limits.advance ? std::nullopt : limits.until_ns);
   if (error == ENOMEM && result.error == 0) result.error = error;
   char info[sizeof(run_info_start) + 256];
   std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
@@ -11936,7 +11943,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     const bool may_end = !limits.advance || result.records + result.files > 0;
-    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
+    if (may_end && is_over(limits.until_ns)) {
       result.left = true;
       return;
     }
@@ -12481,6 +12488,7 @@ class log_limits {
   std::int64_t most_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
+  // The largest number stands for "no bound": it is compared at every append, without a lock.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };
@@ -13162,13 +13170,14 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
-  std::uint64_t ticks_in(std::int64_t ns) noexcept {
+  /// How many ticks so long a time has, if that is known yet.
+  std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
     const locked hold{lock_};
     const std::uint64_t rate = map_.current().rate;
-    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
+    if (rate == 0) return std::nullopt;
+    return static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
   }
 
   struct placed_span {
@@ -15327,16 +15336,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (!is_on()) return 0;
     snapshot_triggers& triggers = snapshots_.triggers();
     const std::int64_t long_ns = triggers.wait_ns();
-    const std::uint64_t long_ticks = long_ns == 0 ? 0 : clock_.ticks_in(long_ns);
+    const std::optional<std::uint64_t> long_ticks =
+        long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
       // A thread that fills its ring between two rounds drains it itself, with the records still in
       // its cache: to come between would only make it wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
-      if (drained && long_ticks == 0) return;
+      if (drained && !long_ticks) return;
       const locked guard{p.guard};
       if (!p.attached) return;
       if (!drained) slow_.drain(p);
-      if (long_ticks != 0) triggers.look_at_wait(p, long_ticks);
+      if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
     snapshots_.take_if_triggered([this] { flush(); });

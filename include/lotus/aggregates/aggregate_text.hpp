@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "lotus/aggregates/aggregate_chain.hpp"
@@ -137,12 +138,14 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
   // The least loader behind the one before is next.
-  for (std::uint64_t loader = 0, next = 0; loader != UINT64_MAX; loader = next) {
-    next = UINT64_MAX;
+  std::optional<std::uint64_t> next = 0;
+  while (next) {
+    const std::uint64_t loader = *next;
+    next = std::nullopt;
     aggregate_text section{name, rate};
     for_each_chain([&](aggregate_chain& chain) {
       chain.for_each(*room, [&](const whole_aggregate& of) {
-        if (of.loader() > loader && of.loader() < next) next = of.loader();
+        if (of.loader() > loader && of.loader() < next.value_or(UINT64_MAX)) next = of.loader();
         if (of.loader() == loader) section.add(names(of.name()), chain.tid(), of);
       });
     });

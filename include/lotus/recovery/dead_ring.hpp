@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "lotus/base/function_ref.hpp"
@@ -24,6 +25,11 @@
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
+
+/// Whether a moment of CLOCK_MONOTONIC has passed; without one nothing ends.
+inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
+  return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
+}
 
 /// The ring file of a dead process; to recover it, locked against everyone else who wants to.
 class dead_ring_file {
@@ -88,9 +94,9 @@ class dead_ring_file {
 
   /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
   /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC.
+  /// @param until_ns  CLOCK_MONOTONIC; none: however long it takes.
   /// @return 0, ENOMEM, or ETIME where it came to be later.
-  LOTUS_DETAIL_COLD int read_blocks(std::int64_t until_ns) noexcept {
+  LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
@@ -104,7 +110,7 @@ class dead_ring_file {
         too_much_ = true;
         return 0;
       }
-      if (clock_ns(CLOCK_MONOTONIC) > until_ns) return ETIME;
+      if (is_over(until_ns)) return ETIME;
       switch (block.kind.load(std::memory_order_relaxed)) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));

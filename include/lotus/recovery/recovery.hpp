@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <string_view>
 
 #include "lotus/aggregates/recovery/ring_aggregates.hpp"
@@ -35,10 +36,10 @@ namespace detail {
 
 /// What of a directory is to be recovered.
 struct recovery_limits {
-  const char* prefix = nullptr;       ///< only files of runs with this prefix; null: all
-  std::uint32_t tid = 0;              ///< only rings of this thread; 0: all
-  std::int64_t until_ns = INT64_MAX;  ///< of CLOCK_MONOTONIC; what is not done by then is left
-  bool advance = true;                ///< also when time is up before anything is done, do a part
+  const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
+  std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
+  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; what is not done by then is left
+  bool advance = true;  ///< also when time is up before anything is done, do a part
 };
 
 struct recovery {
@@ -72,8 +73,8 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
 /// @param info  name of the information file of its process.
 /// Returns 0, ETIME, or what file_error_text() knows.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
-                                          ring_copy& copy, std::int64_t until_ns, recovery& result,
-                                          drain_buffer& buffer) noexcept {
+                                          ring_copy& copy, std::optional<std::int64_t> until_ns,
+                                          recovery& result, drain_buffer& buffer) noexcept {
   open_log opened[log_roles];
   const log_folder folder = folder_of(directory, file, info);
   log_appender logs{folder, copy.ring(), opened, file.descriptor(), copy.file_offset()};
@@ -87,7 +88,7 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
       const std::uint64_t before = heads.beyond(copy.ring().committed());
       error = drain_ring(copy.ring(), heads, fill, logs);
       result.records += before - heads.beyond(copy.ring().committed());
-      if (error == 0 && copy.left() > 0 && clock_ns(CLOCK_MONOTONIC) > until_ns) error = ETIME;
+      if (error == 0 && copy.left() > 0 && is_over(until_ns)) error = ETIME;
     }
     return error;
   };
@@ -130,7 +131,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
 LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
-  int error = file.read_blocks(limits.advance ? INT64_MAX : limits.until_ns);
+  int error = file.read_blocks(limits.advance ? std::nullopt : limits.until_ns);
   if (error == ENOMEM && result.error == 0) result.error = error;
   char info[sizeof(run_info_start) + 256];
   std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
@@ -194,7 +195,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     }
     if (std::strncmp(name, ring_file_start, sizeof(ring_file_start) - 1) != 0) return;
     const bool may_end = !limits.advance || result.records + result.files > 0;
-    if (may_end && clock_ns(CLOCK_MONOTONIC) > limits.until_ns) {
+    if (may_end && is_over(limits.until_ns)) {
       result.left = true;
       return;
     }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "lotus/aggregates/store/aggregate_store.hpp"
@@ -204,16 +205,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (!is_on()) return 0;
     snapshot_triggers& triggers = snapshots_.triggers();
     const std::int64_t long_ns = triggers.wait_ns();
-    const std::uint64_t long_ticks = long_ns == 0 ? 0 : clock_.ticks_in(long_ns);
+    const std::optional<std::uint64_t> long_ticks =
+        long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
       // A thread that fills its ring between two rounds drains it itself, with the records still in
       // its cache: to come between would only make it wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
-      if (drained && long_ticks == 0) return;
+      if (drained && !long_ticks) return;
       const locked guard{p.guard};
       if (!p.attached) return;
       if (!drained) slow_.drain(p);
-      if (long_ticks != 0) triggers.look_at_wait(p, long_ticks);
+      if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
     snapshots_.take_if_triggered([this] { flush(); });

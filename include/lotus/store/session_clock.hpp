@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
@@ -69,13 +70,14 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// How many ticks so long a time has; UINT64_MAX where that is not known yet.
-  std::uint64_t ticks_in(std::int64_t ns) noexcept {
+  /// How many ticks so long a time has, if that is known yet.
+  std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
     const locked hold{lock_};
     const std::uint64_t rate = map_.current().rate;
-    return rate == 0 ? UINT64_MAX : static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
+    if (rate == 0) return std::nullopt;
+    return static_cast<std::uint64_t>(wide{ns} * (wide{1} << 32) / rate);
   }
 
   struct placed_span {

@@ -34,7 +34,8 @@ std::vector<double> ends(const speed_law& law, const std::vector<burst>& bursts)
   std::vector<double> end_ms(bursts.size());
   std::vector<int> began(bursts.size());
   for (std::uint32_t t = 0; t < bursts.size(); ++t) clocks.at(bursts[t].at_ms * ms, t);
-  for (auto t = clocks.next(); t != replay_clocks::none; t = clocks.next()) {
+  while (const auto next = clocks.next()) {
+    const std::uint32_t t = *next;
     if (std::exchange(began[t], 1) != 0) {
       end_ms[t] = clocks.now_ns() / ms;
     } else {

@@ -229,8 +229,8 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.logs.resize(run.files.size());
   batch_records records = read_logs(run, wanted, side, read, data, diagnostics);
   if (run.window) {
-    data.first_ns = std::max(run.window->run.from_ns, whole_from_ns);
-    data.last_ns = run.window->run.to_ns;
+    data.first_ns = std::max(run.window->run_first_ns, whole_from_ns);
+    data.last_ns = run.window->run_last_ns;
   }
   data.records = tell_dropped(run, diagnostics);
   data.aggregated = read_aggregated(run, diagnostics);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -24,10 +25,8 @@ namespace lotus::tool {
 /// Not thread-safe.
 class replay_clocks {
  public:
-  static constexpr std::uint32_t none = UINT32_MAX;
-
   /// @param threads  that there are: more CPUs than these are never used.
-  explicit replay_clocks(const speed_law& speed, std::size_t threads = SIZE_MAX)
+  explicit replay_clocks(const speed_law& speed, std::size_t threads = unbounded)
       : speed_(speed), one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus)) {
     cpus_.resize(one_by_one_
                      ? std::clamp<std::size_t>(threads, 1, static_cast<std::size_t>(speed.cpus))
@@ -50,8 +49,8 @@ class replay_clocks {
     new_speeds();
   }
 
-  /// Goes on to the next event. Returns its thread; none where nothing is to come.
-  std::uint32_t next() {
+  /// Goes on to the next event. Returns its thread, if anything is to come.
+  std::optional<std::uint32_t> next() {
     while (true) {
       double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
       cpu* of = nullptr;  // the event; otherwise one that sleeps wakes
@@ -65,7 +64,7 @@ class replay_clocks {
         of = &c;
         ends = end_ns <= c.event_ns;
       }
-      if (at_ns == HUGE_VAL) return none;
+      if (at_ns == HUGE_VAL) return std::nullopt;
       for (cpu& c : cpus_) c.done_ns += (at_ns - now_ns_) * c.rate;
       now_ns_ = at_ns;
       if (of == nullptr) return wake_first();

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/index.hpp"
+
 namespace lotus::tool {
 
 /// What a thread does in one go, whatever else runs. Times in ns.
@@ -22,6 +24,8 @@ struct work {
   bool has_phases() const noexcept { return is_served() || let_through > 0; }
 };
 
+/// A number that nothing reaches, so that a bound is compared in one way whether there is one or
+/// not.
 inline constexpr std::size_t unbounded = SIZE_MAX;
 
 /// A stage of the pipeline, in the order in which units come to them.
@@ -36,10 +40,10 @@ struct planned_stage {
 /// A batch, or an item that goes into one.
 struct planned_unit {
   std::uint32_t first_stage = 0;
-  std::uint32_t end_stage = 0;       ///< behind its last one
-  std::uint32_t first_work = 0;      ///< of replay_plan::works, one for each of its stages
-  std::uint32_t batch = UINT32_MAX;  ///< unit of the batch that an item goes into
-  std::uint32_t items = 0;           ///< how many go into a batch
+  std::uint32_t end_stage = 0;          ///< behind its last one
+  std::uint32_t first_work = 0;         ///< of replay_plan::works, one for each of its stages
+  optional_index<std::uint32_t> batch;  ///< unit of the batch that an item goes into
+  std::uint32_t items = 0;              ///< how many go into a batch
 };
 
 /// What the consumer does with a batch.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "replay/clocks.hpp"
@@ -12,7 +13,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint32_t none = replay_clocks::none;
+using optional_unit = optional_index<std::uint32_t>;
 
 /// With the consumer.
 std::size_t threads_of(const replay_plan& plan) {
@@ -58,8 +59,9 @@ class player {
     }
     for (std::uint32_t t = 0; t < begun_by_.size(); ++t) clocks_.at(epoch_.threads_ready_ns[t], t);
     while (handed_over_ < ready_.size()) {
-      const std::uint32_t thread = clocks_.next();
-      if (thread == none) break;
+      const std::optional<std::uint32_t> next = clocks_.next();
+      if (!next) break;
+      const std::uint32_t thread = *next;
       if (thread == consumer_) {
         consumer_goes_on();
       } else {
@@ -74,7 +76,7 @@ class player {
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
-    std::uint32_t unit = none;  // that it works on
+    optional_unit unit;  // that it works on
     phase is = phase::blocked;
   };
   struct stage_state {
@@ -91,10 +93,10 @@ class player {
 
   void thread_goes_on(std::uint32_t thread) {
     thread_state& t = threads_[thread];
-    if (t.unit != none) {
+    if (t.unit) {
       if (works_on(thread)) return;
-      const std::uint32_t unit = t.unit;
-      t.unit = none;
+      const std::uint32_t unit = *t.unit;
+      t.unit = std::nullopt;
       const auto& pool = plan_.stages[t.stage].pool;
       if (pool) ++pool_free_[*pool];
       pass_on(unit, t.stage);
@@ -106,7 +108,7 @@ class player {
   /// Begins the next phase of a thread's work; false where there is none left.
   bool works_on(std::uint32_t thread) {
     thread_state& t = threads_[thread];
-    const work& w = work_of(t.unit, t.stage);
+    const work& w = work_of(*t.unit, t.stage);
     switch (t.is) {
       case phase::blocked:
         if (w.let_through > 0) {
@@ -152,7 +154,7 @@ class player {
 
   void is_served(std::uint32_t thread) {
     thread_state& t = threads_[thread];
-    const work& w = work_of(t.unit, t.stage);
+    const work& w = work_of(*t.unit, t.stage);
     if (w.served_blocked_ns > 0) {
       t.is = phase::served_blocked;
       clocks_.at(clocks_.now_ns() + w.served_blocked_ns, thread);
@@ -175,10 +177,10 @@ class player {
   void pass_on(std::uint32_t unit, std::uint32_t stage) {
     if (stage + 1 != plan_.units[unit].end_stage) {
       stages_[stage + 1].input.push_back(unit);
-    } else if (plan_.units[unit].batch == none) {
-      batch_ready(unit);
+    } else if (const optional_unit batch = plan_.units[unit].batch) {
+      item_ready(*batch);
     } else {
-      item_ready(plan_.units[unit].batch);
+      batch_ready(unit);
     }
   }
 
@@ -217,10 +219,10 @@ class player {
     for (std::size_t i = s.idle.size(); i-- > 0 && s.ahead < planned.most_ahead;) {
       if (planned.pool && pool_free_[*planned.pool] == 0) break;
       const std::uint32_t thread = s.idle[i];
-      const std::uint32_t unit = stage == 0        ? next_first(thread)
-                                 : s.input.empty() ? none
-                                                   : s.input.front();
-      if (unit == none) {
+      const optional_unit unit = stage == 0        ? next_first(thread)
+                                 : s.input.empty() ? optional_unit()
+                                                   : optional_unit(s.input.front());
+      if (!unit) {
         if (stage == 0 && plan_.round_robin) continue;
         break;
       }
@@ -229,9 +231,9 @@ class player {
       ++s.ahead;
       if (stage > 0) {
         s.input.pop_front();
-        left_behind(unit, stage);
+        left_behind(*unit, stage);
       }
-      begin(thread, unit, stage == 0 ? plan_.turnaround_ns : 0);
+      begin(thread, *unit, stage == 0 ? plan_.turnaround_ns : 0);
       any = true;
     }
     return any;
@@ -244,15 +246,15 @@ class player {
   }
 
   /// The unit that a thread of the first stage may begin with now.
-  std::uint32_t next_first(std::uint32_t thread) {
+  optional_unit next_first(std::uint32_t thread) {
     const std::uint32_t unit =
         plan_.round_robin
             ? static_cast<std::uint32_t>(epoch_.first_unit + thread +
                                          begun_by_[thread] * plan_.stages.front().threads)
             : next_unit_;
-    if (unit >= first_end_) return none;
+    if (unit >= first_end_) return std::nullopt;
     const std::size_t before = unit - epoch_.first_unit;
-    if (plan_.in_flight != unbounded && before >= handed_units_ + plan_.in_flight) return none;
+    if (before >= handed_units_ && before - handed_units_ >= plan_.in_flight) return std::nullopt;
     ++begun_by_[thread];
     ++next_unit_;
     out_.most_out =
@@ -281,8 +283,8 @@ class player {
         return;
       case use::blocked:
         using_ = use::computes;
-        if (plan_.uses[taken_].step.cpu_ns > 0) {
-          clocks_.run(plan_.uses[taken_].step.cpu_ns, consumer_);
+        if (plan_.uses[*taken_].step.cpu_ns > 0) {
+          clocks_.run(plan_.uses[*taken_].step.cpu_ns, consumer_);
           return;
         }
         [[fallthrough]];
@@ -306,7 +308,7 @@ class player {
       ready_in_time_.pop_front();
     }
     using_ = use::takes;
-    clocks_.at(clocks_.now_ns() + plan_.uses[taken_].take_ns, consumer_);
+    clocks_.at(clocks_.now_ns() + plan_.uses[*taken_].take_ns, consumer_);
   }
 
   void hand_over() {
@@ -316,15 +318,15 @@ class player {
       out_.hand_overs_ns += now_ns - out_.whole_ns;
     }
     out_.whole_ns = now_ns;
-    const planned_unit& b = plan_.units[taken_];
+    const planned_unit& b = plan_.units[*taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
-    clocks_.at(now_ns + plan_.uses[taken_].step.blocked_ns, consumer_);
+    clocks_.at(now_ns + plan_.uses[*taken_].step.blocked_ns, consumer_);
     if (stages_.empty()) return;
-    const auto lies = std::find(lying_.begin(), lying_.end(), taken_);
+    const auto lies = std::find(lying_.begin(), lying_.end(), *taken_);
     if (lies != lying_.end()) {
       lying_.erase(lies);
-      left_behind(taken_, b.end_stage);
+      left_behind(*taken_, b.end_stage);
     }
     start_all();
   }
@@ -356,7 +358,7 @@ class player {
   std::size_t handed_units_ = 0;
   std::size_t handed_over_ = 0;
   std::vector<std::uint32_t> lying_;  // ready, and not put aside
-  std::uint32_t taken_ = none;
+  optional_unit taken_;
   use using_ = use::waits;
   bool consumer_began_ = false;
   replay_result out_;

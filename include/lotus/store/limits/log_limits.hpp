@@ -190,6 +190,7 @@ class log_limits {
   std::int64_t most_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
+  // The largest number stands for "no bound": it is compared at every append, without a lock.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };

@@ -45,7 +45,7 @@ std::vector<std::string> lines_of(std::string_view blocks) {
   compact_lines worker(file_role::worker);
   detail::compact_block_header header{};
   while (!blocks.empty()) {
-    const std::size_t bytes = find_block(blocks, header);
+    const std::size_t bytes = find_block(blocks, header).value_or(0);
     REQUIRE(bytes - 1 < blocks.size());
     REQUIRE(decoder.begin(header, blocks.substr(0, bytes)));
     compact_record record;

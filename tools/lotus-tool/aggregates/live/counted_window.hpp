@@ -50,8 +50,10 @@ class counted_window {
   std::optional<stretch> since(std::int64_t begin_ns) const;
   /// Whether there is something of which one look does not tell enough.
   bool wants_another_look() const { return looks_.size() == 1 && !looks_.front().sums.empty(); }
-  /// When it was looked at last.
-  std::int64_t last_ns() const { return looks_.empty() ? INT64_MIN : looks_.back().until_ns; }
+  /// When it was looked at last, if it ever was.
+  std::optional<std::int64_t> last_ns() const {
+    return looks_.empty() ? std::nullopt : std::optional(looks_.back().until_ns);
+  }
 
  private:
   struct one_look {

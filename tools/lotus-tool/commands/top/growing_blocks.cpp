@@ -93,11 +93,11 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
   std::string_view left = text;
   lotus::detail::compact_block_header header{};
   while (!left.empty()) {
-    const std::size_t block = find_block(left, header);
-    if (block == SIZE_MAX) break;  // it is not whole yet
-    if (block > 0) {
-      add_block(header, left.substr(0, block), to);
-      left.remove_prefix(block);
+    const std::optional<std::size_t> block = find_block(left, header);
+    if (!block) break;  // it is not whole yet
+    if (*block > 0) {
+      add_block(header, left.substr(0, *block), to);
+      left.remove_prefix(*block);
       continue;
     }
     decoder_.lost_blocks();

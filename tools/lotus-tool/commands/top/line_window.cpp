@@ -63,7 +63,7 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool besi
 
 void line_window::add(std::string lines) {
   if (lines.empty()) return;
-  last_ns_ = std::max(last_ns_, last_end(lines, beside_).value_or(INT64_MIN));
+  last_ns_ = std::max(last_ns_, last_end(lines, beside_));
   bytes_ += lines.size();
   parts_.push_back(std::move(lines));
 }

@@ -32,14 +32,14 @@ class line_window {
 
   std::string text() const;
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Of all lines that ever were in it; INT64_MIN without any.
-  std::int64_t last_ns() const noexcept { return last_ns_; }
+  /// The latest end of all lines that ever were in it, if there were any.
+  std::optional<std::int64_t> last_ns() const noexcept { return last_ns_; }
 
  private:
   std::deque<std::string> parts_;  // as they came
   std::size_t gone_ = 0;           // bytes of the first that were trimmed
   std::size_t bytes_ = 0;
-  std::int64_t last_ns_ = INT64_MIN;
+  std::optional<std::int64_t> last_ns_;
   bool beside_;
 };
 

@@ -37,7 +37,7 @@ struct live_run {
   std::int64_t longest_gap_ns = 0;
   std::string verdict;  ///< a sentence
   std::int64_t verdict_ns = 0;
-  std::int64_t next_verdict_ns = INT64_MIN;
+  std::optional<std::int64_t> next_verdict_ns;
 
   /// Which of several it is.
   std::string title() const;

@@ -252,28 +252,28 @@ void living_folder::read_blocks(const std::string& path, kept_blocks& log) {
 
 /// Nothing is read yet at the first look: then the ends of the logs are looked at.
 void living_folder::place_window(std::int64_t now_ns) {
+  const bool first_look = !first_begin_ns_;
   bool living = false;
   for (const auto& [path, ring] : rings_) {
     living |= ring.process.state == living_ring::state::living;
   }
   for (const auto& [path, log] : logs_) {
     last_ns_ = std::max(last_ns_, log.lines.last_ns());
-    if (end_ns_ != INT64_MIN || log.on_disk.inode == 0) continue;
+    if (!first_look || log.on_disk.inode == 0) continue;
     const bool beside = log.what.role == file_role::beside;
-    last_ns_ =
-        std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, beside).value_or(last_ns_));
+    last_ns_ = std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, beside));
   }
   for (const auto& [path, log] : compact_) {
-    if (end_ns_ != INT64_MIN || log.on_disk.inode == 0) continue;
-    last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes).value_or(last_ns_));
+    if (!first_look || log.on_disk.inode == 0) continue;
+    last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes));
   }
   // Where nobody tells whether a process lives, silence does.
   constexpr std::int64_t silence_ns = 2'000'000'000;
-  const bool over =
-      !living && last_ns_ != INT64_MIN && (!with_info_.empty() || now_ns - last_ns_ > silence_ns);
-  end_ns_ = over ? last_ns_ : std::max(now_ns, last_ns_);  // another machine's clock may be ahead
+  const bool over = !living && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);
+  // Another machine's clock may be ahead.
+  end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
   begin_ns_ = end_ns_ - window_ns_;
-  if (first_begin_ns_ == INT64_MIN) first_begin_ns_ = begin_ns_;
+  if (first_look) first_begin_ns_ = begin_ns_;
 }
 
 std::vector<run_files> living_folder::runs() const {

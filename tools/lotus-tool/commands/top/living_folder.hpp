@@ -8,6 +8,7 @@
 #include <lotus/folder/log_appender.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -122,10 +123,10 @@ class living_folder {
   std::map<std::string, kept_ring> ended_;      // likewise, that counted in the window
   std::set<std::string> with_info_;
   std::set<std::pair<std::string, std::uint64_t>> held_;  // logs that are not read this time
-  std::int64_t last_ns_ = INT64_MIN;                      // of all records
-  std::int64_t first_begin_ns_ = INT64_MIN;  // at the first look; older logs do not count
-  std::int64_t begin_ns_ = INT64_MIN;
-  std::int64_t end_ns_ = INT64_MIN;
+  std::optional<std::int64_t> last_ns_;                   // of all records
+  std::optional<std::int64_t> first_begin_ns_;  // of the first look; older logs do not count
+  std::int64_t begin_ns_ = 0;                   // of the window; place_window() sets both
+  std::int64_t end_ns_ = 0;
 };
 
 }  // namespace lotus::tool

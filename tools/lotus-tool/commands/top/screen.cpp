@@ -201,7 +201,13 @@ part counters_part(const live_figures& now) {
 }
 
 /// First each part gets the least that it needs, then in their order what it would take.
-void share_out(std::vector<part>& parts, std::size_t room) {
+/// @param rows  that are left; none: as many as wanted.
+void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
+  if (!rows) {
+    for (part& p : parts) p.given = p.least == 0 ? 0 : p.lines.size();
+    return;
+  }
+  std::size_t room = *rows;
   for (part& p : parts) {
     const std::size_t least = std::min(p.least, p.lines.size());
     if (least == 0 || least > room) continue;
@@ -273,7 +279,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
   } else {
     const live_run& run = runs[std::min(state.chosen, runs.size() - 1)];
     say(first_line(run), style::bold);
-    const std::size_t most = state.rows < 30 ? 3 : 6;
+    const std::size_t most = state.rows && *state.rows < 30 ? 3 : 6;
     for (const std::string& line : wrap(printable_line(verdict_of(run)), state.columns, most)) {
       say(line, style::green);
     }
@@ -282,7 +288,8 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     std::vector<part> parts{operations_part(run.now, state), stages_part(run.now),
                             batches_part(run), runs_part(runs, state), counters_part(run.now)};
     const std::size_t taken = lines.size() + (state.keys ? 1 : 0);
-    share_out(parts, state.rows > taken ? state.rows - taken : 0);
+    share_out(parts, state.rows ? std::optional(*state.rows - std::min(taken, *state.rows))
+                                : std::nullopt);
     for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {  // from above
       const part& shown = parts[p];
       for (std::size_t i = 0; i < shown.given; ++i) {
@@ -293,7 +300,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
       }
     }
   }
-  if (state.rows != SIZE_MAX) lines.resize(std::max(state.rows, std::size_t{1}));
+  if (state.rows) lines.resize(std::max(*state.rows, std::size_t{1}));
   if (state.keys) {
     std::string keys = "sort: s self  c calls  t total  m max | p pause  q quit";
     if (runs.size() > 1) keys.insert(keys.find("p pause"), "r next run  ");

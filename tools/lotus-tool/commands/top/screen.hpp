@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace lotus::tool {
 
 struct screen_state {
-  std::size_t rows = SIZE_MAX;
+  std::optional<std::size_t> rows;
   std::size_t columns = 100;
   live_order order = live_order::self;
   std::size_t chosen = 0;  ///< of the runs

@@ -48,21 +48,18 @@ const batch& find_batch(const window_end& wanted, const run_batches& batches) {
 }
 
 /// From the batch's first record or making to the end of its last one, its step included.
-std::pair<std::int64_t, std::int64_t> span_of(const batch& b, const run_batches& batches) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last = std::numeric_limits<std::int64_t>::min();
-  if (const auto made = batches.made(b)) {
-    first = made->start_ns;
-    last = made->end_ns;
-  }
+time_span span_of(const batch& b, const run_batches& batches) {
+  std::optional<time_span> all = batches.made(b);
   for (const optional_record n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
     if (const batch_record* const r = batches.record(n)) {
-      first = std::min(first, r->start_ns);
       const std::optional<time_span> step = batches.step(n);
-      last = std::max(last, step ? step->end_ns : r->end_ns());
+      const time_span one{r->start_ns, step ? step->end_ns : r->end_ns()};
+      if (!all) all = one;
+      all->start_ns = std::min(all->start_ns, one.start_ns);
+      all->end_ns = std::max(all->end_ns, one.end_ns);
     }
   }
-  return {first, last};
+  return all.value_or(time_span());  // it has a record, or it was made
 }
 
 }  // namespace
@@ -166,15 +163,16 @@ view::view(const view_options& options, const run_data& run)
   };
   if (options.last_ns) from_ns_ = run.last_ns - *options.last_ns;
   if (options.from) {
-    from_ns_ = std::max(from_ns_, options.from->after_ns
-                                      ? after(*options.from->after_ns)
-                                      : span_of(find_batch(*options.from, batches), batches).first);
+    const std::int64_t from_ns =
+        options.from->after_ns ? after(*options.from->after_ns)
+                               : span_of(find_batch(*options.from, batches), batches).start_ns;
+    from_ns_ = std::max(from_ns_.value_or(from_ns), from_ns);
   }
   if (options.to) {
     to_ns_ = options.to->after_ns ? after(*options.to->after_ns)
-                                  : span_of(find_batch(*options.to, batches), batches).second;
+                                  : span_of(find_batch(*options.to, batches), batches).end_ns;
   }
-  if (from_ns_ > to_ns_) throw usage_error("--to is before --from");
+  if (from_ns_ && to_ns_ && *from_ns_ > *to_ns_) throw usage_error("--to is before --from");
   if (!options.only_slowest) return;
   chosen_ = true;
   chosen_batches_.assign(batches.all().size(), false);

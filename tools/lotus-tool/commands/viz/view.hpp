@@ -65,7 +65,7 @@ class view {
   view(const view_options& options, const run_data& run);
 
   bool has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
-    return start_ns <= to_ns_ && end_ns >= from_ns_;
+    return start_ns <= to_ns_.value_or(start_ns) && end_ns >= from_ns_.value_or(end_ns);
   }
   bool has_batch(batch_id id) const noexcept { return !chosen_ || chosen_batches_[id.value()]; }
   bool has_making(span_number span) const noexcept { return !chosen_ || chosen_makings_[span]; }
@@ -85,8 +85,6 @@ class view {
   }
   /// Whether any operation so far had a wanted name.
   bool found_names() const noexcept { return ops_.empty() || name_found_; }
-  std::int64_t from_ns() const noexcept { return from_ns_; }
-  std::int64_t to_ns() const noexcept { return to_ns_; }
 
  private:
   void choose_batches(std::size_t count, const run_batches& batches);
@@ -94,8 +92,8 @@ class view {
   void choose_spans(const run_batches& batches);
   bool is_in_chosen_batch(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const;
 
-  std::int64_t from_ns_ = INT64_MIN;
-  std::int64_t to_ns_ = INT64_MAX;
+  std::optional<std::int64_t> from_ns_;
+  std::optional<std::int64_t> to_ns_;
   bool simple_ = true;  // only the window bounds operations
   bool chosen_ = false;
   std::vector<bool> chosen_batches_;

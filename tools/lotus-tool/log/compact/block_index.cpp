@@ -63,10 +63,10 @@ class block_times final : public log_times {
     }
     return end;
   }
-  std::int64_t time_at(std::uint64_t byte) const override {
+  std::optional<std::int64_t> time_at(std::uint64_t byte) const override {
     const auto at = std::find_if(blocks_.begin(), blocks_.end(),
                                  [byte](const indexed_block& b) { return b.byte >= byte; });
-    return at == blocks_.end() ? INT64_MAX : at->base_ns;
+    return at == blocks_.end() ? std::nullopt : std::optional(at->base_ns);
   }
 
  private:

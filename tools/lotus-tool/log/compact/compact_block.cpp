@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,17 +17,17 @@ using lotus::detail::event_kind;
 using lotus::detail::field_coding;
 using lotus::detail::written_duration;
 
-std::size_t find_block(std::string_view bytes,
-                       lotus::detail::compact_block_header& header) noexcept {
-  if (bytes.size() < sizeof(header)) return std::numeric_limits<std::size_t>::max();
+std::optional<std::size_t> find_block(std::string_view bytes,
+                                      lotus::detail::compact_block_header& header) noexcept {
+  if (bytes.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (std::memcmp(header.magic, lotus::detail::compact_block_magic, sizeof(header.magic)) != 0 ||
       header.bytes < sizeof(header) || header.bytes > lotus::detail::max_append_bytes) {
     return 0;
   }
-  if (bytes.size() < header.bytes) return std::numeric_limits<std::size_t>::max();
+  if (bytes.size() < header.bytes) return std::nullopt;
   const bool whole = lotus::detail::block_checksum(bytes.data(), header.bytes) == header.checksum;
-  return whole ? header.bytes : 0;
+  return whole ? std::size_t{header.bytes} : 0;
 }
 
 bool compact_decoder::begin(const lotus::detail::compact_block_header& header,

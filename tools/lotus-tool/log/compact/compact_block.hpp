@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,10 @@ struct compact_record {
   std::uint64_t numbers[2] = {};
 };
 
-/// A block that lies at the beginning of `bytes`, its checksum right; its header is filled. 0
-/// where there is none; SIZE_MAX where more bytes are needed to know.
-std::size_t find_block(std::string_view bytes,
-                       lotus::detail::compact_block_header& header) noexcept;
+/// The size of a block that lies at the beginning of `bytes`, its checksum right; its header is
+/// filled. 0 where there is none; nullopt where more bytes are needed to know.
+std::optional<std::size_t> find_block(std::string_view bytes,
+                                      lotus::detail::compact_block_header& header) noexcept;
 
 /// Reads the blocks of one log, one after the other. Not thread-safe.
 class compact_decoder {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string_view>
 
 #include "log/compact/compact_block.hpp"
@@ -32,16 +32,16 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
   skipped_ = false;
   while (true) {
     const std::string_view left(buffer_.data() + begin_, end_ - begin_);
-    const std::size_t bytes = find_block(left, header);
-    if (bytes == std::numeric_limits<std::size_t>::max()) {
+    const std::optional<std::size_t> bytes = find_block(left, header);
+    if (!bytes) {
       if (fill()) continue;
       // A block that was cut off, with others behind it where a part ended with it.
       if (left.empty()) return {};
       skipped_ = true;
-    } else if (bytes > 0) {
-      begin_ += bytes;
+    } else if (*bytes > 0) {
+      begin_ += *bytes;
       ++blocks_;
-      return left.substr(0, bytes);
+      return left.substr(0, *bytes);
     }
     skipped_ = true;
     const std::string_view magic(lotus::detail::compact_block_magic,

@@ -251,7 +251,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
         break;
     }
     if (prefix != ring_file.header().prefix) return;
-    if (ring_file.read_blocks(INT64_MAX) != 0) return left.add(path, "needs more memory");
+    if (ring_file.read_blocks() != 0) return left.add(path, "needs more memory");
     const std::uint64_t doubted = ring_file.for_each_ring(
         [&](ring_copy& copy) { records += add_ring(ring_file, copy, logs, *buffer); });
     if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 namespace lotus::tool {
 
@@ -36,8 +37,8 @@ class log_times {
   virtual std::uint64_t begin_for(std::int64_t time_ns) const = 0;
   /// Where to end for all that ended up to then.
   virtual std::uint64_t end_for(std::int64_t time_ns) const = 0;
-  /// When what stands at a byte or behind it ended first; INT64_MAX where nothing does.
-  virtual std::int64_t time_at(std::uint64_t byte) const = 0;
+  /// When what stands at a byte or behind it ended first, if anything does.
+  virtual std::optional<std::int64_t> time_at(std::uint64_t byte) const = 0;
 };
 
 }  // namespace lotus::tool

@@ -83,15 +83,17 @@ class narrowed_run {
     std::int64_t most_ns = std::max({least_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
                                      plus(seen_.back_ns, seen_.back_ns)});
     for (const log& l : logs_) {
-      const std::uint64_t begin = l.times->begin_for(part.from_ns);
+      const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > most_margin_bytes) {
-        const std::int64_t time_ns = l.times->time_at(begin - most_margin_bytes);
-        most_ns = std::min(most_ns, std::max<std::int64_t>(0, part.from_ns - time_ns));
+        const auto time_ns = l.times->time_at(begin - most_margin_bytes);
+        // Nothing there ended: then there is nothing to read before the part.
+        most_ns =
+            !time_ns ? 0 : std::min(most_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
-      const std::int64_t behind_ns =
-          l.times->time_at(l.times->end_for(part.to_ns) + most_margin_bytes);
-      if (behind_ns != INT64_MAX) {
-        most_ns = std::min(most_ns, std::max<std::int64_t>(0, behind_ns - part.to_ns));
+      if (!part.to_ns) continue;
+      const auto behind_ns = l.times->time_at(l.times->end_for(*part.to_ns) + most_margin_bytes);
+      if (behind_ns) {
+        most_ns = std::min(most_ns, std::max<std::int64_t>(0, *behind_ns - *part.to_ns));
       }
     }
     return most_ns;
@@ -100,8 +102,10 @@ class narrowed_run {
   void leave(const time_window& read) const {
     for (const log& l : logs_) {
       log_file& file = *l.file;
-      file.first = l.times->begin_for(plus(read.from_ns, -seen_.back_ns));
-      file.bytes = std::max(file.first, l.times->end_for(plus(read.to_ns, seen_.back_ns)));
+      if (read.from_ns) file.first = l.times->begin_for(plus(*read.from_ns, -seen_.back_ns));
+      if (read.to_ns) {
+        file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
+      }
       // What was moved away stood before what is passed over here.
       if (file.first > 0) file.older.clear();
     }
@@ -147,13 +151,18 @@ void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnosti
   const seen_times& seen = logs.seen();
   time_window part;
   if (wanted.last_ns) part.from_ns = plus(seen.last_ns, -*wanted.last_ns);
-  if (wanted.from_ns) part.from_ns = std::max(part.from_ns, plus(seen.first_ns, *wanted.from_ns));
+  if (wanted.from_ns) {
+    const std::int64_t from_ns = plus(seen.first_ns, *wanted.from_ns);
+    part.from_ns = std::max(part.from_ns.value_or(from_ns), from_ns);
+  }
   if (wanted.to_ns) part.to_ns = plus(seen.first_ns, *wanted.to_ns);
   const std::int64_t margin_ns = logs.margin(part);
-  const time_window read{plus(part.from_ns, -margin_ns), plus(part.to_ns, margin_ns)};
+  time_window read;
+  if (part.from_ns) read.from_ns = plus(*part.from_ns, -margin_ns);
+  if (part.to_ns) read.to_ns = plus(*part.to_ns, margin_ns);
   logs.leave(read);
-  run.window = read_window{read, {seen.first_ns, seen.last_ns}};
-  if (read.to_ns < seen.last_ns) {
+  run.window = read_window{read, seen.first_ns, seen.last_ns};
+  if (read.to_ns && *read.to_ns < seen.last_ns) {
     diagnostics.note(run.dir + ": what ends more than " +
                      human_time(static_cast<double>(margin_ns)) +
                      " behind the window is not looked for, also where it reaches into it");

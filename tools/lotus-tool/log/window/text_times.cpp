@@ -56,12 +56,12 @@ class text_times final : public log_times {
 
   std::uint64_t begin_for(std::int64_t time_ns) const override { return halve(time_ns).low; }
   std::uint64_t end_for(std::int64_t time_ns) const override {
-    return time_ns == INT64_MAX ? bytes_ : line_at(halve(time_ns + 1).high);
+    return line_at(halve(time_ns + 1).high);
   }
 
-  std::int64_t time_at(std::uint64_t byte) const override {
+  std::optional<std::int64_t> time_at(std::uint64_t byte) const override {
     const std::optional<placed> record = record_at(byte);
-    return record ? record->end_ns : INT64_MAX;
+    return record ? std::optional(record->end_ns) : std::nullopt;
   }
 
  private:

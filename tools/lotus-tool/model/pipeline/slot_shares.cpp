@@ -27,8 +27,8 @@ struct moment {
 };
 
 bool is_source(const std::vector<passage>& passages) {
-  const auto from_nowhere = std::count_if(passages.begin(), passages.end(),
-                                          [](const passage& p) { return p.ready_ns == INT64_MIN; });
+  const auto from_nowhere =
+      std::count_if(passages.begin(), passages.end(), [](const passage& p) { return !p.ready_ns; });
   return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
 }
 
@@ -70,9 +70,10 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   std::vector<change> changes;
   for (const passage& p : passages) {
     changes.push_back({p.start_ns, 1, 0});
-    changes.push_back({p.end_ns, -1, p.fetched_ns > p.end_ns ? 1 : 0});
-    if (p.fetched_ns > p.end_ns) changes.push_back({p.fetched_ns, 0, -1});
-    if (p.ready_ns != INT64_MIN) changes.push_back({p.ready_ns, 0, 0});
+    const bool lies = p.fetched_ns && *p.fetched_ns > p.end_ns;
+    changes.push_back({p.end_ns, -1, lies ? 1 : 0});
+    if (lies) changes.push_back({*p.fetched_ns, 0, -1});
+    if (p.ready_ns) changes.push_back({*p.ready_ns, 0, 0});
   }
   for (const window& w : windows) {
     changes.push_back({w.first_ns, 0, 0});
@@ -96,7 +97,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
     if (now_ns < in->first_ns) continue;
     on_moment(moment{length_ns, static_cast<std::size_t>(std::max<std::int64_t>(0, busy)),
                      static_cast<std::size_t>(std::max<std::int64_t>(0, lying)),
-                     next < passages.size() && passages[next].ready_ns <= now_ns,
+                     next < passages.size() && passages[next].ready_ns.value_or(now_ns) <= now_ns,
                      now_ns < in->last_start_ns});
   }
 }
@@ -178,7 +179,7 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
     const auto above = [&](std::size_t lying) {
       return std::min(idle, m.lying > lying ? m.lying - lying : 0);
     };
-    const std::size_t blocked = bound.exact ? above(*bound.exact) : above(m.ready ? 0 : SIZE_MAX);
+    const std::size_t blocked = bound.exact ? above(*bound.exact) : m.ready ? above(0) : 0;
     times.blocked += ns * static_cast<double>(blocked);
     times.starved += ns * static_cast<double>(idle - blocked);
     if (!bound.exact && !m.ready) {

@@ -13,9 +13,8 @@ namespace lotus::tool {
 struct passage {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t ready_ns = INT64_MIN;  ///< it came out of the stage before; INT64_MIN: of none
-  std::int64_t fetched_ns =
-      INT64_MIN;  ///< the next stage, or the consumer, got it; INT64_MIN: none
+  std::optional<std::int64_t> ready_ns;    ///< it came out of the stage before, if there is one
+  std::optional<std::int64_t> fetched_ns;  ///< the next stage, or the consumer, got it
   std::uint32_t epoch = 0;
 };
 

@@ -88,7 +88,7 @@ class stage_reader {
     passages_.resize(spans_.size());
     for (span_number n = 0; n < spans_.size(); ++n) {
       const making_span& s = spans_[n];
-      passages_[n] = {s.start_ns, s.end_ns(), INT64_MIN, INT64_MIN,
+      passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
     // Of a batch's own spans by batch: when items of it were done.
@@ -109,7 +109,7 @@ class stage_reader {
       const std::optional<std::int64_t> used_ns = run_.batches.hand_over_ns(run_.batches.at(*of));
       for (const span_number n : it.spans) {
         passage& p = passages_[n];
-        if (used_ns && p.fetched_ns == INT64_MIN && *used_ns > p.end_ns) p.fetched_ns = *used_ns;
+        if (used_ns && !p.fetched_ns && *used_ns > p.end_ns) p.fetched_ns = *used_ns;
       }
     }
   }
@@ -127,7 +127,8 @@ class stage_reader {
       for (std::size_t k = 0; k < i; ++k) {
         const making_span& before = spans_[spans[k]];
         if (before.stage == s.stage || before.end_ns() > s.start_ns) continue;
-        passages_[spans[i]].ready_ns = std::max(passages_[spans[i]].ready_ns, before.end_ns());
+        std::optional<std::int64_t>& ready_ns = passages_[spans[i]].ready_ns;
+        ready_ns = std::max(ready_ns.value_or(before.end_ns()), before.end_ns());
       }
     }
   }
@@ -137,10 +138,11 @@ class stage_reader {
     for (const span_number b : batch_spans) {
       const making_span& next = spans_[b];
       if (next.start_ns < it.life.end_ns) continue;
-      passages_[b].ready_ns = std::max(passages_[b].ready_ns, it.life.end_ns);
+      std::optional<std::int64_t>& ready_ns = passages_[b].ready_ns;
+      ready_ns = std::max(ready_ns.value_or(it.life.end_ns), it.life.end_ns);
       for (const span_number n : it.spans) {
         passage& p = passages_[n];
-        if (p.fetched_ns == INT64_MIN) p.fetched_ns = next.start_ns;
+        if (!p.fetched_ns) p.fetched_ns = next.start_ns;
       }
       return;
     }

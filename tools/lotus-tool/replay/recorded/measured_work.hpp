@@ -4,9 +4,13 @@
 
 #include <cstdint>
 
+#include "base/index.hpp"
 #include "model/pipeline/off_cpu.hpp"
 
 namespace lotus::tool {
+
+/// The place of a work in recorded_pipeline::works.
+using optional_work = optional_index<std::uint32_t>;
 
 /// What one thread did in one go, as it was recorded.
 struct measured_work {

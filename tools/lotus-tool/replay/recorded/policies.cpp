@@ -19,8 +19,6 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::int64_t never_ns = INT64_MIN;
-
 class policy_finder {
  public:
   policy_finder(const run_data& run, const std::vector<spans_of_unit>& units, recorded_pipeline& p)
@@ -77,12 +75,12 @@ class policy_finder {
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
       return span(a).start_ns < span(b).start_ns;
     });
-    std::map<optional_file, std::int64_t> ended;
-    ended_before_.assign(run_.batches.making().size(), never_ns);
+    std::map<optional_file, std::optional<std::int64_t>> ended;
+    ended_before_.assign(run_.batches.making().size(), std::nullopt);
     for (const std::uint32_t n : order) {
-      const auto [at, is_new] = ended.try_emplace(span(n).file, never_ns);
-      ended_before_[n] = at->second;
-      at->second = std::max(at->second, span(n).end_ns());
+      std::optional<std::int64_t>& end_ns = ended[span(n).file];
+      ended_before_[n] = end_ns;
+      end_ns = std::max(end_ns.value_or(span(n).end_ns()), span(n).end_ns());
     }
   }
 
@@ -100,7 +98,7 @@ class policy_finder {
       for (std::size_t s = stage + 1; s < unit.end_stage && next == nullptr; ++s) {
         next = in_stage(u, s);
       }
-      const std::uint32_t batch = unit.batch == UINT32_MAX ? u : unit.batch;
+      const std::uint32_t batch = unit.batch ? *unit.batch : u;
       if (next == nullptr && batch != u && !units_[batch].spans.empty()) {
         next = &span(units_[batch].spans.front());
       }
@@ -122,12 +120,13 @@ class policy_finder {
         const making_span* const s = in_stage(u, 0);
         if (s == nullptr) continue;
         making_ns += static_cast<double>(s->duration_ns);
-        std::int64_t from_ns = ended_before_[place_of(*s)];
-        const std::size_t is_new = from_ns == never_ns ? 1 : 0;
+        std::optional<std::int64_t> from_ns = ended_before_[place_of(*s)];
+        const std::size_t is_new = from_ns ? 0 : 1;
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
-        if (next != takes.begin()) from_ns = std::max(from_ns, *(next - 1));
-        if (from_ns == never_ns || from_ns > s->start_ns) continue;
-        gaps_ns[is_new] += without_queueing_ns(run_.side.off_cpu_of(s->file), from_ns, s->start_ns);
+        if (next != takes.begin()) from_ns = std::max(from_ns.value_or(*(next - 1)), *(next - 1));
+        if (!from_ns || *from_ns > s->start_ns) continue;
+        gaps_ns[is_new] +=
+            without_queueing_ns(run_.side.off_cpu_of(s->file), *from_ns, s->start_ns);
         ++counts[is_new];
       }
     }
@@ -149,9 +148,8 @@ class policy_finder {
       for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
         const making_span* const s = in_stage(u, stage);
         if (s == nullptr) continue;
-        const std::int64_t before_ns = ended_before_[place_of(*s)];
-        bool idle =
-            before_ns != never_ns && static_cast<double>(s->start_ns - before_ns) > idle_from_ns_;
+        const std::optional<std::int64_t> before_ns = ended_before_[place_of(*s)];
+        bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
         if (idle && stage > 0) {  // it had something to begin with
           const making_span* const from = before(u, stage);
           idle =
@@ -278,8 +276,8 @@ class policy_finder {
   const run_data& run_;
   const std::vector<spans_of_unit>& units_;
   recorded_pipeline& p_;
-  std::vector<std::int64_t> ended_before_;  // by span
-  std::vector<bound_finder> ahead_;         // by stage
+  std::vector<std::optional<std::int64_t>> ended_before_;  // by span
+  std::vector<bound_finder> ahead_;                        // by stage
   bound_finder out_;
   double idle_from_ns_ = 0;
   std::int64_t ended_ns_ = INT64_MIN;

@@ -58,10 +58,10 @@ void add_span(const run_data& run, span_number n, const std::vector<span_piece>&
 
 }  // namespace
 
-std::deque<recorded_part> parts_of(const run_data& run, const std::vector<std::uint32_t>& work_of) {
+std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
   std::deque<recorded_part> parts;
   for_each_span(run, [&](span_number n, const std::vector<span_piece>& pieces) {
-    if (work_of[n] != no_work) add_span(run, n, pieces, work_of[n], parts);
+    if (work_of[n]) add_span(run, n, pieces, *work_of[n], parts);
   });
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),

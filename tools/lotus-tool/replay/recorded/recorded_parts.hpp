@@ -7,16 +7,14 @@
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 
-inline constexpr std::uint32_t no_work = UINT32_MAX;
-
 /// The operations of all works, a part for each name; in order of the works, then of the names.
-/// @param work_of  by span of run_batches::making(), its place in recorded_pipeline::works; no_work
-///                 where it is none.
-std::deque<recorded_part> parts_of(const run_data& run, const std::vector<std::uint32_t>& work_of);
+/// @param work_of  by span of run_batches::making(), its work, if it is one.
+std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
 
 }  // namespace lotus::tool
 

@@ -155,7 +155,7 @@ class recorder_of_pipeline {
     p_.cpu_known = true;
     p_.steps.resize(p_.units.size());
     p_.takes_ns.resize(p_.units.size());
-    std::vector<std::uint32_t> work_of(spans_.size(), no_work);
+    std::vector<optional_work> work_of(spans_.size());
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
       for (const span_number n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
     }

@@ -28,14 +28,14 @@ struct outer_span {
 
 class call_finder {
  public:
-  call_finder(const run_data& run, const std::vector<std::uint32_t>& work_of, stage_id stage,
+  call_finder(const run_data& run, const std::vector<optional_work>& work_of, stage_id stage,
               bool cpu_known)
       : run_(run), cpu_known_(cpu_known) {
     const std::vector<making_span>& spans = run.batches.making();
     for (std::uint32_t n = 0; n < spans.size(); ++n) {
       const making_span& s = spans[n];
-      if (work_of[n] == no_work || s.stage != stage || !s.file) continue;
-      outer_[s.file->value()].push_back({s.start_ns, s.end_ns(), work_of[n]});
+      if (!work_of[n] || s.stage != stage || !s.file) continue;
+      outer_[s.file->value()].push_back({s.start_ns, s.end_ns(), *work_of[n]});
       all_ns_ += static_cast<double>(s.duration_ns);
     }
     for (auto& [file, of] : outer_) {
@@ -171,7 +171,7 @@ shared_operation judged(std::string name, const std::string& stage,
 }  // namespace
 
 std::vector<shared_operation> shared_operations_of(const run_data& run,
-                                                   const std::vector<std::uint32_t>& work_of,
+                                                   const std::vector<optional_work>& work_of,
                                                    stage_id stage, const std::string& name,
                                                    bool cpu_known) {
   constexpr double large = 0.25;

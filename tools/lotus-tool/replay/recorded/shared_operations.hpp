@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/served_at_once.hpp"
 
 namespace lotus::tool {
@@ -27,12 +28,11 @@ struct shared_operation {
 ///
 /// What was seen of the reasons why threads were blocked (whose lock, which device) belongs here:
 /// it decides served_at_once::plausible without any statistics.
-/// @param work_of     by span of run_batches::making(), its place in recorded_pipeline::works;
-///                    no_work where it is none.
+/// @param work_of     by span of run_batches::making(), its work, if it is one.
 /// @param stage       as in making_span. @param name  of the stage.
 /// @param cpu_known   whether what threads did off the CPU was recorded.
 std::vector<shared_operation> shared_operations_of(const run_data& run,
-                                                   const std::vector<std::uint32_t>& work_of,
+                                                   const std::vector<optional_work>& work_of,
                                                    stage_id stage, const std::string& name,
                                                    bool cpu_known);
 
