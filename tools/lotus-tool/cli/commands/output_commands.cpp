@@ -17,7 +17,7 @@
 #include "commands/export/export.hpp"
 #include "commands/report/report.hpp"
 #include "commands/unpack.hpp"
-#include "commands/viz/formats.hpp"
+#include "commands/viz/formats/viz_formats.hpp"
 #include "commands/viz/view.hpp"
 #include "commands/viz/viz.hpp"
 

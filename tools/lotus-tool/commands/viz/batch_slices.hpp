@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"

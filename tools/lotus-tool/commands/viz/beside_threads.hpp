@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/operation_names.hpp"
 #include "model/pipeline/side_data.hpp"

@@ -9,8 +9,8 @@
 
 #include "commands/viz/batch_slices.hpp"
 #include "commands/viz/beside_threads.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"

@@ -17,7 +17,7 @@
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_reader.hpp"
-#include "commands/viz/chrome_sink.hpp"
+#include "commands/viz/formats/chrome_sink.hpp"
 #include "log/folder/log_files.hpp"
 
 namespace lotus::tool {

@@ -1,14 +1,14 @@
-#include "commands/viz/formats.hpp"
+#include "commands/viz/formats/viz_formats.hpp"
 
 #include <memory>
 #include <vector>
 
 #include "base/files/output_file.hpp"
-#include "commands/viz/chrome_sink.hpp"
-#include "commands/viz/perfetto_sink.hpp"
-#include "commands/viz/speedscope_sink.hpp"
+#include "commands/viz/formats/chrome_sink.hpp"
+#include "commands/viz/formats/perfetto_sink.hpp"
+#include "commands/viz/formats/speedscope_sink.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/torch_trace.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {

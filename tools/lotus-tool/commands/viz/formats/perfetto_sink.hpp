@@ -1,6 +1,6 @@
 // Perfetto's own format: protobuf packets with track events, smaller and quicker to load.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_PERFETTO_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_PERFETTO_SINK_HPP
 
 #include <cstdint>
 #include <map>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/files/output_file.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/slice_stack.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {
@@ -59,4 +59,4 @@ class perfetto_sink final : public trace_sink {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_PERFETTO_SINK_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_PERFETTO_SINK_HPP

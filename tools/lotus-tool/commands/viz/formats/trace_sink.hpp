@@ -1,6 +1,6 @@
 // What a picture of a run consists of; every output format is one implementation.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_TRACE_SINK_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_TRACE_SINK_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 
 #include <cstdint>
 #include <string_view>
@@ -84,4 +84,4 @@ class trace_sink {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_TRACE_SINK_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP

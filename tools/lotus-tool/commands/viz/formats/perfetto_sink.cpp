@@ -1,4 +1,4 @@
-#include "commands/viz/perfetto_sink.hpp"
+#include "commands/viz/formats/perfetto_sink.hpp"
 
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/files/output_file.hpp"
-#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {

@@ -1,13 +1,13 @@
 // The formats that viz writes.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 
 #include <memory>
 #include <vector>
 
 #include "base/files/output_file.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/torch_trace.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {
@@ -26,4 +26,4 @@ const std::vector<viz_format>& viz_formats();
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP

@@ -1,6 +1,6 @@
 // speedscope's evented format: flame graphs over time, aggregated by name.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
 
 #include <cstdint>
 #include <map>
@@ -11,8 +11,8 @@
 
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/slice_stack.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {
@@ -62,4 +62,4 @@ class speedscope_sink final : public trace_sink {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_SPEEDSCOPE_SINK_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP

@@ -1,4 +1,4 @@
-#include "commands/viz/chrome_sink.hpp"
+#include "commands/viz/formats/chrome_sink.hpp"
 
 #include <array>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/torch_trace.hpp"
-#include "commands/viz/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {

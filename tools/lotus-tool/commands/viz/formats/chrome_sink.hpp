@@ -1,6 +1,6 @@
 // Chrome trace JSON, as Perfetto's UI and chrome://tracing load it.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
-#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/viewer_times.hpp"
 #include "log/operation_names.hpp"
 
@@ -68,4 +68,4 @@ class chrome_sink final : public trace_sink {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_CHROME_SINK_HPP
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP

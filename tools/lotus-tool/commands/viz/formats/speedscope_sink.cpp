@@ -1,11 +1,11 @@
-#include "commands/viz/speedscope_sink.hpp"
+#include "commands/viz/formats/speedscope_sink.hpp"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/files/output_file.hpp"
-#include "commands/viz/trace_sink.hpp"
+#include "commands/viz/formats/trace_sink.hpp"
 #include "log/operation_names.hpp"
 
 namespace lotus::tool {
