@@ -58,7 +58,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   // As in push().
   a.storing.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool taken = a.take(call);
+  const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
   if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);

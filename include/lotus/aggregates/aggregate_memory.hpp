@@ -116,7 +116,6 @@ struct aggregate_memory {
     a.last_to = to;
     // Of a name that has no sums of its own: those of all others.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
-    a.first.store(first, std::memory_order_release);
     return true;
   }
 

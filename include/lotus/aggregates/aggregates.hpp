@@ -146,13 +146,11 @@ struct local_aggregate {
 struct aggregate_memory;
 
 /// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
-/// for `first` and `memory`.
+/// for `memory`. Its first block is in the thread's gate.
 struct thread_aggregates {
-  /// The thread's first block; null sends every call the slow way. Written under the producer's
-  /// guard.
-  std::atomic<aggregates_block*> first{nullptr};
   const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
-  std::uint64_t calls = 0;                   ///< that ended; the last one is first->last[calls % 2]
+  std::uint64_t calls = 0;                   ///< that ended; the last one is last[calls % 2] of
+                                             ///< the first block
   local_aggregate** table = nullptr;         ///< by key, with room left
   std::uint64_t mask = 0;                    ///< of places in it
   std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
@@ -222,8 +220,8 @@ struct thread_aggregates {
 
   /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
   /// there is no room for it, or for the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE bool take(const aggregate_call& call) noexcept {
-    aggregates_block* const in = first.load(std::memory_order_acquire);
+  /// @param in  the thread's first block, or null.
+  LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
     const local_aggregate* to = last_to;
     if (LOTUS_DETAIL_UNLIKELY(to->key != call.key)) {

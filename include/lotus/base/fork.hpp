@@ -27,6 +27,9 @@ struct at_forks {
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
+  /// False in a child that was made without these handlers; may be null. In such a child locks may
+  /// be held for ever, and so may they be in its own children: nothing is done at their forks.
+  bool (*in_own_process)() noexcept = nullptr;
 
   std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
   unsigned times_registered = 0;      ///< as seen by the fork that is underway
@@ -47,6 +50,7 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
+  if (forks.in_own_process != nullptr && !forks.in_own_process()) return;
   sigset_t all;
   sigfillset(&all);
   sigset_t before;
@@ -61,7 +65,7 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
   at_forks& forks = this_module_at_forks;
-  if (--forks.times_registered > 0) return;
+  if (!this_thread_forks || --forks.times_registered > 0) return;
   if (whole != nullptr) {
     if (!forks.before_was_called) forks.before();
     whole();

@@ -120,8 +120,11 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
+    // With one commit of the ring these records are in the logs, and in memory only no more.
+    commit_point of_ring = ring_.committed();
+    of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
-    return commit_lines(ring_.committed());
+    return commit_lines(of_ring);
   }
 
   /// Cuts off what a death left of an append, which is at most max_append_bytes: where more

@@ -43,8 +43,9 @@ struct lane_heads {
 /// same capacity.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Where its logs end only one ring may keep.
+  // Where its logs end only one ring may keep, and what is in memory.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  c.in_memory = 0;
   to.commit(c);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
@@ -55,8 +56,11 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
 }
 
 /// Takes the records before `heads` for done with.
-inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+/// @param in_memory  so many of them are in memory, and not in the logs yet.
+inline void skip_records(ring_block& ring, const lane_heads& heads,
+                         std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
+  c.in_memory += static_cast<std::uint32_t>(in_memory);
   for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
     const record_tag tag = ring.slot(0, at).tag;
     if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());

@@ -23,7 +23,7 @@ namespace detail {
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, options, schedule, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-13-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.

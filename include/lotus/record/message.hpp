@@ -26,6 +26,7 @@ class message_handler {
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
+  bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
   /// False where there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);

@@ -65,6 +65,8 @@ struct name_entry {
 /// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
+/// How a line begins whose name is in no list.
+inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
 /// How lines begin, by the id of their name: "S<name>,".
 struct name_lookup {
@@ -108,10 +110,16 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
+  /// Of any id: what stands in a ring file may have been written by anybody who has it mapped.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id != 0 && (id <= size() || id == unnamed_id)) {
+      return entry(static_cast<std::uint32_t>(id)).line_start();
+    }
+    return lost_line_start;
+  }
   name_lookup line_starts() const noexcept {
     return {this, [](const void* table, std::uint64_t id) noexcept {
-              const auto known = static_cast<std::uint32_t>(id);
-              return static_cast<const name_table*>(table)->entry(known).line_start();
+              return static_cast<const name_table*>(table)->line_start(id);
             }};
   }
 

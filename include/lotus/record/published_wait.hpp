@@ -19,22 +19,25 @@ LOTUS_DETAIL_RARE void get_ring() noexcept;
 /// In the ring file, which a kill leaves.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
-  if (this_ring == nullptr || this_ring->waiting_since == &this_ring->none_waiting) get_ring();
+  if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
   if (this_ring == nullptr) return;
-  this_ring->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+  std::atomic<std::uint64_t>* const waiting_since = gate_of(*this_ring).waiting_since;
+  if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
 /// The wait is over, or given up; none is fine.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
-  if (p == nullptr) return;
-  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
+  std::atomic<std::uint64_t>* const waiting_since =
+      p == nullptr ? nullptr : gate_of(*p).waiting_since;
+  if (waiting_since == nullptr) return;
+  const std::uint64_t since = waiting_since->load(std::memory_order_relaxed);
   if (since == 0) return;
   const std::uint64_t ticks = now_ticks() - since;
   if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
     p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
   }
-  p->waiting_since->store(0, std::memory_order_relaxed);
+  waiting_since->store(0, std::memory_order_relaxed);
 }
 
 /// For the life of an object.

@@ -33,13 +33,14 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// What a ring file's header says of its run.
 inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
 inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
+inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< what it has of them is in files
 
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
   std::uint32_t header_bytes;  ///< where the first block begins
   std::uint32_t pid;
-  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
+  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag, aggregates_recovered_flag
   char version[16];
   char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
   std::atomic<std::uint32_t> clock_index;
@@ -68,6 +69,7 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 struct commit_point {
   std::uint64_t tail[lanes];  ///< records before it stand in the logs
   std::uint32_t loader;       ///< of the records behind the main lane's tail
+  std::uint32_t in_memory;    ///< records that were taken out of the ring and are not in the logs
   log_position logs[log_roles];
 };
 

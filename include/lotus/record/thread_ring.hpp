@@ -3,6 +3,7 @@
 #define LOTUS_RECORD_THREAD_RING_HPP
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "lotus/base/ticks.hpp"
@@ -12,6 +13,8 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
+
+struct aggregates_block;
 
 // Whether a thread may have been off the CPU since it last looked is one load and a compare. The
 // kernel clears the pointer of its rseq area when it switches the thread out; so while that still
@@ -67,23 +70,40 @@ struct alignas(64) thread_ring {
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
   std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
   std::uint32_t loader = 0;  ///< that the thread is in: the id of its name, 0 the default one; the
                              ///< session writes it under `guard`
 
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
-  alignas(64) std::atomic<std::uint64_t> limit{0};
-  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
-  std::atomic<std::uint64_t> last_limit{0};
-  std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t> dropped{0};
+  alignas(64) std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
   /// Stands in for a ring's counter before there is one.
   std::atomic<std::uint64_t> none_published{0};
-  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
   std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
 };
+
+/// What lets a thread store on its own. Not in its thread_ring but in memory that the kernel clears
+/// in every child: a child that was made without fork handlers (_Fork, clone) shares its parent's
+/// ring file and must not store into it. So it finds this all zero, takes the slow way, and the
+/// session notices. After a fork with handlers the session fills it again.
+struct alignas(64) ring_gate {
+  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  std::atomic<std::uint64_t> limit{0};
+  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  std::atomic<std::uint64_t> last_limit{0};
+  std::atomic<std::uint64_t> interrupt_limit{0};
+  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring tells of a wait
+  /// The thread's first block of aggregates; null sends every call the slow way. Written under
+  /// `guard`.
+  std::atomic<aggregates_block*> aggregates{nullptr};
+};
+
+/// A gate is so far behind its thread_ring. Whole pages, of any size that Linux has on a supported
+/// processor, and known when compiled: so finding it costs the hot path nothing.
+inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
+
+LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
+  return *reinterpret_cast<ring_gate*>(reinterpret_cast<char*>(&ring) + gate_distance);
+}
 
 LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
 
@@ -116,7 +136,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
+  if (LOTUS_DETAIL_UNLIKELY(at >= gate_of(*p).limit.load(std::memory_order_acquire))) {
     p->storing.store(0, std::memory_order_relaxed);
     return push_rarely(*p, {begin_ticks, end_ticks, tag});
   }

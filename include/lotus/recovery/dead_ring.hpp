@@ -42,6 +42,7 @@ class dead_ring_file {
     damaged,        ///< not a ring file
     other_version,  ///< of the library wrote it
     refused,        ///< see error()
+    doubted,        ///< some of what it holds makes no sense, and is in it only
   };
 
   /// Opens `name` in `directory` (borrowed).
@@ -101,9 +102,12 @@ class dead_ring_file {
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
       block_header block{};
-      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
-      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+      const bool read = read_at(fd_, static_cast<void*>(&block), sizeof(block), at);
+      const block_kind kind = block.kind.load(std::memory_order_relaxed);
+      if (read && kind == block_kind::none) return 0;
+      if (!read || block.bytes < least_page_bytes || block.bytes > size - at ||
           block.bytes % least_page_bytes != 0) {
+        damaged_ = true;
         return 0;
       }
       if (blocks == most_blocks) {
@@ -111,7 +115,7 @@ class dead_ring_file {
         return 0;
       }
       if (is_over(until_ns)) return ETIME;
-      switch (block.kind.load(std::memory_order_relaxed)) {
+      switch (kind) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
           if (place == nullptr) return ENOMEM;
@@ -125,9 +129,13 @@ class dead_ring_file {
           break;
         }
         case block_kind::names:
-          if (!read_names(at, block.bytes)) return 0;
+          if (!read_names(at, block.bytes)) {
+            damaged_ = true;
+            return 0;
+          }
           break;
         default:
+          damaged_ = true;
           return 0;
       }
       at += block.bytes;
@@ -136,9 +144,9 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; those that were left out count as one.
+  /// @return how many do not, or not wholly; what was left out with whole blocks counts as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ ? 1 : 0;
+    std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
@@ -170,7 +178,7 @@ class dead_ring_file {
   /// How a line begins that has the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
-    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
     const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
     return {text_.data() + n.at, n.bytes};
   }
@@ -240,7 +248,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// False where the block makes no sense: names are numbered as they come.
+  /// False where the block makes no sense: names are numbered as they come. A name that comes again
+  /// is the same.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
@@ -259,9 +268,13 @@ class dead_ring_file {
       }
       stored_name head{};
       std::memcpy(&head, block.data() + i, sizeof(head));
-      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
       if (head.bytes > used - i - sizeof(head)) return false;
-      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      const std::string_view text{block.data() + i + sizeof(head), head.bytes};
+      const std::size_t known = names_.bytes() / sizeof(name_place);
+      const bool again = head.id >= 1 && head.id <= known;
+      if (again ? text != line_start(head.id) : head.id != known + 1 || !add_name(text)) {
+        return false;
+      }
       i += padded_name_bytes(head.bytes);
       if (i > used) return false;
     }
@@ -294,6 +307,7 @@ class dead_ring_file {
   growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
+  bool damaged_ = false;  ///< a block, and what follows it, was left out
 };
 
 }  // namespace detail

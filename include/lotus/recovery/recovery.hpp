@@ -18,6 +18,7 @@
 #include "lotus/aggregates/recovery/ring_aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/file.hpp"
 #include "lotus/base/function_ref.hpp"
 #include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
@@ -51,6 +52,7 @@ struct recovery {
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
   std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
+  std::uint64_t lost = 0;           ///< records that were in the memory of dead processes only
   bool left = false;                ///< time was up before all was done
   int error = 0;                    ///< of the first log that failed: what file_error_text() knows
   char failed_log[log_name_bytes] = {};
@@ -113,22 +115,45 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
 /// appended before counts once all the same. Returns 0, or what file_error_text() knows.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
+  const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
+  if (file.header().flags == flags) return 0;
   const log_folder folder = folder_of(directory, file, nullptr);
   loader_folders folders{folder};
   const dead_aggregates found = read_aggregates(file, aggregate_state::whole);
   result.doubted += found.doubted();
-  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
-    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
-    if (error != 0 && result.error == 0) {
+  const int error = found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    const int failed = append_aggregates(folder, folders, loader, file.header().pid, section);
+    if (failed != 0 && result.error == 0) {
       put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
     }
-    return error;
+    return failed;
   });
+  // Of a file that is kept, they are not to be appended at each start.
+  if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
+                           offsetof(ring_file_header, flags)) != sizeof(flags)) {
+    return errno;
+  }
+  return error;
 }
 
-/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
+/// Says in a dead process' information file how many records were in its memory only.
+inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
+                              std::uint64_t records) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
+  if (fd < 0) return;
+  char text[48];
+  const int bytes =
+      std::snprintf(text, sizeof(text), "lost %llu\n", static_cast<unsigned long long>(records));
+  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
+  close(fd);
+}
+
+/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file;
+/// but a file with something that makes no sense is kept, for that is nowhere else.
 /// May be killed at any instant and run again: the commits in the file say how far it came.
-LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
+/// @return false where it is kept for that reason.
+LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
   int error = file.read_blocks(limits.advance ? std::nullopt : limits.until_ns);
@@ -137,8 +162,11 @@ LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead
   std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
   bool done = error == 0;
   bool late = error == ETIME;
+  const std::uint64_t doubted_before = result.doubted;
+  std::uint64_t lost = 0;
   if (error == 0) {
     result.doubted += file.for_each_ring([&](ring_copy& copy) {
+      lost += copy.ring().committed().in_memory;
       const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
       if (!wanted || late) {
         if (copy.left() > 0) done = false;
@@ -150,14 +178,18 @@ LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead
     });
   }
   if (late) result.left = true;
-  if (!done) return;
+  if (!done) return true;
   error = recover_aggregates(directory, file, result);
   if (error != 0) {
     if (result.error == 0) result.error = error;
-    return;
+    return true;
   }
-  unlinkat(directory, name, 0);
+  result.lost += lost;
   ++result.files;
+  if (lost > 0) tell_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
+  if (result.doubted != doubted_before) return false;
+  unlinkat(directory, name, 0);
+  return true;
 }
 
 /// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
@@ -218,8 +250,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
     if (buffer == nullptr) {
       result.error = ENOMEM;
-    } else {
-      recover_file(directory, name, file, limits, result, *buffer);
+    } else if (!recover_file(directory, name, file, limits, result, *buffer)) {
+      report(name, state::doubted, 0);
     }
   });
   if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));

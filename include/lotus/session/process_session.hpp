@@ -13,6 +13,7 @@
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/base/memory.hpp"
+#include "lotus/base/own_process.hpp"
 #include "lotus/collectors/annotate.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
@@ -38,6 +39,18 @@ class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
+  /// Null in a child process that was made without fork handlers (_Fork, clone): its session and
+  /// ring file are its parent's, and locks may be held for ever.
+  static session* of_this_process() noexcept {
+    session* const s = instance_;
+    return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
+  }
+  /// Likewise, for what would be recorded: reports once that it is not.
+  static session* to_record() noexcept {
+    session* const s = of_this_process();
+    if (s == nullptr) instance().report_foreign_process();
+    return s;
+  }
   /// Makes the process's session, if there is none yet that other objects do not find.
   /// @param table  what it does for shared objects, this one included; lives as long as the
   /// process.
@@ -45,9 +58,11 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (instance_ != nullptr) return;
     // Memory of its own, never freed: scopes may end after every static object is gone.
     instance_ = new (map_memory(sizeof(session))) session{table};
+    instance_->process_.claim();
     this_module_at_forks.before = before_fork;
     this_module_at_forks.after_in_parent = after_fork_in_parent;
     this_module_at_forks.after_in_child = after_fork_in_child;
+    this_module_at_forks.in_own_process = []() noexcept { return instance_->process_.is_this(); };
   }
 
   recorder& records() noexcept { return recorder_; }
@@ -272,6 +287,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
   LOTUS_DETAIL_COLD static void after_fork_in_child() noexcept {
+    instance().process_.claim();
     instance().recorder_.become_child();
     instance().heap_.become_child();
     instance().unlock_after_fork();
@@ -285,12 +301,21 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
+  /// Once. Not to the program's handler, which may wait for ever there for a lock of its own.
+  LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
+    if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
+    say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
+        "in it: use fork()");
+  }
+
   /// What a process is told to count where it has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
 
   const services& table_;
+  own_process process_;
+  std::atomic<bool> foreign_reported_{false};
   mutex control_;
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;

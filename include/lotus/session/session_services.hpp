@@ -14,9 +14,11 @@
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/hub.hpp"
+#include "lotus/record/names.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
 #include "lotus/session/process_session.hpp"
+#include "lotus/store/losses.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -24,70 +26,107 @@ namespace detail {
 /// In the object with this code.
 constexpr services make_service_table() noexcept {
   services s{};
-  s.this_thread = []() noexcept { return session::instance().records().this_thread(); };
+  s.this_thread = []() noexcept -> producer* {
+    session* const own = session::of_this_process();
+    return own == nullptr ? nullptr : own->records().this_thread();
+  };
   s.push_slow = [](producer& p, const record& r) noexcept {
-    session::instance().records().slow().push(p, r);
+    if (session* const own = session::to_record()) return own->records().slow().push(p, r);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.push_nested = [](producer& p, const record& r) noexcept {
-    session::instance().records().slow().push_nested(p, r);
+    if (session* const own = session::of_this_process()) {
+      own->records().slow().push_nested(p, r);
+    }
   };
   s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
-    return session::instance().records().slow().aggregate(p, call);
+    session* const own = session::to_record();
+    return own != nullptr && own->records().slow().aggregate(p, call);
   };
   s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
     return aggregates_of(p).tell(*tag);
   };
   s.intern = [](std::string_view name) noexcept {
-    return session::instance().records().intern(name);
+    session* const own = session::of_this_process();
+    return own == nullptr ? unnamed_id : own->records().intern(name);
   };
   s.refuse_batch = [](std::uint64_t number) noexcept {
-    if (losses* const told = session::instance().records().losses_if_on())
-      told->refused_batch(number);
+    session* const own = session::to_record();
+    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (told != nullptr) told->refused_batch(number);
   };
   s.enter_loader = [](std::uint32_t loader) noexcept {
-    return session::instance().records().enter_loader(loader);
+    session* const own = session::of_this_process();
+    return own == nullptr ? 0 : own->records().enter_loader(loader);
   };
-  s.get_ring = [](producer& p) noexcept { session::instance().records().slow().get_ring(p); };
+  s.get_ring = [](producer& p) noexcept {
+    if (session* const own = session::of_this_process()) own->records().slow().get_ring(p);
+  };
   s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
-    return session::instance().records().slow().read_cpu(p, watch);
+    session* const own = session::of_this_process();
+    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return session::instance().take_async_ids(); };
   s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
-    return session::instance().records().ticks_of_span(begin_ns, end_ns);
+    session* const own = session::of_this_process();
+    return own == nullptr ? given_ticks{} : own->records().ticks_of_span(begin_ns, end_ns);
   };
   s.crossed_threads = [](record_tag tag) noexcept {
-    losses* const told = session::instance().records().losses_if_on();
-    if (told != nullptr) told->crossed_threads(session::instance().name_in(tag));
+    session* const own = session::of_this_process();
+    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (told != nullptr) told->crossed_threads(own->name_in(tag));
   };
-  s.start = [](const options& chosen) noexcept { return session::instance().start(chosen); };
+  s.start = [](const options& chosen) noexcept {
+    session* const own = session::to_record();
+    return own != nullptr && own->start(chosen);
+  };
   s.start_steps = [](const options& chosen, const schedule& steps) noexcept {
-    return session::instance().start_steps(chosen, steps);
+    session* const own = session::to_record();
+    return own != nullptr && own->start_steps(chosen, steps);
   };
-  s.step = [](step_notice& notice) noexcept { return session::instance().step(notice); };
-  s.stop = [](step_notice& notice) noexcept { return session::instance().stop(notice); };
-  s.flush = []() noexcept { session::instance().records().flush(); };
+  s.step = [](step_notice& notice) noexcept {
+    session* const own = session::of_this_process();
+    return own != nullptr && own->step(notice);
+  };
+  s.stop = [](step_notice& notice) noexcept {
+    session* const own = session::of_this_process();
+    return own != nullptr && own->stop(notice);
+  };
+  s.flush = []() noexcept {
+    if (session* const own = session::of_this_process()) own->records().flush();
+  };
   s.snapshot = [](const char* reason, std::size_t bytes) noexcept {
-    return session::instance().records().snapshot({reason, bytes});
+    session* const own = session::to_record();
+    return own != nullptr && own->records().snapshot({reason, bytes});
   };
   s.dropped = []() noexcept { return session::instance().records().dropped(); };
   s.join = [](module_state& m, bool environment_counts) noexcept {
-    session::instance().join(m, environment_counts);
+    if (session* const own = session::of_this_process()) own->join(m, environment_counts);
   };
-  s.leave = [](module_state& m) noexcept { session::instance().leave(m); };
+  s.leave = [](module_state& m) noexcept {
+    if (session* const own = session::of_this_process()) own->leave(m);
+  };
   s.begin_task = [](record_tag tag) noexcept {
-    if (annotation_wanted()) session::instance().begin_task_of(tag);
-    session::instance().begin_heap_of(tag);
+    session* const own = session::of_this_process();
+    if (own == nullptr) return;
+    if (annotation_wanted()) own->begin_task_of(tag);
+    own->begin_heap_of(tag);
   };
   s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
-    session::instance().end_heap_of(begin_ticks, tag, tag);
+    session* const own = session::of_this_process();
+    if (own == nullptr) return;
+    own->end_heap_of(begin_ticks, tag, tag);
     if (annotation_wanted()) session::end_task_of(tag);
   };
-  s.begin_heap = [](record_tag tag) noexcept { session::instance().begin_heap_of(tag); };
+  s.begin_heap = [](record_tag tag) noexcept {
+    if (session* const own = session::of_this_process()) own->begin_heap_of(tag);
+  };
   s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
-    session::instance().end_heap_of(begin_ticks, begun_as, tag);
+    session* const own = session::of_this_process();
+    if (own != nullptr) own->end_heap_of(begin_ticks, begun_as, tag);
   };
   s.annotate_torch = [](const annotation_calls& calls) noexcept {
-    session::instance().annotate_torch(calls);
+    if (session* const own = session::of_this_process()) own->annotate_torch(calls);
   };
   s.deliver = [](const char* line) noexcept {
     return session::instance().records().messages().deliver(line);

@@ -44,7 +44,7 @@ class backlog {
     chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
     const lane_heads heads{ring};
     copy_records(ring, heads, chunk->ring);
-    skip_records(ring, heads);
+    skip_records(ring, heads, heads.beyond(ring.committed()));
     (p.backlog_first == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
     p.backlog_last = chunk;
     return true;
@@ -55,6 +55,11 @@ class backlog {
     backlog_chunk* const chunk = p.backlog_first;
     if (chunk == nullptr) return 0;
     const std::uint64_t records = lane_heads{chunk->ring}.beyond(chunk->ring.committed());
+    if (p.ring != nullptr && records > 0) {
+      commit_point c = p.ring->committed();
+      c.in_memory -= static_cast<std::uint32_t>(records);
+      p.ring->commit(c);
+    }
     p.backlog_first = chunk->next;
     if (p.backlog_first == nullptr) p.backlog_last = nullptr;
     used_bytes_.fetch_sub(chunk->bytes, std::memory_order_relaxed);

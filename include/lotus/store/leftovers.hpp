@@ -113,14 +113,18 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
       say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
           r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
     }
-    if (r.doubted > 0 && first(2)) {
-      say("rings of processes that died in %s are damaged; what made no sense is left out",
-          location_->directory);
+    if (r.lost > 0) {
+      say("%llu records of processes that died in %s were in their memory only and are lost",
+          static_cast<unsigned long long>(r.lost), location_->directory);
     }
   }
 
   /// Each kind once, with the first file of it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
+    if (state == dead_ring_file::state::doubted && first(2)) {
+      say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
+          location_->directory, name);
+    }
     if (state == dead_ring_file::state::damaged && first(4)) {
       say("%s/%s is no ring file and left alone", location_->directory, name);
     }

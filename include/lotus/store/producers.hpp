@@ -63,7 +63,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  static constexpr std::size_t at_once = 64;
+  static constexpr std::size_t at_once = gate_distance / sizeof(producer);
+  static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
 
   producer* find(std::uint32_t tid) const noexcept {
     producer* p = first_.load(std::memory_order_acquire);
@@ -91,11 +92,14 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
-      if (spare_ == nullptr) return nullptr;
+      auto* const memory = static_cast<char*>(map_memory(2 * gate_distance));
+      if (memory == nullptr) return nullptr;
+      clear_in_children(memory + gate_distance, gate_distance);
+      spare_ = reinterpret_cast<producer*>(memory);
       spare_count_ = at_once;
     }
     auto* p = new (spare_++) producer;
+    new (&gate_of(*p)) ring_gate;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);

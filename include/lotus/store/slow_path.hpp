@@ -35,7 +35,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
     // A limit other than 0 means a ring that is merely full, or half.
-    if (p.limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
+    if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
     }
@@ -52,7 +52,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// within a handler within these few instructions is dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
     // Without a ring, before a thread's first record or where recording is off, there is no room.
-    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+    if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
     }
@@ -61,7 +61,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+    if (at < gate_of(p).interrupt_limit.load(std::memory_order_acquire)) {
       ring.slot(1, at) = r;
       ring.published[1].store(at + 1, std::memory_order_release);
     } else {
@@ -134,17 +134,18 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
     const bool open = on && !state_.writes_through();
-    p.interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0, std::memory_order_release);
+    gate_of(p).interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0,
+                                     std::memory_order_release);
     const std::uint64_t room = p.ring->capacity;
-    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
-    p.limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
-                  std::memory_order_release);
+    gate_of(p).last_limit.store(c.tail[0] + room, std::memory_order_release);
+    gate_of(p).limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
+                           std::memory_order_release);
   }
 
   /// Sends the owner's next record the slow way.
   static void close_lanes(producer& p) noexcept {
-    p.limit.store(0, std::memory_order_relaxed);
-    p.interrupt_limit.store(0, std::memory_order_relaxed);
+    gate_of(p).limit.store(0, std::memory_order_relaxed);
+    gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
   }
 
  private:
@@ -185,11 +186,11 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
   /// writing it.
   bool push_or_drop(producer& p, const record& r) noexcept {
-    std::uint64_t limit = p.limit.load(std::memory_order_acquire);
-    const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
+    std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
+    const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);
     if (limit == 0) return false;
     if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
-      p.limit.compare_exchange_strong(limit, last_limit);
+      gate_of(p).limit.compare_exchange_strong(limit, last_limit);
       drains_.wake();
       detail::push(r.begin_ticks, r.end_ticks, r.tag);
       return true;

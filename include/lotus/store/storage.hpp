@@ -74,7 +74,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
-    p.waiting_since = &ring->waiting_since;
+    gate_of(p).waiting_since = &ring->waiting_since;
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;
   }
@@ -138,7 +138,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// file, as far as that can grow, and is given up else.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
-    for (; p.backlog_first != nullptr; backlog_.drop_oldest(p)) leave(p.backlog_first->ring, sum);
+    while (p.backlog_first != nullptr) {
+      leave(p.backlog_first->ring, sum);
+      backlog_.drop_oldest(p);
+    }
     if (p.ring_in_file) {
       sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
     } else {
@@ -164,7 +167,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
     p.published = &p.none_published;
-    p.waiting_since = &p.none_waiting;
+    gate_of(p).waiting_since = nullptr;
     detach(p);
   }
   void after_fork_in_child() noexcept { retention_.after_fork_in_child(); }

@@ -96,6 +96,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
     if (counted.insert(run.info_dir).second) {
       all.records.written += data.records.written;
       all.records.dropped += data.records.dropped;
+      all.records.lost += data.records.lost;
       add_machines(all, run, data);
       ++all.runs;
     }

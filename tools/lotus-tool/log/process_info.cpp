@@ -49,6 +49,10 @@ std::string dropped_text(const record_counts& records) {
          " records were dropped: figures are of the rest";
 }
 
+std::string lost_text(std::uint64_t records) {
+  return grouped(records) + " records of killed processes were in their memory only and are lost";
+}
+
 std::string deleted_text(const record_counts& records) {
   const std::time_t seconds = records.whole_from_ns / 1'000'000'000;
   std::tm utc{};
@@ -144,6 +148,9 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       if (std::max(counts.written, counts.dropped) > most_records) continue;
       process.records.written = counts.written;
       process.records.dropped = counts.dropped;
+    } else if (key == "lost") {
+      std::uint64_t lost = 0;
+      if (words >> lost && lost <= most_records) process.records.lost = lost;
     } else if (key == "forgotten") {
       std::uint64_t files = 0;
       record_counts counts;
@@ -218,6 +225,7 @@ record_counts run_processes::records() const {
   for (const auto& [file, process] : by_file_) {
     sum.written += process.records.written;
     sum.dropped += process.records.dropped;
+    sum.lost += process.records.lost;
     sum.deleted_bytes += process.records.deleted_bytes;
     sum.whole_from_ns = std::max(sum.whole_from_ns, process.records.whole_from_ns);
   }

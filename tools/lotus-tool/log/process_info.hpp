@@ -15,6 +15,7 @@ namespace lotus::tool {
 struct record_counts {
   std::uint64_t written = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t lost = 0;           ///< in the memory of processes that were killed, by recovery
   std::uint64_t deleted_bytes = 0;  ///< of logs, by limits
   std::int64_t whole_from_ns = 0;   ///< since when nothing of that is missing; 0: nothing is
 
@@ -23,6 +24,8 @@ struct record_counts {
 
 /// "1,024 of 4,096 records were dropped: figures are of the rest"
 std::string dropped_text(const record_counts& records);
+/// "1,024 records of killed processes were in their memory only and are lost"
+std::string lost_text(std::uint64_t records);
 /// "limits have deleted 8.7 MB of logs: figures are of what began after 2026-11-23 01:51:54 UTC"
 std::string deleted_text(const record_counts& records);
 

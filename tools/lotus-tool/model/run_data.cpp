@@ -209,6 +209,7 @@ record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics) {
   }
   const record_counts records = processes.records();
   if (records.dropped > 0) diagnostics.warning(run.info_dir + ": " + dropped_text(records));
+  if (records.lost > 0) diagnostics.warning(run.info_dir + ": " + lost_text(records.lost));
   if (records.whole_from_ns != 0) diagnostics.note(run.info_dir + ": " + deleted_text(records));
   return records;
 }

@@ -162,6 +162,7 @@ class checker {
     std::vector<std::string> texts;
     const record_counts& records = run_.records;
     if (records.dropped > 0) texts.push_back(dropped_text(records));
+    if (records.lost > 0) texts.push_back(lost_text(records.lost));
     if (run_.damaged_lines > 0) {
       texts.push_back(counted(run_.damaged_lines, "line was", "lines were") + " damaged");
     }
@@ -175,10 +176,10 @@ class checker {
     std::string text;
     for (const std::string& t : texts) text += (text.empty() ? "" : "; ") + t;
     const std::uint64_t lines = run_.operations + run_.batches.records().size();
-    const bool many = 100 * records.dropped > records.all() ||
+    const bool many = 100 * records.dropped > records.all() || 100 * records.lost > lines ||
                       100 * run_.damaged_lines > lines + run_.damaged_lines;
     fail("dropped", many, std::move(text),
-         records.dropped > 0
+         records.dropped > 0 || records.lost > 0
              ? "record with full_ring::drain, more options::ring_records and room on the disk"
          : run_.damaged_lines > 0 ? "see the lines told of on stderr"
                                   : "lotus-tool recover puts it into the logs");

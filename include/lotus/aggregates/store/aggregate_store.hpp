@@ -54,8 +54,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       if (a.memory == nullptr) return false;
       if (!p.attached) files_.add_thread(tid);
     }
-    return a.memory->take(a, call,
-                          [this, tid, &a] { return files_.add_aggregates(tid, a.memory->chain); });
+    const bool taken = a.memory->take(
+        a, call, [this, tid, &a] { return files_.add_aggregates(tid, a.memory->chain); });
+    if (taken) gate_of(p).aggregates.store(a.memory->first, std::memory_order_release);
+    return taken;
   }
 
   /// Writes a call at once: nobody writes later.
@@ -94,13 +96,13 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// Sends the thread's next call the slow way.
   static void close(producer& p) noexcept {
-    aggregates_of(p).first.store(nullptr, std::memory_order_seq_cst);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
   /// The other way round.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
-      aggregates_of(p).first.store(memory->first, std::memory_order_release);
+      gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
   /// After close(): the call that is being added at this moment takes no longer than this, unless
@@ -112,14 +114,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// They begin anew with the next call.
   static void retire(producer& p) noexcept {
-    aggregates_of(p).first.store(nullptr, std::memory_order_release);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
   /// In a forked child: they are the parent's.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
-    a.first.store(nullptr, std::memory_order_release);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.untold_ticks = 0;
     // Where a handler forks that interrupted a call.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
@@ -165,9 +167,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
       // Its next call goes the slow way, where this guard is waited for.
-      aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
+      std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
+      aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
-      a.first.store(first, std::memory_order_release);
+      open.store(first, std::memory_order_release);
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;

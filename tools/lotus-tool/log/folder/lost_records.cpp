@@ -23,6 +23,7 @@
 #include "log/folder/left_files.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
+#include "log/process_info.hpp"
 #include "log/record_tails.hpp"
 #include "lotus/recovery/recovery.hpp"
 
@@ -131,6 +132,8 @@ std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:
       return "of another version of the library, whose lotus-tool reads it";
+    case dead_ring_file::state::doubted:
+      return "damaged: what makes no sense is not in the logs";
     case dead_ring_file::state::refused:
       return (detail::is_refusal(error) ? "" : "cannot be opened: ") +
              std::string(detail::file_error_text(error));
@@ -193,9 +196,8 @@ class recoverer {
                detail::file_error_text(r.error) + "; what is left can be recovered later");
     }
     left.tell([this](const std::string& text) { complain(text); });
-    if (r.doubted > 0) {
-      err_ << printable_line(path) << ": " << r.doubted
-           << " rings are damaged; records that make no sense are ignored\n";
+    if (r.lost > 0) {
+      err_ << printable_line(path) << ": " << lost_text(r.lost) << '\n';
     }
     if (r.records > 0) {
       out_ << printable_line(path) << ": " << r.records << " records put into the logs\n";
@@ -231,6 +233,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
   const auto buffer = std::make_unique<detail::drain_buffer>();
   tailed_logs logs(dir, files, most_bytes);
   std::uint64_t records = 0;
+  std::uint64_t lost = 0;
   left_files left;
   detail::for_each_entry(opened.fd(), [&](const char* name) {
     if (!is_ring_file_name(name)) return;
@@ -247,13 +250,16 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
       case dead_ring_file::state::gone:
       case dead_ring_file::state::living:
         return;
+      case dead_ring_file::state::doubted:
       case dead_ring_file::state::opened:
         break;
     }
     if (prefix != ring_file.header().prefix) return;
     if (ring_file.read_blocks() != 0) return left.add(path, "needs more memory");
-    const std::uint64_t doubted = ring_file.for_each_ring(
-        [&](ring_copy& copy) { records += add_ring(ring_file, copy, logs, *buffer); });
+    const std::uint64_t doubted = ring_file.for_each_ring([&](ring_copy& copy) {
+      lost += copy.ring().committed().in_memory;
+      records += add_ring(ring_file, copy, logs, *buffer);
+    });
     if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");
     if (!logs.has_room(0)) {
       left.add(path, "holds more than is counted in; `lotus-tool recover` puts it into the logs");
@@ -264,6 +270,7 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     }
   });
   left.tell([&](const std::string& text) { diagnostics.warning(text); });
+  if (lost > 0) diagnostics.warning(dir + ": " + lost_text(lost));
   if (records > 0) {
     diagnostics.note(
         dir + ": " + std::to_string(records) +

@@ -1,0 +1,57 @@
+// Whether this is the process that what is in memory belongs to.
+#ifndef LOTUS_BASE_OWN_PROCESS_HPP
+#define LOTUS_BASE_OWN_PROCESS_HPP
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "lotus/base/memory.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Tells a child that was made without fork handlers (_Fork, clone): it has a copy of everything,
+/// locks that nobody will release included. A child of vfork has not, as it runs in its parent's
+/// memory. Thread safety: claim() while the process has one thread; is_this() any thread, also in
+/// signal handlers.
+class own_process {
+ public:
+  /// What is in memory belongs to this process from now on.
+  void claim() noexcept {
+    if (mark_ == nullptr) make_mark();
+    if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
+    pid_ = getpid();
+  }
+
+  bool is_this() const noexcept {
+    if (mark_ != nullptr) return mark_->load(std::memory_order_relaxed) != 0;
+    return getpid() == pid_;
+  }
+
+ private:
+  using mark = std::atomic<std::uint32_t>;
+
+  void make_mark() noexcept {
+    const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory = map_memory(bytes);
+    if (memory == nullptr) return;
+    if (clear_in_children(memory, bytes)) {
+      mark_ = static_cast<mark*>(memory);
+    } else {
+      munmap(memory, bytes);
+    }
+  }
+
+  mark* mark_ =
+      nullptr;  ///< on a page that is cleared in children; null: the kernel cannot do that
+  pid_t pid_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_OWN_PROCESS_HPP

@@ -1,0 +1,234 @@
+// Children that are made without fork handlers, by _Fork or clone: they record nothing, and their
+// parent loses nothing.
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "recording.hpp"
+#include "support.hpp"
+
+using support::count_named;
+using support::options_for;
+using support::read_logs;
+
+namespace {
+
+void record(const std::string& name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+/// Without the handlers of pthread_atfork.
+pid_t fork_bare() {
+#if defined(__GLIBC_PREREQ)
+  #if __GLIBC_PREREQ(2, 34)
+  const bool by_glibc = GENERATE(true, false);
+  if (by_glibc) return _Fork();
+  #endif
+#endif
+  return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+}
+
+bool ended_well(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// All that a thread can record.
+void record_everything(int times) {
+  record("of_child", times);
+  record("before", times);
+  for (int i = 0; i < times; ++i) {
+    LOTUS_SCOPE("of_child_too");
+    LOTUS_SCOPE_AGGREGATED("aggregated");
+    LOTUS_SCOPE_AGGREGATED("aggregated_of_child");
+    LOTUS_COUNTER("counted", i);
+    lotus::wait_for_batch wait;
+    wait.got(static_cast<std::uint64_t>(i));
+    LOTUS_BATCH_CONSUMED(i);
+  }
+  lotus::flush();
+}
+
+/// Lets madvise(2) fail for MADV_WIPEONFORK, as Linux before 4.14 does.
+bool forbid_wiping() {
+  constexpr unsigned wipe_on_fork = 18;
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, wipe_on_fork, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+}  // namespace
+
+// The first of all cases: the process must have no session yet.
+TEST_CASE("on a kernel that clears no memory in children the parent goes on all the same") {
+  const support::temp_directory run;
+  const int status = support::status_of_child([&] {
+    if (!forbid_wiping()) _exit(77);
+    if (!lotus::start(options_for(run))) _exit(1);
+    record("before", 10);
+    for (int i = 0; i < 20; ++i) {
+      const pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+      if (child == 0) {
+        record("of_child_" + std::to_string(i), 100'000);
+        exit(0);
+      }
+      if (!ended_well(child)) _exit(2);
+      lotus::flush();
+    }
+    record("after", 10);
+    lotus::stop();
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no seccomp here");
+  CHECK(status == 0);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sbefore") == 10);
+  CHECK(count_named(lines, "Safter") == 10);
+}
+
+TEST_CASE("a child that skipped fork handlers records nothing and harms nothing, however it ends") {
+  const support::temp_directory run;
+  auto o = options_for(run);
+  o.ring_records = 128;
+  o.cpu_time = false;
+  REQUIRE(lotus::start(o));
+  record("before", 10);
+  for (int i = 0; i < 5; ++i) LOTUS_SCOPE_AGGREGATED("aggregated");
+  const int end = GENERATE(0, 1, 2);
+  const pid_t child = fork_bare();
+  if (child == 0) {
+    alarm(60);
+    record_everything(1000);
+    if (lotus::dropped() == 0) _exit(3);
+    if (end == 0) exit(0);  // static destructors and all
+    if (end == 1) lotus::stop();
+    if (end == 2) raise(SIGKILL);
+    _exit(0);
+  }
+  // Together with the child, in the same ring.
+  record("parent", 3000);
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == (end == 2 ? SIGKILL : 0));
+  record("after", 10);
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sbefore") == 10);
+  CHECK(count_named(lines, "Sparent") == 3000);
+  CHECK(count_named(lines, "Safter") == 10);
+  CHECK(lines.size() == 3020);
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+  CHECK(support::count_files(run.path(), ".lotus_info_") == 1);
+}
+
+TEST_CASE("such children end also where their parent's other threads held every lock") {
+  const support::temp_directory run{support::in_memory()};
+  auto o = options_for(run);
+  o.drain_interval_ms = 1;
+  o.ring_records = 64;
+  REQUIRE(lotus::start(o));
+  std::atomic<bool> done{false};
+  std::atomic<int> recorded{0};
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 2; ++t) {
+    busy.emplace_back([&] {
+      while (!done && recorded < 1'000'000) {
+        record("busy", 50);
+        recorded += 50;
+        lotus::flush();
+      }
+    });
+  }
+  int good = 0;
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    if (child == 0) {
+      alarm(60);
+      record("of_child_" + std::to_string(i), 500);
+      const pid_t grandchild = fork();  // with handlers, of a process that has none of its locks
+      if (grandchild == 0) {
+        record("of_grandchild", 10);
+        exit(0);
+      }
+      exit(ended_well(grandchild) ? 0 : 1);
+    }
+    if (ended_well(child)) ++good;
+  }
+  done = true;
+  for (auto& t : busy) t.join();
+  lotus::stop();
+  CHECK(good == 100);
+  const auto lines = read_logs(run.path());
+  CHECK(count_named(lines, "Sbusy") == static_cast<std::size_t>(recorded));
+  CHECK(lines.size() == static_cast<std::size_t>(recorded));
+}
+
+TEST_CASE("a thread's first record, in such a child, is none; start() says why") {
+  const support::temp_directory run;
+  auto o = options_for(run);
+  o.on_message = nullptr;  // so messages go to stderr
+  REQUIRE(lotus::start(o));
+  record("before", 1);
+  const std::string said = (run.path() / "said").string();
+  const pid_t child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (child == 0) {
+    alarm(60);
+    dup2(open(said.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    o.log_file = run.prefix() + "_of_child";
+    _exit(lotus::start(o) || lotus::start(o) ? 1 : 0);
+  }
+  CHECK(ended_well(child));
+  std::ifstream in{said};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  CHECK(text ==
+        "lotus: this process was made without fork handlers (by _Fork or clone), so nothing is "
+        "recorded in it: use fork()\n");
+  const pid_t other = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (other == 0) {
+    alarm(60);
+    record_everything(3);
+    _exit(0);
+  }
+  CHECK(ended_well(other));
+  lotus::stop();
+  CHECK(read_logs(run.path()).size() == 1);
+}
+
+TEST_CASE("a child of vfork runs in its parent's memory, and the parent records on") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(options_for(run)));
+  record("before", 1);
+  const pid_t child = vfork();
+  if (child == 0) {
+    execl("/bin/true", "true", nullptr);
+    _exit(1);
+  }
+  CHECK(ended_well(child));
+  record("after", 1);
+  lotus::stop();
+  CHECK(read_logs(run.path()).size() == 2);
+}
