@@ -2,6 +2,8 @@
 // can be recovered.
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
@@ -55,6 +58,7 @@ struct outcome {
   unsigned long long said_recoverable = 0;
   unsigned long long info_written = 0;
   unsigned long long info_dropped = 0;
+  unsigned long long info_lost = 0;
 };
 
 outcome outcome_of(const support::fs::path& directory, const support::fs::path& said) {
@@ -70,15 +74,17 @@ outcome outcome_of(const support::fs::path& directory, const support::fs::path& 
     std::ifstream info{entry.path()};
     for (std::string line; std::getline(info, line);) {
       std::sscanf(line.c_str(), "records %llu %llu", &o.info_written, &o.info_dropped);
+      std::sscanf(line.c_str(), "lost %llu", &o.info_lost);
     }
   }
   return o;
 }
 
-void recover(const support::fs::path& directory) {
+lotus::detail::recovery recover(const support::fs::path& directory) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  lotus::detail::recover_directory(fd, nullptr);
+  const lotus::detail::recovery result = lotus::detail::recover_directory(fd, nullptr);
   close(fd);
+  return result;
 }
 
 }  // namespace
@@ -103,6 +109,61 @@ TEST_CASE(
   support::fs::remove(at / "filler");
   recover(at);
   CHECK(read_logs(at).size() == o.info_written + o.said_recoverable);
+}
+
+TEST_CASE("a kill while the disk is full: recovery says how many records were in memory only") {
+  const support::temp_directory run;
+  const auto at = run.path() / "disk";
+  const support::small_disk disk{at, 1 << 20};
+  if (!disk.mounted()) return;
+  const int threads = GENERATE(1, 3);
+  const int status = status_of_recording(at, run.path() / "said", [&] {
+    // What starts on a full disk has no ring in the file, as is said then.
+    pthread_barrier_t filled;
+    pthread_barrier_init(&filled, nullptr, static_cast<unsigned>(threads) + 1);
+    std::vector<std::thread> all;
+    for (int i = 0; i < threads; ++i) {
+      all.emplace_back([&filled] {
+        record("full", 1);
+        pthread_barrier_wait(&filled);
+        pthread_barrier_wait(&filled);
+        record("full", 19'999);
+      });
+    }
+    pthread_barrier_wait(&filled);
+    lotus::flush();
+    support::fill_disk(at / "filler");
+    pthread_barrier_wait(&filled);
+    for (auto& t : all) t.join();
+    if (lotus::dropped() != 0) _exit(3);
+    raise(SIGKILL);
+  });
+  CHECK(WIFSIGNALED(status));
+  support::fs::remove(at / "filler");
+  const lotus::detail::recovery r = recover(at);
+  CHECK(r.error == 0);
+  CHECK(r.lost > 10'000);
+  CHECK(read_logs(at).size() + r.lost == 20'000U * static_cast<unsigned>(threads) + 1);
+  CHECK(outcome_of(at, run.path() / "said").info_lost == r.lost);
+  CHECK(recover(at).lost == 0);
+}
+
+TEST_CASE("a kill when the disk has room again: nothing was in memory only") {
+  const support::temp_directory run;
+  const auto at = run.path() / "disk";
+  const support::small_disk disk{at, 8 << 20};
+  if (!disk.mounted()) return;
+  const int status = status_of_recording(at, run.path() / "said", [&] {
+    support::fill_disk(at / "filler");
+    record("full", 20'000);
+    support::fs::remove(at / "filler");
+    lotus::flush();
+    record("again", 30);
+    raise(SIGKILL);
+  });
+  CHECK(WIFSIGNALED(status));
+  CHECK(recover(at).lost == 0);
+  CHECK(read_logs(at).size() == 20'031);
 }
 
 TEST_CASE(

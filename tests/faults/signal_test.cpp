@@ -9,8 +9,6 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/record/ring_layout.hpp"
-#include "lotus/record/thread_ring.hpp"
 #include "support.hpp"
 
 using support::count_named;
@@ -67,33 +65,4 @@ TEST_CASE("a handler's scopes neither corrupt the ring nor deadlock, and none is
   CHECK(count_named(lines, "SInHandler") == handled);
   CHECK(count_named(lines, "SInHandlerToo") == handled);
   CHECK(lotus::dropped() == dropped_before);
-}
-
-TEST_CASE("a handler that comes between the two halves of storing keeps to its own lane") {
-  const support::temp_directory run;
-  lotus::options o;
-  o.log_file = run.prefix();
-  o.drain_interval_ms = 1'000'000;
-  o.cpu_time = false;  // whose records would be dropped and counted as well
-  o.on_message = [](const char*) {};
-  const std::uint64_t dropped_before = lotus::dropped();
-  REQUIRE(lotus::start(o));
-  { LOTUS_SCOPE("First"); }
-  lotus::flush();
-  // What a handler would find that interrupts the storing of a record.
-  lotus::detail::thread_ring& p = *lotus::detail::this_ring;
-  p.storing.store(1);
-  for (int i = 0; i < 70; ++i) LOTUS_SCOPE("Nested");
-  p.storing.store(2);
-  { LOTUS_SCOPE("NestedTwice"); }
-  p.storing.store(0);
-  { LOTUS_SCOPE("Last"); }
-  lotus::stop();
-  const auto lines = support::read_logs(run.path());
-  CHECK(count_named(lines, "SFirst") == 1);
-  CHECK(count_named(lines, "SLast") == 1);
-  CHECK(count_named(lines, "SNested") == lotus::detail::interrupt_lane_records);
-  CHECK(count_named(lines, "SNestedTwice") == 0);
-  // What did not fit was counted.
-  CHECK(lotus::dropped() - dropped_before == 70 - lotus::detail::interrupt_lane_records + 1);
 }

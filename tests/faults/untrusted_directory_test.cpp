@@ -170,6 +170,57 @@ TEST_CASE("what comes before a record that no process can have stored is recover
   CHECK(result.records == 60);
   CHECK(result.doubted == 1);
   CHECK(read_logs(run.path()).size() == 60);
+  // What is not in the logs is in this file only; what is in them does not come again.
+  CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
+  CHECK(recover(run.path()).records == 0);
+  CHECK(in_child([&] {
+          if (!lotus::start(noting(run.path()))) return 1;
+          lotus::stop();
+          return heard(".lotus_ring_1_1 is damaged") ? 0 : 2;
+        }) == 0);
+  CHECK(read_logs(run.path()).size() == 60);
+  CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
+}
+
+TEST_CASE("names that come twice: the same is no harm, another one is, and then the file is kept") {
+  const temp_directory run;
+  const std::string again = GENERATE("SForged,", "SForger,");
+  const bool harm = again != "SForged,";
+  forged_ring forged;
+  forged.records = 100;
+  forged.aggregates = true;
+  std::string bytes = forged.bytes();
+  auto* names =
+      reinterpret_cast<lotus::detail::names_block*>(bytes.data() + forged_ring::header_bytes);
+  char* const second = names->entries() + names->used_bytes;
+  const lotus::detail::stored_name head{1, static_cast<std::uint32_t>(again.size())};
+  std::memcpy(second, &head, sizeof(head));
+  std::memcpy(second + sizeof(head), again.data(), again.size());
+  names->used_bytes += lotus::detail::padded_name_bytes(again.size());
+  std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
+  for (int i = 0; i < 2; ++i) {
+    const auto result = recover(run.path());
+    CHECK(result.records == (harm || i == 1 ? 0 : 100));
+    CHECK(result.doubted == (harm ? 1 : 0));
+    CHECK(fs::exists(run.path() / ".lotus_ring_1_1") == harm);
+  }
+}
+
+TEST_CASE("a file whose aggregates are in the logs is kept, and they are not appended again") {
+  const temp_directory run;
+  forged_ring forged;
+  forged.aggregates = true;
+  std::string bytes = forged.bytes();
+  bytes += std::string(4096, '\xff');  // a block of no kind that there is
+  std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
+  CHECK(recover(run.path()).doubted == 1);
+  const fs::path file = run.path() / ".lotus_aggregated_lotustrace_log_1";
+  const std::string once = support::read_file(file);
+  CHECK(!once.empty());
+  CHECK(recover(run.path()).doubted == 1);
+  CHECK(support::read_file(file) == once);
+  CHECK(read_logs(run.path()).size() == 1);
+  CHECK(fs::exists(run.path() / ".lotus_ring_1_1"));
 }
 
 TEST_CASE("pipes and links to devices hang nothing") {

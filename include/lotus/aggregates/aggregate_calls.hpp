@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "lotus/aggregates/aggregates.hpp"
+#include "lotus/base/stack_pointer.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread_ring.hpp"
@@ -56,7 +57,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
     return aggregate_rarely(call, false);
   }
   // As in push().
-  a.storing.store(1, std::memory_order_relaxed);
+  a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -153,7 +153,7 @@ struct thread_aggregates {
                                              ///< the first block
   local_aggregate** table = nullptr;         ///< by key, with room left
   std::uint64_t mask = 0;                    ///< of places in it
-  std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
+  std::atomic<std::uintptr_t> storing{0};    ///< as thread_ring::storing, while a call is added
   std::uint32_t interrupting = 0;            ///< calls, below
   /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
   /// its own either.
@@ -216,6 +216,29 @@ struct thread_aggregates {
     untold_ticks = 0;
     tag = {event_kind::aggregated, told_name, large_stage_number};
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
+  }
+
+  /// What a handler interrupted in take(), and left for good, is as if it had not begun.
+  /// @param in  the thread's first block.
+  void undo_unfinished(const aggregates_block& in) noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const std::uint64_t numbers[2] = {in.last[0].number.load(relaxed),
+                                      in.last[1].number.load(relaxed)};
+    calls = numbers[0] > numbers[1] ? numbers[0] : numbers[1];
+    const local_aggregate* const to = calls == 0 ? nullptr : find(in.last[calls % 2].key);
+    if (to == nullptr) return;
+    last_to = to;
+    stored_aggregate& stored = *to->stored;
+    const std::uint64_t so_many = stored.count.load(relaxed);
+    const aggregate_sums& sums = stored.sums[so_many % 2];
+    if (so_many == 0 || sums.call.load(relaxed) != calls) return;
+    // The last call has been added: taken back, for the next one adds it. Whatever its bucket says,
+    // the sums say the same until their count goes back.
+    const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
+    const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
+    to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
+        (in_bucket >> bucket_bits) - 1, std::memory_order_release);
+    stored.count.store(so_many - 1, std::memory_order_release);
   }
 
   /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where

@@ -10,6 +10,7 @@
 #include "lotus/aggregates/aggregate_calls.hpp"
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/clock.hpp"
+#include "lotus/base/interruption.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/published_wait.hpp"
@@ -38,11 +39,10 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
-  if (p.storing.load(std::memory_order_relaxed) != 0) {
-    s.push_nested(p, r);
-  } else {
-    s.push_slow(p, r);
-  }
+  const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
+  if (!storing) return s.push_slow(p, r);
+  if (interrupts_storing(p)) return s.push_nested(p, r);
+  push(r.begin_ticks, r.end_ticks, r.tag);
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
@@ -74,13 +74,22 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
   producer* const p = find_producer(s);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
-  if (a.storing.load(std::memory_order_relaxed) != 0) {
+  const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
+  if (place != 0 && is_interrupted(place)) {
     if (a.interrupting < thread_aggregates::most_interrupting) {
       a.interrupting_calls[a.interrupting++] = call;
     } else {
       p->dropped.fetch_add(1, std::memory_order_relaxed);
     }
     return;
+  }
+  if (place != 0) {
+    // A handler has left that for good, by siglongjmp.
+    if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
+      a.undo_unfinished(*in);
+    }
+    a.interrupting = 0;
+    a.storing.store(0, std::memory_order_relaxed);
   }
   if (!taken) s.aggregate_slow(*p, call);
   while (a.interrupting > 0) {

@@ -7,6 +7,7 @@
 
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/interruption.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
@@ -28,7 +29,7 @@ struct off_cpu_time {
 
 /// What has been told of a thread's time off the CPU. For the owning thread.
 struct cpu_account {
-  bool reading = false;  ///< a handler that interrupts the reading keeps off
+  std::uintptr_t reading = 0;  ///< as thread_ring::storing; a handler meanwhile keeps off
   bool begun = false;
   std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
   std::int64_t told_run_queue_ns = 0;
@@ -51,12 +52,24 @@ struct producer : aggregating_ring {
   /// Kept open between drains, for as many threads as the session likes.
   open_log logs[log_roles];
   bool logs_kept_open = false;
+  bool shares_logs = false;        ///< its logs are of several threads, one after the other
   std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
   compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
+
+/// Whether this thread is in a handler that interrupted the storing of a record. Of a storing that
+/// a handler has left for good nothing is left.
+inline bool interrupts_storing(thread_ring& ring) noexcept {
+  const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
+  if (place == 0) return false;
+  if (is_interrupted(place)) return true;
+  ring.storing_nested.store(0, std::memory_order_relaxed);
+  ring.storing.store(0, std::memory_order_relaxed);
+  return false;
+}
 
 /// Where this thread has one.
 inline producer* this_producer() noexcept {

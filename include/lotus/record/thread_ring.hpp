@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lotus/base/stack_pointer.hpp"
 #include "lotus/base/ticks.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
@@ -70,7 +71,11 @@ struct alignas(64) thread_ring {
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
+  /// While a record is stored, where the stack is; else 0. Then likewise for a handler that stores
+  /// one meanwhile. What stands there tells a handler that interrupted this from code that runs
+  /// after a handler has left it for good, by siglongjmp: base/interruption.hpp.
+  std::atomic<std::uintptr_t> storing{0};
+  std::atomic<std::uintptr_t> storing_nested{0};
   std::uint32_t loader = 0;  ///< that the thread is in: the id of its name, 0 the default one; the
                              ///< session writes it under `guard`
 
@@ -133,7 +138,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   }
   // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
   // ran before has put everything back as it was.
-  p->storing.store(1, std::memory_order_relaxed);
+  p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
   if (LOTUS_DETAIL_UNLIKELY(at >= gate_of(*p).limit.load(std::memory_order_acquire))) {

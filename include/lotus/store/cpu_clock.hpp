@@ -19,7 +19,9 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/interruption.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/stack_pointer.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
@@ -71,9 +73,9 @@ class cpu_clock {
 
   /// The time off the CPU since the last call of this thread; none at its first.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
-    if (account.reading) return {};
+    if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
-    account.reading = true;
+    account.reading = stack_pointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const cpu_watching mode = this->mode();
     begin_watch(watch, mode);
@@ -85,7 +87,7 @@ class cpu_clock {
     }
     if (found.off_ns != 0) account.futile = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    account.reading = false;
+    account.reading = 0;
     return found;
   }
 

@@ -39,19 +39,22 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// A producer for this thread; null where there is no memory.
   /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
+  /// @param fits    bool(producer&): whether this thread may take over a dead one's.
   /// @param adopt   void(producer&): makes one ready for this thread.
-  template <class Retire, class Adopt>
-  producer* for_this_thread(Retire&& retire, Adopt&& adopt) noexcept {
+  template <class Retire, class Fits, class Adopt>
+  producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
     // One with our thread id is ours through another shared object, or that of a dead thread whose
     // id and logs we inherit: two rings must never feed one log.
     if (producer* p = find(tid)) return p;
-    producer* p = find(0);
+    producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
-      p = find(0);
+      p = find_free(fits);
     }
+    // Those that do not fit yet soon will: with a few more there is always one that does.
+    if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -65,6 +68,15 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
  private:
   static constexpr std::size_t at_once = gate_distance / sizeof(producer);
   static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
+
+  static constexpr std::size_t most_that_do_not_fit = 256;
+
+  template <class Fits>
+  producer* find_free(Fits& fits) const noexcept {
+    producer* p = first_.load(std::memory_order_acquire);
+    while (p != nullptr && (p->tid.load(std::memory_order_relaxed) != 0 || !fits(*p))) p = p->next;
+    return p;
+  }
 
   producer* find(std::uint32_t tid) const noexcept {
     producer* p = first_.load(std::memory_order_acquire);

@@ -20,6 +20,7 @@
 #include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/drain_thread.hpp"
 #include "lotus/store/fork_guard.hpp"
+#include "lotus/store/limits/thread_start.hpp"
 #include "lotus/store/losses.hpp"
 #include "lotus/store/producers.hpp"
 #include "lotus/store/recording_snapshots.hpp"
@@ -135,14 +136,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD producer* this_thread() noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
+    thread_start started;
     return producers_.for_this_thread(
         [this](producer& p) {
           const locked guard{p.guard};
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
+        [this, &started](producer& p) { return rings_.may_hand_over(p, started); },
         [this](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
+          p.storing_nested.store(0, std::memory_order_relaxed);
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);

@@ -8,7 +8,9 @@
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/aggregates/store/aggregate_store.hpp"
 #include "lotus/base/fork.hpp"
+#include "lotus/base/interruption.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/stack_pointer.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
@@ -56,8 +58,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
       if (state_.is_on()) drop(p);
       return;
     }
-    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
-    p.storing.store(2, std::memory_order_relaxed);
+    const std::uintptr_t place = p.storing_nested.load(std::memory_order_relaxed);
+    if (place != 0 && is_interrupted(place)) return drop(p);
+    p.storing_nested.store(stack_pointer(), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
@@ -68,7 +71,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
       drop(p);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    p.storing.store(1, std::memory_order_relaxed);
+    p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
   /// A call that has no room yet, nor may the one before it have. False where it is lost.
@@ -86,7 +89,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   /// Where recording is on and the thread has none yet.
   void get_ring(producer& p) noexcept {
-    if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
+    if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;
     const locked guard{p.guard};
     if (state_.is_on() && !p.attached) attach(p);
@@ -94,7 +97,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   /// Returns whose the records of the thread were so far.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
-    if (p.storing.load(std::memory_order_relaxed) != 0 || p.loader == loader) return p.loader;
+    if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;

@@ -12,6 +12,7 @@
 #include "lotus/folder/log_appender.hpp"
 #include "lotus/format/drain.hpp"
 #include "lotus/format/line.hpp"
+#include "lotus/format/record_kinds.hpp"
 #include "lotus/options.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/record/ring_layout.hpp"
@@ -20,6 +21,7 @@
 #include "lotus/store/drain_buffers.hpp"
 #include "lotus/store/kept_logs.hpp"
 #include "lotus/store/limits/log_retention.hpp"
+#include "lotus/store/limits/thread_start.hpp"
 #include "lotus/store/producer_drain.hpp"
 #include "lotus/store/ring_file.hpp"
 #include "lotus/store/run/run_files.hpp"
@@ -49,6 +51,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     retention_.begin(chosen);
     const log_folder folder = files_.logs_folder();
     retention_.begin_behind_parts(folder.directory, folder.prefix, folder.owners);
+    own_logs_.store(0, std::memory_order_relaxed);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     files_.make_ring_file(retention_.any());
@@ -71,6 +74,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring->commit(begin);
     p.ring = ring;
     p.attached = true;
+    own_logs_.fetch_add(1, std::memory_order_relaxed);
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
@@ -79,18 +83,41 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
+  /// Whether the calling thread, which is new to the session, may take over a dead thread's ring.
+  /// Where it would share that one's logs, all there must have ended before it started: readers
+  /// take spans of one log that lie within each other for nested.
+  bool may_hand_over(const producer& p, thread_start& started) noexcept {
+    if (!p.attached || !shares_logs()) return true;
+    const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
+    if (head == 0) return true;
+    const record& last = p.ring->slot(0, head - 1);
+    const std::uint64_t ended = kind_of(last.tag).lasts() ? last.end_ticks : last.begin_ticks;
+    return started.is_after(ended, clock_);
+  }
+
   /// Makes a drained producer's ring that of another thread.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
-    kept_logs_.close(p);
+    const bool share = p.attached && shares_logs();
+    if (!share) kept_logs_.close(p);
     if (!p.attached) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.recover_thread(tid);
     p.ring->tid.store(tid, std::memory_order_relaxed);
     commit_point c = p.ring->committed();
-    for (log_position& log : c.logs) log = {};
     c.loader = p.loader;
-    p.ring->commit(c);
+    if (share && p.shares_logs) return p.ring->commit(c);
+    p.shares_logs = share;
+    if (share) {
+      // What is there becomes a part, which can go if there are limits.
+      if (retention_.any()) retention_.roll(files_.logs_folder(), p);
+      kept_logs_.close(p);
+    } else {
+      own_logs_.fetch_add(1, std::memory_order_relaxed);
+    }
     files_.add_thread(tid);
+    const std::uint32_t number = share ? files_.new_log_number(tid) : 0;
+    for (log_position& log : c.logs) log = {0, 0, false, number, 0};
+    p.ring->commit(c);
   }
 
   /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
@@ -101,7 +128,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
     while (p.backlog_first != nullptr) lost += backlog_.drop_oldest(p);
     kept_logs_.close(p);
-    p.attached = false;
+    p.attached = p.shares_logs = false;
     return lost;
   }
 
@@ -175,6 +202,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
+  /// Logs of a thread's own are for the first threads. With very many short ones, each would leave
+  /// files of a few lines, more than limits can look through.
+  bool shares_logs() const noexcept {
+    constexpr std::uint32_t most_own_logs = 64;
+    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;
+  }
+
   LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
     const lane_heads heads{ring};
     const std::uint64_t records = heads.beyond(ring.committed());
@@ -187,6 +221,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
+  std::atomic<std::uint32_t> own_logs_{0};  ///< threads that have had logs of their own
   kept_logs kept_logs_;
   log_retention retention_;
   backlog backlog_;

@@ -16,6 +16,7 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "lotus/folder/log_parts.hpp"
 #include "lotus/folder/run_logs.hpp"
 #include "lotus/folder/safe_open.hpp"
@@ -95,6 +96,7 @@ class log_limits {
   struct candidate {
     std::int64_t written_ns;
     std::uint64_t bytes;
+    std::uint64_t on_disk;
     char loader[max_folder_name_bytes + 1];
     char name[log_name_bytes];
   };
@@ -118,11 +120,21 @@ class log_limits {
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
-    return written_ns(log) < now_ns - quiet_ns && is_of_the_dead(log);
+    if (written_ns(log) >= now_ns - quiet_ns) return false;
+    return log.said.number > largest_thread_id || is_of_the_dead(log);
   }
   /// As far as can be seen from here: in another container it may live.
   static bool is_of_the_dead(const run_log& log) noexcept {
+    // Of no thread, or of several: nobody can tell before it is quiet.
+    if (log.said.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  }
+
+  /// With whole blocks, as small files need more than they hold.
+  static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
+    return bytes > in_blocks ? bytes : in_blocks;
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
@@ -136,7 +148,7 @@ class log_limits {
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
       // What a dead process left may not go at once, and does not push out what is newer.
-      if (over || !is_of_the_dead(log)) bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
       } else {
@@ -153,7 +165,7 @@ class log_limits {
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
-      bytes -= log.bytes < bytes ? log.bytes : bytes;
+      bytes -= log.on_disk < bytes ? log.on_disk : bytes;
       ++forgotten.files;
       forgotten.bytes += log.bytes;
       if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
@@ -172,6 +184,7 @@ class log_limits {
     candidate& c = oldest[at];
     c.written_ns = ns;
     c.bytes = static_cast<std::uint64_t>(log.status.st_size);
+    c.on_disk = bytes_on_disk(log.status);
     std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
     std::snprintf(c.name, sizeof(c.name), "%s", log.name);
   }

@@ -64,6 +64,11 @@ class log_retention {
     }
   }
 
+  /// The producer's logs become parts, however small.
+  void roll(const log_folder& folder, producer& p) noexcept {
+    limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
+  }
+
   /// Whether keep() should not wait for the drain thread.
   bool overdue() const noexcept { return limits_.overdue(); }
 

@@ -13,6 +13,7 @@
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/loader_folder.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "lotus/folder/safe_open.hpp"
 #include "lotus/format/drain.hpp"
 #include "lotus/options.hpp"
@@ -108,6 +109,15 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   void add_thread(std::uint32_t tid) noexcept {
     const locked hold{lock_};
     info_.add_thread(tid);
+  }
+
+  /// A number for logs that several threads are going to share, of no other log; the first of them
+  /// is `tid`.
+  std::uint32_t new_log_number(std::uint32_t tid) noexcept {
+    const locked hold{lock_};
+    const std::uint32_t number = number_of_no_thread(tid);
+    tell_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
+    return number;
   }
 
   /// A ring for a thread; null without memory.

@@ -1,0 +1,59 @@
+// Whether code that a signal handler interrupted will go on.
+#ifndef LOTUS_BASE_INTERRUPTION_HPP
+#define LOTUS_BASE_INTERRUPTION_HPP
+
+#include <signal.h>
+#include <unwind.h>
+
+#include <cstdint>
+
+#include "lotus/base/stack_pointer.hpp"
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// A walk up this thread's stack, to a place on it.
+struct stack_walk {
+  /// The code at `place` may have called a small function, or have begun to leave its own.
+  static constexpr std::uintptr_t near_bytes = 4096;
+
+  std::uintptr_t place;
+  std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
+  std::uintptr_t other_end;
+  bool interrupted = false;  ///< there, by a handler that runs
+  bool passed = false;       ///< further up, and it was not
+
+  static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
+    auto& walk = *static_cast<stack_walk*>(of);
+    int before_instruction = 0;  // of a frame that a signal interrupted
+    static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
+    const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
+    if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
+    const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
+    walk.interrupted = before_instruction != 0 && distance < near_bytes;
+    walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
+    return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
+  }
+};
+
+/// Whether this thread is in a signal handler that interrupted what it was doing there. If not, a
+/// handler has left that for good, by siglongjmp. True where the stack cannot be walked.
+/// @param place  stack_pointer() of what was interrupted.
+LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
+  stack_t other{};
+  const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;
+  const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
+  const auto end = known ? begin + other.ss_size : 0;
+  const bool is_there = place >= begin && place < end;
+  const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
+  if (is_there && !are_there) return false;
+  stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
+  _Unwind_Backtrace(stack_walk::look, &walk);
+  return walk.interrupted || !walk.passed;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_INTERRUPTION_HPP

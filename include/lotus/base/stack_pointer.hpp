@@ -1,0 +1,27 @@
+// Where the stack of this thread is.
+#ifndef LOTUS_BASE_STACK_POINTER_HPP
+#define LOTUS_BASE_STACK_POINTER_HPP
+
+#include <cstdint>
+
+#include "lotus/config.hpp"
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Of the function that this is inlined into; never 0. One move: __builtin_frame_address(0) would
+/// make the function keep a frame pointer.
+LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
+  std::uintptr_t at;
+#if defined(__x86_64__)
+  __asm__ volatile("mov %%rsp, %0" : "=r"(at));
+#else
+  __asm__ volatile("mov %0, sp" : "=r"(at));
+#endif
+  return at;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_STACK_POINTER_HPP

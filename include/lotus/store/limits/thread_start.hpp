@@ -1,0 +1,57 @@
+// When the calling thread was started.
+#ifndef LOTUS_STORE_LIMITS_THREAD_START_HPP
+#define LOTUS_STORE_LIMITS_THREAD_START_HPP
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "lotus/base/clock.hpp"
+#include "lotus/base/file.hpp"
+#include "lotus/config.hpp"
+#include "lotus/record/thread_ring.hpp"
+#include "lotus/store/session_clock.hpp"
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// As the kernel tells it, to 10 ms; asked once, where it is needed at all.
+class thread_start {
+ public:
+  /// Whether it is sure to be later than `ticks`.
+  LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
+    if (!known_) find(clock);
+    return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
+  }
+
+ private:
+  void find(session_clock& clock) noexcept {
+    known_ = true;
+    now_ = now_ticks();
+    age_ticks_ = UINT64_MAX;
+    char text[1024];
+    read_beginning("/proc/thread-self/stat", text);
+    // Behind the name, which may hold anything: "state ppid pgrp ...", of which the 20th is it.
+    const char* at = std::strrchr(text, ')');
+    for (int field = 0; at != nullptr && field < 20; ++field) at = std::strchr(at + 1, ' ');
+    if (at == nullptr) return;
+    const long long per_second = sysconf(_SC_CLK_TCK);
+    if (per_second <= 0) return;
+    // Rounded down, so the thread seems older than it is.
+    const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
+    const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
+    if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns);
+  }
+
+  bool known_ = false;
+  std::uint64_t now_ = 0;
+  std::uint64_t age_ticks_ = 0;  ///< at `now_`
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_THREAD_START_HPP
