@@ -42,7 +42,8 @@ struct options {
   std::size_t backlog_bytes = std::size_t{256} << 20;
   /// The most that the logs of the directory may have together, in bytes, those of other processes
   /// of the run included; 0: any. A log that has grown goes on in a new file then, and the oldest
-  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about.
+  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about,
+  /// in blocks of the disk. Threads that follow one another then share logs.
   std::uint64_t max_bytes = 0;
   /// The age from which on parts of logs are deleted, in seconds; 0: any. Kept to within an eighth.
   std::uint32_t max_age_s = 0;

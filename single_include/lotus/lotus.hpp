@@ -487,7 +487,8 @@ struct options {
   std::size_t backlog_bytes = std::size_t{256} << 20;
   /// The most that the logs of the directory may have together, in bytes, those of other processes
   /// of the run included; 0: any. A log that has grown goes on in a new file then, and the oldest
-  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about.
+  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about,
+  /// in blocks of the disk. Threads that follow one another then share logs.
   std::uint64_t max_bytes = 0;
   /// The age from which on parts of logs are deleted, in seconds; 0: any. Kept to within an eighth.
   std::uint32_t max_age_s = 0;
@@ -694,6 +695,30 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_RECORD_THREAD_RING_HPP
 #define LOTUS_RECORD_THREAD_RING_HPP
 
+// Where the stack of this thread is.
+#ifndef LOTUS_BASE_STACK_POINTER_HPP
+#define LOTUS_BASE_STACK_POINTER_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Of the function that this is inlined into; never 0. One move: __builtin_frame_address(0) would
+/// make the function keep a frame pointer.
+LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
+  std::uintptr_t at;
+#if defined(__x86_64__)
+  __asm__ volatile("mov %%rsp, %0" : "=r"(at));
+#else
+  __asm__ volatile("mov %0, sp" : "=r"(at));
+#endif
+  return at;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_STACK_POINTER_HPP
+
 // The clock of the hot path.
 #ifndef LOTUS_BASE_TICKS_HPP
 #define LOTUS_BASE_TICKS_HPP
@@ -719,6 +744,8 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
+
+struct aggregates_block;
 
 // Whether a thread may have been off the CPU since it last looked is one load and a compare. The
 // kernel clears the pointer of its rseq area when it switches the thread out; so while that still
@@ -774,23 +801,44 @@ struct alignas(64) thread_ring {
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  std::atomic<std::uint64_t>* waiting_since = &none_waiting;  ///< where the ring tells of a wait
-  std::atomic<std::uint32_t> storing{0};  ///< 1 while a record is stored, 2 in a handler meanwhile
+  /// While a record is stored, where the stack is; else 0. Then likewise for a handler that stores
+  /// one meanwhile. What stands there tells a handler that interrupted this from code that runs
+  /// after a handler has left it for good, by siglongjmp: base/interruption.hpp.
+  std::atomic<std::uintptr_t> storing{0};
+  std::atomic<std::uintptr_t> storing_nested{0};
   std::uint32_t loader = 0;  ///< that the thread is in: the id of its name, 0 the default one; the
                              ///< session writes it under `guard`
 
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
-  alignas(64) std::atomic<std::uint64_t> limit{0};
-  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
-  std::atomic<std::uint64_t> last_limit{0};
-  std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t> dropped{0};
+  alignas(64) std::atomic<std::uint64_t> dropped{0};
   std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
   /// Stands in for a ring's counter before there is one.
   std::atomic<std::uint64_t> none_published{0};
-  std::atomic<std::uint64_t> none_waiting{0};        ///< likewise
   std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
 };
+
+/// What lets a thread store on its own. Not in its thread_ring but in memory that the kernel clears
+/// in every child: a child that was made without fork handlers (_Fork, clone) shares its parent's
+/// ring file and must not store into it. So it finds this all zero, takes the slow way, and the
+/// session notices. After a fork with handlers the session fills it again.
+struct alignas(64) ring_gate {
+  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  std::atomic<std::uint64_t> limit{0};
+  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  std::atomic<std::uint64_t> last_limit{0};
+  std::atomic<std::uint64_t> interrupt_limit{0};
+  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring tells of a wait
+  /// The thread's first block of aggregates; null sends every call the slow way. Written under
+  /// `guard`.
+  std::atomic<aggregates_block*> aggregates{nullptr};
+};
+
+/// A gate is so far behind its thread_ring. Whole pages, of any size that Linux has on a supported
+/// processor, and known when compiled: so finding it costs the hot path nothing.
+inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
+
+LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
+  return *reinterpret_cast<ring_gate*>(reinterpret_cast<char*>(&ring) + gate_distance);
+}
 
 LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
 
@@ -820,10 +868,10 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   }
   // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
   // ran before has put everything back as it was.
-  p->storing.store(1, std::memory_order_relaxed);
+  p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
-  if (LOTUS_DETAIL_UNLIKELY(at >= p->limit.load(std::memory_order_acquire))) {
+  if (LOTUS_DETAIL_UNLIKELY(at >= gate_of(*p).limit.load(std::memory_order_acquire))) {
     p->storing.store(0, std::memory_order_relaxed);
     return push_rarely(*p, {begin_ticks, end_ticks, tag});
   }
@@ -1206,22 +1254,25 @@ LOTUS_DETAIL_RARE void get_ring() noexcept;
 /// In the ring file, which a kill leaves.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
-  if (this_ring == nullptr || this_ring->waiting_since == &this_ring->none_waiting) get_ring();
+  if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
   if (this_ring == nullptr) return;
-  this_ring->waiting_since->store(now_ticks(), std::memory_order_relaxed);
+  std::atomic<std::uint64_t>* const waiting_since = gate_of(*this_ring).waiting_since;
+  if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
 /// The wait is over, or given up; none is fine.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
-  if (p == nullptr) return;
-  const std::uint64_t since = p->waiting_since->load(std::memory_order_relaxed);
+  std::atomic<std::uint64_t>* const waiting_since =
+      p == nullptr ? nullptr : gate_of(*p).waiting_since;
+  if (waiting_since == nullptr) return;
+  const std::uint64_t since = waiting_since->load(std::memory_order_relaxed);
   if (since == 0) return;
   const std::uint64_t ticks = now_ticks() - since;
   if (ticks > p->longest_wait_ticks.load(std::memory_order_relaxed)) {
     p->longest_wait_ticks.store(ticks, std::memory_order_relaxed);
   }
-  p->waiting_since->store(0, std::memory_order_relaxed);
+  waiting_since->store(0, std::memory_order_relaxed);
 }
 
 /// For the life of an object.
@@ -2363,16 +2414,14 @@ struct local_aggregate {
 struct aggregate_memory;
 
 /// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
-/// for `first` and `memory`.
+/// for `memory`. Its first block is in the thread's gate.
 struct thread_aggregates {
-  /// The thread's first block; null sends every call the slow way. Written under the producer's
-  /// guard.
-  std::atomic<aggregates_block*> first{nullptr};
   const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
-  std::uint64_t calls = 0;                   ///< that ended; the last one is first->last[calls % 2]
+  std::uint64_t calls = 0;                   ///< that ended; the last one is last[calls % 2] of
+                                             ///< the first block
   local_aggregate** table = nullptr;         ///< by key, with room left
   std::uint64_t mask = 0;                    ///< of places in it
-  std::atomic<std::uint32_t> storing{0};     ///< 1 while a call is added
+  std::atomic<std::uintptr_t> storing{0};    ///< as thread_ring::storing, while a call is added
   std::uint32_t interrupting = 0;            ///< calls, below
   /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
   /// its own either.
@@ -2437,10 +2486,33 @@ struct thread_aggregates {
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
+  /// What a handler interrupted in take(), and left for good, is as if it had not begun.
+  /// @param in  the thread's first block.
+  void undo_unfinished(const aggregates_block& in) noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const std::uint64_t numbers[2] = {in.last[0].number.load(relaxed),
+                                      in.last[1].number.load(relaxed)};
+    calls = numbers[0] > numbers[1] ? numbers[0] : numbers[1];
+    const local_aggregate* const to = calls == 0 ? nullptr : find(in.last[calls % 2].key);
+    if (to == nullptr) return;
+    last_to = to;
+    stored_aggregate& stored = *to->stored;
+    const std::uint64_t so_many = stored.count.load(relaxed);
+    const aggregate_sums& sums = stored.sums[so_many % 2];
+    if (so_many == 0 || sums.call.load(relaxed) != calls) return;
+    // The last call has been added: taken back, for the next one adds it. Whatever its bucket says,
+    // the sums say the same until their count goes back.
+    const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
+    const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
+    to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
+        (in_bucket >> bucket_bits) - 1, std::memory_order_release);
+    stored.count.store(so_many - 1, std::memory_order_release);
+  }
+
   /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
   /// there is no room for it, or for the one before.
-  LOTUS_DETAIL_ALWAYS_INLINE bool take(const aggregate_call& call) noexcept {
-    aggregates_block* const in = first.load(std::memory_order_acquire);
+  /// @param in  the thread's first block, or null.
+  LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
     const local_aggregate* to = last_to;
     if (LOTUS_DETAIL_UNLIKELY(to->key != call.key)) {
@@ -2517,9 +2589,9 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
     return aggregate_rarely(call, false);
   }
   // As in push().
-  a.storing.store(1, std::memory_order_relaxed);
+  a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool taken = a.take(call);
+  const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
   if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_rarely(call, taken);
@@ -3693,6 +3765,9 @@ struct at_forks {
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
+  /// False in a child that was made without these handlers; may be null. In such a child locks may
+  /// be held for ever, and so may they be in its own children: nothing is done at their forks.
+  bool (*in_own_process)() noexcept = nullptr;
 
   std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
   unsigned times_registered = 0;      ///< as seen by the fork that is underway
@@ -3713,6 +3788,7 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
+  if (forks.in_own_process != nullptr && !forks.in_own_process()) return;
   sigset_t all;
   sigfillset(&all);
   sigset_t before;
@@ -3727,7 +3803,7 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) noexcept {
   at_forks& forks = this_module_at_forks;
-  if (--forks.times_registered > 0) return;
+  if (!this_thread_forks || --forks.times_registered > 0) return;
   if (whole != nullptr) {
     if (!forks.before_was_called) forks.before();
     whole();
@@ -3800,6 +3876,13 @@ namespace detail {
 inline void* map_memory(std::size_t bytes) noexcept {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
+}
+
+/// Lets the kernel clear whole pages of such memory in every child process. False where it cannot
+/// (Linux before 4.14).
+inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
+  constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK, which older headers lack
+  return madvise(memory, bytes, wipe_on_fork) == 0;
 }
 
 /// Plain memory that grows, zeroed and straight from the kernel. Owns it.
@@ -4327,7 +4410,7 @@ namespace detail {
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, options, schedule, module_state, producer or record change.
-inline constexpr char hub_name[] = "lotus-hub-13-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Makes the session, where this object has made none, and returns its services; session.hpp.
@@ -4395,6 +4478,7 @@ class message_handler {
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
+  bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
   /// False where there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
@@ -6365,6 +6449,60 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
+// Whether code that a signal handler interrupted will go on.
+#ifndef LOTUS_BASE_INTERRUPTION_HPP
+#define LOTUS_BASE_INTERRUPTION_HPP
+
+#include <unwind.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// A walk up this thread's stack, to a place on it.
+struct stack_walk {
+  /// The code at `place` may have called a small function, or have begun to leave its own.
+  static constexpr std::uintptr_t near_bytes = 4096;
+
+  std::uintptr_t place;
+  std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
+  std::uintptr_t other_end;
+  bool interrupted = false;  ///< there, by a handler that runs
+  bool passed = false;       ///< further up, and it was not
+
+  static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
+    auto& walk = *static_cast<stack_walk*>(of);
+    int before_instruction = 0;  // of a frame that a signal interrupted
+    static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
+    const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
+    if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
+    const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
+    walk.interrupted = before_instruction != 0 && distance < near_bytes;
+    walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
+    return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
+  }
+};
+
+/// Whether this thread is in a signal handler that interrupted what it was doing there. If not, a
+/// handler has left that for good, by siglongjmp. True where the stack cannot be walked.
+/// @param place  stack_pointer() of what was interrupted.
+LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
+  stack_t other{};
+  const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;
+  const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
+  const auto end = known ? begin + other.ss_size : 0;
+  const bool is_there = place >= begin && place < end;
+  const bool are_there = known && (other.ss_flags & SS_ONSTACK) != 0;
+  if (is_there && !are_there) return false;
+  stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
+  _Unwind_Backtrace(stack_walk::look, &walk);
+  return walk.interrupted || !walk.passed;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_INTERRUPTION_HPP
+
 // What stands in a ring file: everything that is needed to write the lines of a process that died.
 //
 // A ring file is a header, then blocks, each as long as its header says, up to the first of no
@@ -6387,13 +6525,14 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// What a ring file's header says of its run.
 inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
 inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
+inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< what it has of them is in files
 
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
   std::uint32_t header_bytes;  ///< where the first block begins
   std::uint32_t pid;
-  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag
+  std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag, aggregates_recovered_flag
   char version[16];
   char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
   std::atomic<std::uint32_t> clock_index;
@@ -6422,6 +6561,7 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 struct commit_point {
   std::uint64_t tail[lanes];  ///< records before it stand in the logs
   std::uint32_t loader;       ///< of the records behind the main lane's tail
+  std::uint32_t in_memory;    ///< records that were taken out of the ring and are not in the logs
   log_position logs[log_roles];
 };
 
@@ -6532,7 +6672,7 @@ struct off_cpu_time {
 
 /// What has been told of a thread's time off the CPU. For the owning thread.
 struct cpu_account {
-  bool reading = false;  ///< a handler that interrupts the reading keeps off
+  std::uintptr_t reading = 0;  ///< as thread_ring::storing; a handler meanwhile keeps off
   bool begun = false;
   std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
   std::int64_t told_run_queue_ns = 0;
@@ -6555,12 +6695,24 @@ struct producer : aggregating_ring {
   /// Kept open between drains, for as many threads as the session likes.
   open_log logs[log_roles];
   bool logs_kept_open = false;
+  bool shares_logs = false;        ///< its logs are of several threads, one after the other
   std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
   compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
+
+/// Whether this thread is in a handler that interrupted the storing of a record. Of a storing that
+/// a handler has left for good nothing is left.
+inline bool interrupts_storing(thread_ring& ring) noexcept {
+  const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
+  if (place == 0) return false;
+  if (is_interrupted(place)) return true;
+  ring.storing_nested.store(0, std::memory_order_relaxed);
+  ring.storing.store(0, std::memory_order_relaxed);
+  return false;
+}
 
 /// Where this thread has one.
 inline producer* this_producer() noexcept {
@@ -6768,11 +6920,10 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
-  if (p.storing.load(std::memory_order_relaxed) != 0) {
-    s.push_nested(p, r);
-  } else {
-    s.push_slow(p, r);
-  }
+  const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
+  if (!storing) return s.push_slow(p, r);
+  if (interrupts_storing(p)) return s.push_nested(p, r);
+  push(r.begin_ticks, r.end_ticks, r.tag);
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
@@ -6804,13 +6955,22 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
   producer* const p = find_producer(s);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
-  if (a.storing.load(std::memory_order_relaxed) != 0) {
+  const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
+  if (place != 0 && is_interrupted(place)) {
     if (a.interrupting < thread_aggregates::most_interrupting) {
       a.interrupting_calls[a.interrupting++] = call;
     } else {
       p->dropped.fetch_add(1, std::memory_order_relaxed);
     }
     return;
+  }
+  if (place != 0) {
+    // A handler has left that for good, by siglongjmp.
+    if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
+      a.undo_unfinished(*in);
+    }
+    a.interrupting = 0;
+    a.storing.store(0, std::memory_order_relaxed);
   }
   if (!taken) s.aggregate_slow(*p, call);
   while (a.interrupting > 0) {
@@ -7199,9 +7359,289 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
+// Names of operations: how they are written into a line, and the table that makes them small ids.
+#ifndef LOTUS_RECORD_NAMES_HPP
+#define LOTUS_RECORD_NAMES_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
+inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
+
+/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
+/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
+/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
+/// for a batch record. Undone by lotus-tool.
+inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
+  constexpr char hex[] = "0123456789ABCDEF";
+  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
+  const bool like_batch = name.substr(0, 5) == "Batch";
+  char* p = out;
+  *p++ = 'S';
+  for (std::size_t i = 0; i < length; ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
+    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
+        (i == 0 && like_batch)) {
+      *p++ = '%';
+      *p++ = hex[c >> 4];
+      *p++ = hex[c & 15];
+    } else {
+      *p++ = static_cast<char>(c);
+    }
+  }
+  return static_cast<std::size_t>(p - out);
+}
+
+/// A name once seen. Lives as long as the process.
+struct name_entry {
+  std::uint64_t hash;
+  std::uint32_t id;
+  std::uint16_t raw_bytes;
+  std::uint16_t line_bytes;
+  mutable std::atomic<void*> task_handle;  ///< a profiler's, of this name; its collector's affair
+  // Followed by the raw name, then by the name as a line begins with it, comma included.
+
+  std::string_view raw() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
+  }
+  std::string_view line_start() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
+  }
+};
+
+/// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
+inline constexpr std::string_view unnamed_name = "(unnamed)";
+inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
+/// How a line begins whose name is in no list.
+inline constexpr std::string_view lost_line_start = "Sname_lost,";
+
+/// How lines begin, by the id of their name: "S<name>,".
+struct name_lookup {
+  const void* table;
+  std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
+
+  std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
+};
+
+/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
+/// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
+/// Thread safety: all; also from signal handlers.
+class name_table {
+ public:
+  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< names
+
+  /// @param most_names  at most `limit`.
+  explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
+    put(unnamed_, 0, unnamed_id, unnamed_name, unnamed_line_start);
+  }
+
+  std::uint32_t intern(std::string_view name) noexcept {
+    name = name.substr(0, max_name_bytes);
+    const std::uint64_t hash = hash_of(name);
+    if (const name_entry* found = find(name, hash)) return found->id;
+    if (size() >= most_names_) return unnamed_id;
+    const signals_blocked quiet;
+    const locked hold{mutex_};
+    if (const name_entry* found = find(name, hash)) return found->id;
+    return add(name, hash);
+  }
+
+  /// @param id  what intern() returned.
+  const name_entry& entry(std::uint32_t id) const noexcept {
+    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
+      return *reinterpret_cast<const name_entry*>(unnamed_);
+    }
+    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
+    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
+  }
+
+  std::uint32_t size() const noexcept { return count_.load(); }
+
+  /// Of any id: what stands in a ring file may have been written by anybody who has it mapped.
+  std::string_view line_start(std::uint64_t id) const noexcept {
+    if (id != 0 && (id <= size() || id == unnamed_id)) {
+      return entry(static_cast<std::uint32_t>(id)).line_start();
+    }
+    return lost_line_start;
+  }
+  name_lookup line_starts() const noexcept {
+    return {this, [](const void* table, std::uint64_t id) noexcept {
+              return static_cast<const name_table*>(table)->line_start(id);
+            }};
+  }
+
+  mutex& fork_lock() noexcept { return mutex_; }
+
+ private:
+  static constexpr std::size_t page_names = 4096;
+  static constexpr std::size_t max_pages = limit / page_names + 1;
+  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
+
+  struct name_page {
+    std::atomic<const name_entry*> entries[page_names];
+  };
+  struct index {
+    std::size_t slots;  ///< a power of two; the slots follow
+    std::atomic<const name_entry*>* data() noexcept {
+      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
+    }
+  };
+
+  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
+  static std::uint64_t hash_of(std::string_view name) noexcept {
+    std::uint64_t h = 14695981039346656037U;
+    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
+    return h;
+  }
+
+  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
+    index* in = index_.load(std::memory_order_acquire);
+    if (in == nullptr) return nullptr;
+    for (std::uint64_t i = hash;; ++i) {
+      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
+      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
+    }
+  }
+
+  static void place(index& in, const name_entry& e) noexcept {
+    std::uint64_t i = e.hash;
+    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
+    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
+  }
+
+  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  index* roomy_index() noexcept {
+    index* in = index_.load(std::memory_order_relaxed);
+    const std::size_t needed = (std::size_t{size()} + 1) * 2;
+    if (in != nullptr && needed <= in->slots) return in;
+    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
+    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
+    if (memory == nullptr) return nullptr;
+    auto* grown = new (memory) index{slots};
+    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
+    index_.store(grown, std::memory_order_release);
+    return grown;
+  }
+
+  void* allocate(std::size_t bytes) noexcept {
+    bytes = (bytes + 7) & ~std::size_t{7};
+    if (arena_left_ < bytes) {
+      void* fresh = map_memory(arena_bytes);
+      if (fresh == nullptr) return nullptr;
+      arena_ = static_cast<char*>(fresh);
+      arena_left_ = arena_bytes;
+    }
+    void* p = arena_;
+    arena_ += bytes;
+    arena_left_ -= bytes;
+    return p;
+  }
+
+  /// Makes an entry in `memory`, which has room for it and both texts.
+  static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
+                               std::string_view name, std::string_view line) noexcept {
+    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
+                                      static_cast<std::uint16_t>(line.size()), nullptr};
+    auto* text = reinterpret_cast<char*>(e + 1);
+    if (!name.empty()) std::memcpy(text, name.data(), name.size());
+    std::memcpy(text + name.size(), line.data(), line.size());
+    return e;
+  }
+
+  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
+    if (size() >= most_names_) return unnamed_id;
+    const std::uint32_t id = size() + 1;
+    auto& page_slot = pages_[(id - 1) / page_names];
+    name_page* page = page_slot.load(std::memory_order_relaxed);
+    if (page == nullptr) {
+      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
+      if (page == nullptr) return unnamed_id;
+      page_slot.store(page, std::memory_order_release);
+    }
+    index* in = roomy_index();
+    char line[max_line_name_bytes + 1];
+    std::size_t line_bytes = write_line_name(name, line);
+    line[line_bytes++] = ',';
+    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
+    if (in == nullptr || memory == nullptr) return unnamed_id;
+    const name_entry* e = put(memory, hash, id, name, {line, line_bytes});
+    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
+    count_.store(id);
+    place(*in, *e);
+    return id;
+  }
+
+  const std::uint32_t most_names_;
+  /// Made beforehand, as it is for when there is no memory.
+  alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
+                                    unnamed_line_start.size()];
+  mutex mutex_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<index*> index_{nullptr};
+  std::atomic<name_page*> pages_[max_pages]{};
+  char* arena_ = nullptr;
+  std::size_t arena_left_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_NAMES_HPP
+
 // The one session of a process: start and stop, steps, the environment, shared objects, fork.
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
+
+// Whether this is the process that what is in memory belongs to.
+#ifndef LOTUS_BASE_OWN_PROCESS_HPP
+#define LOTUS_BASE_OWN_PROCESS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Tells a child that was made without fork handlers (_Fork, clone): it has a copy of everything,
+/// locks that nobody will release included. A child of vfork has not, as it runs in its parent's
+/// memory. Thread safety: claim() while the process has one thread; is_this() any thread, also in
+/// signal handlers.
+class own_process {
+ public:
+  /// What is in memory belongs to this process from now on.
+  void claim() noexcept {
+    if (mark_ == nullptr) make_mark();
+    if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
+    pid_ = getpid();
+  }
+
+  bool is_this() const noexcept {
+    if (mark_ != nullptr) return mark_->load(std::memory_order_relaxed) != 0;
+    return getpid() == pid_;
+  }
+
+ private:
+  using mark = std::atomic<std::uint32_t>;
+
+  void make_mark() noexcept {
+    const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory = map_memory(bytes);
+    if (memory == nullptr) return;
+    if (clear_in_children(memory, bytes)) {
+      mark_ = static_cast<mark*>(memory);
+    } else {
+      munmap(memory, bytes);
+    }
+  }
+
+  mark* mark_ =
+      nullptr;  ///< on a page that is cleared in children; null: the kernel cannot do that
+  pid_t pid_ = 0;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_OWN_PROCESS_HPP
 
 // The directory of a run: found or made, and what lies in it.
 #ifndef LOTUS_FOLDER_DIRECTORY_HPP
@@ -7664,229 +8104,6 @@ static_assert(all([](const record_kind& row) {
 LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_RECORD_KINDS_HPP
-
-// Names of operations: how they are written into a line, and the table that makes them small ids.
-#ifndef LOTUS_RECORD_NAMES_HPP
-#define LOTUS_RECORD_NAMES_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
-inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
-
-/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
-/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
-/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
-/// for a batch record. Undone by lotus-tool.
-inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
-  constexpr char hex[] = "0123456789ABCDEF";
-  const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
-  const bool like_batch = name.substr(0, 5) == "Batch";
-  char* p = out;
-  *p++ = 'S';
-  for (std::size_t i = 0; i < length; ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    const bool edge_blank = c == ' ' && (i == 0 || i + 1 == length);
-    if (c < 0x20 || c >= 0x7f || c == ',' || c == '"' || c == '%' || edge_blank ||
-        (i == 0 && like_batch)) {
-      *p++ = '%';
-      *p++ = hex[c >> 4];
-      *p++ = hex[c & 15];
-    } else {
-      *p++ = static_cast<char>(c);
-    }
-  }
-  return static_cast<std::size_t>(p - out);
-}
-
-/// A name once seen. Lives as long as the process.
-struct name_entry {
-  std::uint64_t hash;
-  std::uint32_t id;
-  std::uint16_t raw_bytes;
-  std::uint16_t line_bytes;
-  mutable std::atomic<void*> task_handle;  ///< a profiler's, of this name; its collector's affair
-  // Followed by the raw name, then by the name as a line begins with it, comma included.
-
-  std::string_view raw() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1), raw_bytes};
-  }
-  std::string_view line_start() const noexcept {
-    return {reinterpret_cast<const char*>(this + 1) + raw_bytes, line_bytes};
-  }
-};
-
-/// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
-inline constexpr std::string_view unnamed_name = "(unnamed)";
-inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-
-/// How lines begin, by the id of their name: "S<name>,".
-struct name_lookup {
-  const void* table;
-  std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
-
-  std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
-};
-
-/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
-/// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
-/// Thread safety: all; also from signal handlers.
-class name_table {
- public:
-  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< names
-
-  /// @param most_names  at most `limit`.
-  explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
-    put(unnamed_, 0, unnamed_id, unnamed_name, unnamed_line_start);
-  }
-
-  std::uint32_t intern(std::string_view name) noexcept {
-    name = name.substr(0, max_name_bytes);
-    const std::uint64_t hash = hash_of(name);
-    if (const name_entry* found = find(name, hash)) return found->id;
-    if (size() >= most_names_) return unnamed_id;
-    const signals_blocked quiet;
-    const locked hold{mutex_};
-    if (const name_entry* found = find(name, hash)) return found->id;
-    return add(name, hash);
-  }
-
-  /// @param id  what intern() returned.
-  const name_entry& entry(std::uint32_t id) const noexcept {
-    if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
-      return *reinterpret_cast<const name_entry*>(unnamed_);
-    }
-    const name_page* page = pages_[(id - 1) / page_names].load(std::memory_order_acquire);
-    return *page->entries[(id - 1) % page_names].load(std::memory_order_acquire);
-  }
-
-  std::uint32_t size() const noexcept { return count_.load(); }
-
-  name_lookup line_starts() const noexcept {
-    return {this, [](const void* table, std::uint64_t id) noexcept {
-              const auto known = static_cast<std::uint32_t>(id);
-              return static_cast<const name_table*>(table)->entry(known).line_start();
-            }};
-  }
-
-  mutex& fork_lock() noexcept { return mutex_; }
-
- private:
-  static constexpr std::size_t page_names = 4096;
-  static constexpr std::size_t max_pages = limit / page_names + 1;
-  static constexpr std::size_t arena_bytes = std::size_t{1} << 18;
-
-  struct name_page {
-    std::atomic<const name_entry*> entries[page_names];
-  };
-  struct index {
-    std::size_t slots;  ///< a power of two; the slots follow
-    std::atomic<const name_entry*>* data() noexcept {
-      return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
-    }
-  };
-
-  /// FNV-1a (Fowler, Noll, Vo), 64 bits: names are short.
-  static std::uint64_t hash_of(std::string_view name) noexcept {
-    std::uint64_t h = 14695981039346656037U;
-    for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    return h;
-  }
-
-  const name_entry* find(std::string_view name, std::uint64_t hash) const noexcept {
-    index* in = index_.load(std::memory_order_acquire);
-    if (in == nullptr) return nullptr;
-    for (std::uint64_t i = hash;; ++i) {
-      const name_entry* e = in->data()[i & (in->slots - 1)].load(std::memory_order_acquire);
-      if (e == nullptr || (e->hash == hash && e->raw() == name)) return e;
-    }
-  }
-
-  static void place(index& in, const name_entry& e) noexcept {
-    std::uint64_t i = e.hash;
-    while (in.data()[i & (in.slots - 1)].load(std::memory_order_relaxed) != nullptr) ++i;
-    in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
-  }
-
-  /// The index, at most half full after one more name; the outgrown one is left to its readers.
-  index* roomy_index() noexcept {
-    index* in = index_.load(std::memory_order_relaxed);
-    const std::size_t needed = (std::size_t{size()} + 1) * 2;
-    if (in != nullptr && needed <= in->slots) return in;
-    const std::size_t slots = in == nullptr ? 1024 : in->slots * 2;
-    void* memory = map_memory(sizeof(index) + slots * sizeof(std::atomic<const name_entry*>));
-    if (memory == nullptr) return nullptr;
-    auto* grown = new (memory) index{slots};
-    for (std::uint32_t id = 1; id <= size(); ++id) place(*grown, entry(id));
-    index_.store(grown, std::memory_order_release);
-    return grown;
-  }
-
-  void* allocate(std::size_t bytes) noexcept {
-    bytes = (bytes + 7) & ~std::size_t{7};
-    if (arena_left_ < bytes) {
-      void* fresh = map_memory(arena_bytes);
-      if (fresh == nullptr) return nullptr;
-      arena_ = static_cast<char*>(fresh);
-      arena_left_ = arena_bytes;
-    }
-    void* p = arena_;
-    arena_ += bytes;
-    arena_left_ -= bytes;
-    return p;
-  }
-
-  /// Makes an entry in `memory`, which has room for it and both texts.
-  static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
-                               std::string_view name, std::string_view line) noexcept {
-    auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
-                                      static_cast<std::uint16_t>(line.size()), nullptr};
-    auto* text = reinterpret_cast<char*>(e + 1);
-    if (!name.empty()) std::memcpy(text, name.data(), name.size());
-    std::memcpy(text + name.size(), line.data(), line.size());
-    return e;
-  }
-
-  std::uint32_t add(std::string_view name, std::uint64_t hash) noexcept {
-    if (size() >= most_names_) return unnamed_id;
-    const std::uint32_t id = size() + 1;
-    auto& page_slot = pages_[(id - 1) / page_names];
-    name_page* page = page_slot.load(std::memory_order_relaxed);
-    if (page == nullptr) {
-      page = static_cast<name_page*>(map_memory(sizeof(name_page)));
-      if (page == nullptr) return unnamed_id;
-      page_slot.store(page, std::memory_order_release);
-    }
-    index* in = roomy_index();
-    char line[max_line_name_bytes + 1];
-    std::size_t line_bytes = write_line_name(name, line);
-    line[line_bytes++] = ',';
-    void* memory = allocate(sizeof(name_entry) + name.size() + line_bytes);
-    if (in == nullptr || memory == nullptr) return unnamed_id;
-    const name_entry* e = put(memory, hash, id, name, {line, line_bytes});
-    page->entries[(id - 1) % page_names].store(e, std::memory_order_release);
-    count_.store(id);
-    place(*in, *e);
-    return id;
-  }
-
-  const std::uint32_t most_names_;
-  /// Made beforehand, as it is for when there is no memory.
-  alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
-                                    unnamed_line_start.size()];
-  mutex mutex_;
-  std::atomic<std::uint32_t> count_{0};
-  std::atomic<index*> index_{nullptr};
-  std::atomic<name_page*> pages_[max_pages]{};
-  char* arena_ = nullptr;
-  std::size_t arena_left_ = 0;
-};
-
-}  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_NAMES_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -8975,7 +9192,6 @@ struct aggregate_memory {
     a.last_to = to;
     // Of a name that has no sums of its own: those of all others.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
-    a.first.store(first, std::memory_order_release);
     return true;
   }
 
@@ -9521,19 +9737,22 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// A producer for this thread; null where there is no memory.
   /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
+  /// @param fits    bool(producer&): whether this thread may take over a dead one's.
   /// @param adopt   void(producer&): makes one ready for this thread.
-  template <class Retire, class Adopt>
-  producer* for_this_thread(Retire&& retire, Adopt&& adopt) noexcept {
+  template <class Retire, class Fits, class Adopt>
+  producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
     // One with our thread id is ours through another shared object, or that of a dead thread whose
     // id and logs we inherit: two rings must never feed one log.
     if (producer* p = find(tid)) return p;
-    producer* p = find(0);
+    producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
-      p = find(0);
+      p = find_free(fits);
     }
+    // Those that do not fit yet soon will: with a few more there is always one that does.
+    if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -9545,7 +9764,17 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  static constexpr std::size_t at_once = 64;
+  static constexpr std::size_t at_once = gate_distance / sizeof(producer);
+  static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
+
+  static constexpr std::size_t most_that_do_not_fit = 256;
+
+  template <class Fits>
+  producer* find_free(Fits& fits) const noexcept {
+    producer* p = first_.load(std::memory_order_acquire);
+    while (p != nullptr && (p->tid.load(std::memory_order_relaxed) != 0 || !fits(*p))) p = p->next;
+    return p;
+  }
 
   producer* find(std::uint32_t tid) const noexcept {
     producer* p = first_.load(std::memory_order_acquire);
@@ -9573,11 +9802,14 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   producer* add() noexcept {
     if (spare_count_ == 0) {
-      spare_ = static_cast<producer*>(map_memory(at_once * sizeof(producer)));
-      if (spare_ == nullptr) return nullptr;
+      auto* const memory = static_cast<char*>(map_memory(2 * gate_distance));
+      if (memory == nullptr) return nullptr;
+      clear_in_children(memory + gate_distance, gate_distance);
+      spare_ = reinterpret_cast<producer*>(memory);
       spare_count_ = at_once;
     }
     auto* p = new (spare_++) producer;
+    new (&gate_of(*p)) ring_gate;
     --spare_count_;
     ++count_;
     p->next = first_.load(std::memory_order_relaxed);
@@ -9601,14 +9833,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 // What a run's directory holds besides logs: this process's ring file and its information.
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
-
-// One ring's complete records, as lines, to a sink.
-#ifndef LOTUS_FORMAT_DRAIN_HPP
-#define LOTUS_FORMAT_DRAIN_HPP
-
-// Lines to append-only log files.
-#ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
-#define LOTUS_FOLDER_LOG_APPENDER_HPP
 
 // Whose a log is, where several processes write to one directory.
 //
@@ -9747,6 +9971,14 @@ inline void tell_log_number(int directory, const char* info, const file_owners& 
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
+
+// One ring's complete records, as lines, to a sink.
+#ifndef LOTUS_FORMAT_DRAIN_HPP
+#define LOTUS_FORMAT_DRAIN_HPP
+
+// Lines to append-only log files.
+#ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
+#define LOTUS_FOLDER_LOG_APPENDER_HPP
 
 // Logs in parts: where they have limits, a log that has grown gets another name, which says when,
 // and the next lines begin a new one.
@@ -9934,8 +10166,11 @@ class log_appender {
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
+    // With one commit of the ring these records are in the logs, and in memory only no more.
+    commit_point of_ring = ring_.committed();
+    of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
-    return commit_lines(ring_.committed());
+    return commit_lines(of_ring);
   }
 
   /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
@@ -10119,8 +10354,9 @@ struct lane_heads {
 /// same capacity.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Where its logs end only one ring may keep.
+  // Where its logs end only one ring may keep, and what is in memory.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
+  c.in_memory = 0;
   to.commit(c);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     for (std::uint64_t at = c.tail[lane]; at != heads.head[lane]; ++at) {
@@ -10131,8 +10367,11 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
 }
 
 /// Takes the records before `heads` for done with.
-inline void skip_records(ring_block& ring, const lane_heads& heads) noexcept {
+/// @param in_memory  so many of them are in memory, and not in the logs yet.
+inline void skip_records(ring_block& ring, const lane_heads& heads,
+                         std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
+  c.in_memory += static_cast<std::uint32_t>(in_memory);
   for (std::uint64_t at = c.tail[0]; at != heads.head[0]; ++at) {
     const record_tag tag = ring.slot(0, at).tag;
     if (tag.kind() == event_kind::loader) c.loader = static_cast<std::uint32_t>(tag.value());
@@ -10321,9 +10560,9 @@ class cpu_clock {
 
   /// The time off the CPU since the last call of this thread; none at its first.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
-    if (account.reading) return {};
+    if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
-    account.reading = true;
+    account.reading = stack_pointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const cpu_watching mode = this->mode();
     begin_watch(watch, mode);
@@ -10335,7 +10574,7 @@ class cpu_clock {
     }
     if (found.off_ns != 0) account.futile = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    account.reading = false;
+    account.reading = 0;
     return found;
   }
 
@@ -11024,6 +11263,7 @@ class dead_ring_file {
     damaged,        ///< not a ring file
     other_version,  ///< of the library wrote it
     refused,        ///< see error()
+    doubted,        ///< some of what it holds makes no sense, and is in it only
   };
 
   /// Opens `name` in `directory` (borrowed).
@@ -11083,9 +11323,12 @@ class dead_ring_file {
     std::uint64_t at = header_->header_bytes;
     for (std::size_t blocks = 0; size - at >= least_page_bytes; ++blocks) {
       block_header block{};
-      if (!read_at(fd_, static_cast<void*>(&block), sizeof(block), at)) return 0;
-      if (block.bytes < least_page_bytes || block.bytes > size - at ||
+      const bool read = read_at(fd_, static_cast<void*>(&block), sizeof(block), at);
+      const block_kind kind = block.kind.load(std::memory_order_relaxed);
+      if (read && kind == block_kind::none) return 0;
+      if (!read || block.bytes < least_page_bytes || block.bytes > size - at ||
           block.bytes % least_page_bytes != 0) {
+        damaged_ = true;
         return 0;
       }
       if (blocks == most_blocks) {
@@ -11093,7 +11336,7 @@ class dead_ring_file {
         return 0;
       }
       if (is_over(until_ns)) return ETIME;
-      switch (block.kind.load(std::memory_order_relaxed)) {
+      switch (kind) {
         case block_kind::ring: {
           auto* place = static_cast<ring_place*>(rings_.add(sizeof(ring_place)));
           if (place == nullptr) return ENOMEM;
@@ -11107,9 +11350,13 @@ class dead_ring_file {
           break;
         }
         case block_kind::names:
-          if (!read_names(at, block.bytes)) return 0;
+          if (!read_names(at, block.bytes)) {
+            damaged_ = true;
+            return 0;
+          }
           break;
         default:
+          damaged_ = true;
           return 0;
       }
       at += block.bytes;
@@ -11118,9 +11365,9 @@ class dead_ring_file {
   }
 
   /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; those that were left out count as one.
+  /// @return how many do not, or not wholly; what was left out with whole blocks counts as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
-    std::uint64_t doubted = too_much_ ? 1 : 0;
+    std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
     for (std::size_t i = 0; i < rings_.bytes() / sizeof(ring_place); ++i) {
       const ring_place& place = reinterpret_cast<const ring_place*>(rings_.data())[i];
@@ -11152,7 +11399,7 @@ class dead_ring_file {
   /// How a line begins that has the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
-    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return "Sname_lost,";
+    if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
     const name_place& n = reinterpret_cast<const name_place*>(names_.data())[id - 1];
     return {text_.data() + n.at, n.bytes};
   }
@@ -11222,7 +11469,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// False where the block makes no sense: names are numbered as they come.
+  /// False where the block makes no sense: names are numbered as they come. A name that comes again
+  /// is the same.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
@@ -11241,9 +11489,13 @@ class dead_ring_file {
       }
       stored_name head{};
       std::memcpy(&head, block.data() + i, sizeof(head));
-      if (head.id != names_.bytes() / sizeof(name_place) + 1) return false;
       if (head.bytes > used - i - sizeof(head)) return false;
-      if (!add_name({block.data() + i + sizeof(head), head.bytes})) return false;
+      const std::string_view text{block.data() + i + sizeof(head), head.bytes};
+      const std::size_t known = names_.bytes() / sizeof(name_place);
+      const bool again = head.id >= 1 && head.id <= known;
+      if (again ? text != line_start(head.id) : head.id != known + 1 || !add_name(text)) {
+        return false;
+      }
       i += padded_name_bytes(head.bytes);
       if (i > used) return false;
     }
@@ -11276,6 +11528,7 @@ class dead_ring_file {
   growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
+  bool damaged_ = false;  ///< a block, and what follows it, was left out
 };
 
 }  // namespace detail
@@ -11799,6 +12052,7 @@ struct recovery {
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
   std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
+  std::uint64_t lost = 0;           ///< records that were in the memory of dead processes only
   bool left = false;                ///< time was up before all was done
   int error = 0;                    ///< of the first log that failed: what file_error_text() knows
   char failed_log[log_name_bytes] = {};
@@ -11861,22 +12115,45 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
 /// appended before counts once all the same. Returns 0, or what file_error_text() knows.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
+  const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
+  if (file.header().flags == flags) return 0;
   const log_folder folder = folder_of(directory, file, nullptr);
   loader_folders folders{folder};
   const dead_aggregates found = read_aggregates(file, aggregate_state::whole);
   result.doubted += found.doubted();
-  return found.for_each_section([&](std::uint32_t loader, std::string_view section) {
-    const int error = append_aggregates(folder, folders, loader, file.header().pid, section);
-    if (error != 0 && result.error == 0) {
+  const int error = found.for_each_section([&](std::uint32_t loader, std::string_view section) {
+    const int failed = append_aggregates(folder, folders, loader, file.header().pid, section);
+    if (failed != 0 && result.error == 0) {
       put_aggregates_file_name(result.failed_log, file.header().prefix, file.header().pid);
     }
-    return error;
+    return failed;
   });
+  // Of a file that is kept, they are not to be appended at each start.
+  if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
+                           offsetof(ring_file_header, flags)) != sizeof(flags)) {
+    return errno;
+  }
+  return error;
 }
 
-/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file.
+/// Says in a dead process' information file how many records were in its memory only.
+inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
+                              std::uint64_t records) noexcept {
+  struct stat status {};
+  const int fd = open_own(directory, info, O_WRONLY | O_APPEND, owners, status);
+  if (fd < 0) return;
+  char text[48];
+  const int bytes =
+      std::snprintf(text, sizeof(text), "lost %llu\n", static_cast<unsigned long long>(records));
+  static_cast<void>(write_all(fd, text, static_cast<std::size_t>(bytes)));
+  close(fd);
+}
+
+/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file;
+/// but a file with something that makes no sense is kept, for that is nowhere else.
 /// May be killed at any instant and run again: the commits in the file say how far it came.
-LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead_ring_file& file,
+/// @return false where it is kept for that reason.
+LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
   int error = file.read_blocks(limits.advance ? std::nullopt : limits.until_ns);
@@ -11885,8 +12162,11 @@ LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead
   std::snprintf(info, sizeof(info), "%s%s", run_info_start, name + sizeof(ring_file_start) - 1);
   bool done = error == 0;
   bool late = error == ETIME;
+  const std::uint64_t doubted_before = result.doubted;
+  std::uint64_t lost = 0;
   if (error == 0) {
     result.doubted += file.for_each_ring([&](ring_copy& copy) {
+      lost += copy.ring().committed().in_memory;
       const bool wanted = limits.tid == 0 || copy.ring().tid.load() == limits.tid;
       if (!wanted || late) {
         if (copy.left() > 0) done = false;
@@ -11898,14 +12178,18 @@ LOTUS_DETAIL_COLD inline void recover_file(int directory, const char* name, dead
     });
   }
   if (late) result.left = true;
-  if (!done) return;
+  if (!done) return true;
   error = recover_aggregates(directory, file, result);
   if (error != 0) {
     if (result.error == 0) result.error = error;
-    return;
+    return true;
   }
-  unlinkat(directory, name, 0);
+  result.lost += lost;
   ++result.files;
+  if (lost > 0) tell_lost_records(directory, info, file_owners::only(file.status().st_uid), lost);
+  if (result.doubted != doubted_before) return false;
+  unlinkat(directory, name, 0);
+  return true;
 }
 
 /// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
@@ -11966,8 +12250,8 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
     if (buffer == nullptr) buffer = static_cast<drain_buffer*>(map_memory(sizeof(drain_buffer)));
     if (buffer == nullptr) {
       result.error = ENOMEM;
-    } else {
-      recover_file(directory, name, file, limits, result, *buffer);
+    } else if (!recover_file(directory, name, file, limits, result, *buffer)) {
+      report(name, state::doubted, 0);
     }
   });
   if (buffer != nullptr) munmap(buffer, sizeof(drain_buffer));
@@ -12190,14 +12474,18 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
       say("cannot put what processes that died left into %s/%s: %s%s", location_->directory,
           r.failed_log, is_refusal(r.error) ? "it " : "", file_error_text(r.error));
     }
-    if (r.doubted > 0 && first(2)) {
-      say("rings of processes that died in %s are damaged; what made no sense is left out",
-          location_->directory);
+    if (r.lost > 0) {
+      say("%llu records of processes that died in %s were in their memory only and are lost",
+          static_cast<unsigned long long>(r.lost), location_->directory);
     }
   }
 
   /// Each kind once, with the first file of it.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
+    if (state == dead_ring_file::state::doubted && first(2)) {
+      say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
+          location_->directory, name);
+    }
     if (state == dead_ring_file::state::damaged && first(4)) {
       say("%s/%s is no ring file and left alone", location_->directory, name);
     }
@@ -12393,6 +12681,7 @@ class log_limits {
   struct candidate {
     std::int64_t written_ns;
     std::uint64_t bytes;
+    std::uint64_t on_disk;
     char loader[max_folder_name_bytes + 1];
     char name[log_name_bytes];
   };
@@ -12416,11 +12705,21 @@ class log_limits {
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
-    return written_ns(log) < now_ns - quiet_ns && is_of_the_dead(log);
+    if (written_ns(log) >= now_ns - quiet_ns) return false;
+    return log.said.number > largest_thread_id || is_of_the_dead(log);
   }
   /// As far as can be seen from here: in another container it may live.
   static bool is_of_the_dead(const run_log& log) noexcept {
+    // Of no thread, or of several: nobody can tell before it is quiet.
+    if (log.said.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
+  }
+
+  /// With whole blocks, as small files need more than they hold.
+  static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
+    return bytes > in_blocks ? bytes : in_blocks;
   }
 
   /// Deletes the oldest. Whether there may be more to delete.
@@ -12434,7 +12733,7 @@ class log_limits {
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
       // What a dead process left may not go at once, and does not push out what is newer.
-      if (over || !is_of_the_dead(log)) bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
       } else {
@@ -12451,7 +12750,7 @@ class log_limits {
       if (!too_old && bytes <= wanted) return false;
       if (!remove(directory, log)) continue;
       deleted = true;
-      bytes -= log.bytes < bytes ? log.bytes : bytes;
+      bytes -= log.on_disk < bytes ? log.on_disk : bytes;
       ++forgotten.files;
       forgotten.bytes += log.bytes;
       if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
@@ -12470,6 +12769,7 @@ class log_limits {
     candidate& c = oldest[at];
     c.written_ns = ns;
     c.bytes = static_cast<std::uint64_t>(log.status.st_size);
+    c.on_disk = bytes_on_disk(log.status);
     std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
     std::snprintf(c.name, sizeof(c.name), "%s", log.name);
   }
@@ -12629,6 +12929,11 @@ class log_retention {
     if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
       limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes(), numbers_));
     }
+  }
+
+  /// The producer's logs become parts, however small.
+  void roll(const log_folder& folder, producer& p) noexcept {
+    limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
 
   /// Whether keep() should not wait for the drain thread.
@@ -13330,6 +13635,15 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
+  /// A number for logs that several threads are going to share, of no other log; the first of them
+  /// is `tid`.
+  std::uint32_t new_log_number(std::uint32_t tid) noexcept {
+    const locked hold{lock_};
+    const std::uint32_t number = number_of_no_thread(tid);
+    tell_log_number(directory_.descriptor(), info_.file(), owners_, number, tid);
+    return number;
+  }
+
   /// A ring for a thread; null without memory.
   /// @param survives  set to whether it survives the process.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
@@ -13485,8 +13799,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       if (a.memory == nullptr) return false;
       if (!p.attached) files_.add_thread(tid);
     }
-    return a.memory->take(a, call,
-                          [this, tid, &a] { return files_.add_aggregates(tid, a.memory->chain); });
+    const bool taken = a.memory->take(
+        a, call, [this, tid, &a] { return files_.add_aggregates(tid, a.memory->chain); });
+    if (taken) gate_of(p).aggregates.store(a.memory->first, std::memory_order_release);
+    return taken;
   }
 
   /// Writes a call at once: nobody writes later.
@@ -13525,13 +13841,13 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// Sends the thread's next call the slow way.
   static void close(producer& p) noexcept {
-    aggregates_of(p).first.store(nullptr, std::memory_order_seq_cst);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
   /// The other way round.
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
-      aggregates_of(p).first.store(memory->first, std::memory_order_release);
+      gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
   /// After close(): the call that is being added at this moment takes no longer than this, unless
@@ -13543,14 +13859,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   /// They begin anew with the next call.
   static void retire(producer& p) noexcept {
-    aggregates_of(p).first.store(nullptr, std::memory_order_release);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
   /// In a forked child: they are the parent's.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
-    a.first.store(nullptr, std::memory_order_release);
+    gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.untold_ticks = 0;
     // Where a handler forks that interrupted a call.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
@@ -13596,9 +13912,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
       // Its next call goes the slow way, where this guard is waited for.
-      aggregates_block* const first = a.first.exchange(nullptr, std::memory_order_seq_cst);
+      std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
+      aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
-      a.first.store(first, std::memory_order_release);
+      open.store(first, std::memory_order_release);
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;
@@ -13811,7 +14128,7 @@ class backlog {
     chunk->ring.tid.store(ring.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
     const lane_heads heads{ring};
     copy_records(ring, heads, chunk->ring);
-    skip_records(ring, heads);
+    skip_records(ring, heads, heads.beyond(ring.committed()));
     (p.backlog_first == nullptr ? p.backlog_first : p.backlog_last->next) = chunk;
     p.backlog_last = chunk;
     return true;
@@ -13822,6 +14139,11 @@ class backlog {
     backlog_chunk* const chunk = p.backlog_first;
     if (chunk == nullptr) return 0;
     const std::uint64_t records = lane_heads{chunk->ring}.beyond(chunk->ring.committed());
+    if (p.ring != nullptr && records > 0) {
+      commit_point c = p.ring->committed();
+      c.in_memory -= static_cast<std::uint32_t>(records);
+      p.ring->commit(c);
+    }
     p.backlog_first = chunk->next;
     if (p.backlog_first == nullptr) p.backlog_last = nullptr;
     used_bytes_.fetch_sub(chunk->bytes, std::memory_order_relaxed);
@@ -13916,6 +14238,51 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_LOGS_HPP
 
+// When the calling thread was started.
+#ifndef LOTUS_STORE_LIMITS_THREAD_START_HPP
+#define LOTUS_STORE_LIMITS_THREAD_START_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// As the kernel tells it, to 10 ms; asked once, where it is needed at all.
+class thread_start {
+ public:
+  /// Whether it is sure to be later than `ticks`.
+  LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
+    if (!known_) find(clock);
+    return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
+  }
+
+ private:
+  void find(session_clock& clock) noexcept {
+    known_ = true;
+    now_ = now_ticks();
+    age_ticks_ = UINT64_MAX;
+    char text[1024];
+    read_beginning("/proc/thread-self/stat", text);
+    // Behind the name, which may hold anything: "state ppid pgrp ...", of which the 20th is it.
+    const char* at = std::strrchr(text, ')');
+    for (int field = 0; at != nullptr && field < 20; ++field) at = std::strchr(at + 1, ' ');
+    if (at == nullptr) return;
+    const long long per_second = sysconf(_SC_CLK_TCK);
+    if (per_second <= 0) return;
+    // Rounded down, so the thread seems older than it is.
+    const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
+    const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
+    if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns);
+  }
+
+  bool known_ = false;
+  std::uint64_t now_ = 0;
+  std::uint64_t age_ticks_ = 0;  ///< at `now_`
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_STORE_LIMITS_THREAD_START_HPP
+
 // All that a thread has recorded, to its logs.
 #ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
 #define LOTUS_STORE_PRODUCER_DRAIN_HPP
@@ -14003,6 +14370,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     retention_.begin(chosen);
     const log_folder folder = files_.logs_folder();
     retention_.begin_behind_parts(folder.directory, folder.prefix, folder.owners);
+    own_logs_.store(0, std::memory_order_relaxed);
     ring_records_ = 64;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     files_.make_ring_file(retention_.any());
@@ -14025,26 +14393,50 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring->commit(begin);
     p.ring = ring;
     p.attached = true;
+    own_logs_.fetch_add(1, std::memory_order_relaxed);
     p.slots = ring->slots();
     p.mask = ring->capacity - 1;
     p.published = &ring->published[0];
-    p.waiting_since = &ring->waiting_since;
+    gate_of(p).waiting_since = &ring->waiting_since;
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;
   }
 
+  /// Whether the calling thread, which is new to the session, may take over a dead thread's ring.
+  /// Where it would share that one's logs, all there must have ended before it started: readers
+  /// take spans of one log that lie within each other for nested.
+  bool may_hand_over(const producer& p, thread_start& started) noexcept {
+    if (!p.attached || !shares_logs()) return true;
+    const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
+    if (head == 0) return true;
+    const record& last = p.ring->slot(0, head - 1);
+    const std::uint64_t ended = kind_of(last.tag).lasts() ? last.end_ticks : last.begin_ticks;
+    return started.is_after(ended, clock_);
+  }
+
   /// Makes a drained producer's ring that of another thread.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
-    kept_logs_.close(p);
+    const bool share = p.attached && shares_logs();
+    if (!share) kept_logs_.close(p);
     if (!p.attached) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.recover_thread(tid);
     p.ring->tid.store(tid, std::memory_order_relaxed);
     commit_point c = p.ring->committed();
-    for (log_position& log : c.logs) log = {};
     c.loader = p.loader;
-    p.ring->commit(c);
+    if (share && p.shares_logs) return p.ring->commit(c);
+    p.shares_logs = share;
+    if (share) {
+      // What is there becomes a part, which can go if there are limits.
+      if (retention_.any()) retention_.roll(files_.logs_folder(), p);
+      kept_logs_.close(p);
+    } else {
+      own_logs_.fetch_add(1, std::memory_order_relaxed);
+    }
     files_.add_thread(tid);
+    const std::uint32_t number = share ? files_.new_log_number(tid) : 0;
+    for (log_position& log : c.logs) log = {0, 0, false, number, 0};
+    p.ring->commit(c);
   }
 
   /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
@@ -14055,7 +14447,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
     while (p.backlog_first != nullptr) lost += backlog_.drop_oldest(p);
     kept_logs_.close(p);
-    p.attached = false;
+    p.attached = p.shares_logs = false;
     return lost;
   }
 
@@ -14092,7 +14484,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   /// file, as far as that can grow, and is given up else.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
-    for (; p.backlog_first != nullptr; backlog_.drop_oldest(p)) leave(p.backlog_first->ring, sum);
+    while (p.backlog_first != nullptr) {
+      leave(p.backlog_first->ring, sum);
+      backlog_.drop_oldest(p);
+    }
     if (p.ring_in_file) {
       sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
     } else {
@@ -14118,7 +14513,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
     p.published = &p.none_published;
-    p.waiting_since = &p.none_waiting;
+    gate_of(p).waiting_since = nullptr;
     detach(p);
   }
   void after_fork_in_child() noexcept { retention_.after_fork_in_child(); }
@@ -14126,6 +14521,13 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
+  /// Logs of a thread's own are for the first threads. With very many short ones, each would leave
+  /// files of a few lines, more than limits can look through.
+  bool shares_logs() const noexcept {
+    constexpr std::uint32_t most_own_logs = 64;
+    return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;
+  }
+
   LOTUS_DETAIL_COLD void leave(ring_block& ring, unwritten_records& sum) noexcept {
     const lane_heads heads{ring};
     const std::uint64_t records = heads.beyond(ring.committed());
@@ -14138,6 +14540,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
+  std::atomic<std::uint32_t> own_logs_{0};  ///< threads that have had logs of their own
   kept_logs kept_logs_;
   log_retention retention_;
   backlog backlog_;
@@ -14166,7 +14569,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
     // A limit other than 0 means a ring that is merely full, or half.
-    if (p.limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
+    if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
     }
@@ -14183,23 +14586,24 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// within a handler within these few instructions is dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
     // Without a ring, before a thread's first record or where recording is off, there is no room.
-    if (p.interrupt_limit.load(std::memory_order_acquire) == 0) {
+    if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
     }
-    if (p.storing.load(std::memory_order_relaxed) != 1) return drop(p);
-    p.storing.store(2, std::memory_order_relaxed);
+    const std::uintptr_t place = p.storing_nested.load(std::memory_order_relaxed);
+    if (place != 0 && is_interrupted(place)) return drop(p);
+    p.storing_nested.store(stack_pointer(), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < p.interrupt_limit.load(std::memory_order_acquire)) {
+    if (at < gate_of(p).interrupt_limit.load(std::memory_order_acquire)) {
       ring.slot(1, at) = r;
       ring.published[1].store(at + 1, std::memory_order_release);
     } else {
       drop(p);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    p.storing.store(1, std::memory_order_relaxed);
+    p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
   /// A call that has no room yet, nor may the one before it have. False where it is lost.
@@ -14217,7 +14621,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   /// Where recording is on and the thread has none yet.
   void get_ring(producer& p) noexcept {
-    if (this_thread_forks || p.storing.load(std::memory_order_relaxed) != 0) return;
+    if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;
     const locked guard{p.guard};
     if (state_.is_on() && !p.attached) attach(p);
@@ -14225,7 +14629,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   /// Returns whose the records of the thread were so far.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
-    if (p.storing.load(std::memory_order_relaxed) != 0 || p.loader == loader) return p.loader;
+    if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
@@ -14265,17 +14669,18 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
     const bool open = on && !state_.writes_through();
-    p.interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0, std::memory_order_release);
+    gate_of(p).interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0,
+                                     std::memory_order_release);
     const std::uint64_t room = p.ring->capacity;
-    p.last_limit.store(c.tail[0] + room, std::memory_order_release);
-    p.limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
-                  std::memory_order_release);
+    gate_of(p).last_limit.store(c.tail[0] + room, std::memory_order_release);
+    gate_of(p).limit.store(!open ? 0 : c.tail[0] + (state_.drops_when_full() ? room / 2 : room),
+                           std::memory_order_release);
   }
 
   /// Sends the owner's next record the slow way.
   static void close_lanes(producer& p) noexcept {
-    p.limit.store(0, std::memory_order_relaxed);
-    p.interrupt_limit.store(0, std::memory_order_relaxed);
+    gate_of(p).limit.store(0, std::memory_order_relaxed);
+    gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
   }
 
  private:
@@ -14316,11 +14721,11 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
   /// writing it.
   bool push_or_drop(producer& p, const record& r) noexcept {
-    std::uint64_t limit = p.limit.load(std::memory_order_acquire);
-    const std::uint64_t last_limit = p.last_limit.load(std::memory_order_acquire);
+    std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
+    const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);
     if (limit == 0) return false;
     if (limit < last_limit && p.published->load(std::memory_order_relaxed) < last_limit) {
-      p.limit.compare_exchange_strong(limit, last_limit);
+      gate_of(p).limit.compare_exchange_strong(limit, last_limit);
       drains_.wake();
       detail::push(r.begin_ticks, r.end_ticks, r.tag);
       return true;
@@ -15266,14 +15671,17 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD producer* this_thread() noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
+    thread_start started;
     return producers_.for_this_thread(
         [this](producer& p) {
           const locked guard{p.guard};
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
+        [this, &started](producer& p) { return rings_.may_hand_over(p, started); },
         [this](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
+          p.storing_nested.store(0, std::memory_order_relaxed);
           losses_.count(p.dropped.exchange(0, std::memory_order_relaxed));
           p.loader = 0;
           cpu_.give_up(p.cpu);
@@ -15387,6 +15795,18 @@ class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
+  /// Null in a child process that was made without fork handlers (_Fork, clone): its session and
+  /// ring file are its parent's, and locks may be held for ever.
+  static session* of_this_process() noexcept {
+    session* const s = instance_;
+    return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
+  }
+  /// Likewise, for what would be recorded: reports once that it is not.
+  static session* to_record() noexcept {
+    session* const s = of_this_process();
+    if (s == nullptr) instance().report_foreign_process();
+    return s;
+  }
   /// Makes the process's session, if there is none yet that other objects do not find.
   /// @param table  what it does for shared objects, this one included; lives as long as the
   /// process.
@@ -15394,9 +15814,11 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (instance_ != nullptr) return;
     // Memory of its own, never freed: scopes may end after every static object is gone.
     instance_ = new (map_memory(sizeof(session))) session{table};
+    instance_->process_.claim();
     this_module_at_forks.before = before_fork;
     this_module_at_forks.after_in_parent = after_fork_in_parent;
     this_module_at_forks.after_in_child = after_fork_in_child;
+    this_module_at_forks.in_own_process = []() noexcept { return instance_->process_.is_this(); };
   }
 
   recorder& records() noexcept { return recorder_; }
@@ -15621,6 +16043,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   static void after_fork_in_parent() noexcept { instance().unlock_after_fork(); }
 
   LOTUS_DETAIL_COLD static void after_fork_in_child() noexcept {
+    instance().process_.claim();
     instance().recorder_.become_child();
     instance().heap_.become_child();
     instance().unlock_after_fork();
@@ -15634,12 +16057,21 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
+  /// Once. Not to the program's handler, which may wait for ever there for a lock of its own.
+  LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
+    if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
+    say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
+        "in it: use fork()");
+  }
+
   /// What a process is told to count where it has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
 
   const services& table_;
+  own_process process_;
+  std::atomic<bool> foreign_reported_{false};
   mutex control_;
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
@@ -15663,70 +16095,107 @@ namespace detail {
 /// In the object with this code.
 constexpr services make_service_table() noexcept {
   services s{};
-  s.this_thread = []() noexcept { return session::instance().records().this_thread(); };
+  s.this_thread = []() noexcept -> producer* {
+    session* const own = session::of_this_process();
+    return own == nullptr ? nullptr : own->records().this_thread();
+  };
   s.push_slow = [](producer& p, const record& r) noexcept {
-    session::instance().records().slow().push(p, r);
+    if (session* const own = session::to_record()) return own->records().slow().push(p, r);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.push_nested = [](producer& p, const record& r) noexcept {
-    session::instance().records().slow().push_nested(p, r);
+    if (session* const own = session::of_this_process()) {
+      own->records().slow().push_nested(p, r);
+    }
   };
   s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
-    return session::instance().records().slow().aggregate(p, call);
+    session* const own = session::to_record();
+    return own != nullptr && own->records().slow().aggregate(p, call);
   };
   s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
     return aggregates_of(p).tell(*tag);
   };
   s.intern = [](std::string_view name) noexcept {
-    return session::instance().records().intern(name);
+    session* const own = session::of_this_process();
+    return own == nullptr ? unnamed_id : own->records().intern(name);
   };
   s.refuse_batch = [](std::uint64_t number) noexcept {
-    if (losses* const told = session::instance().records().losses_if_on())
-      told->refused_batch(number);
+    session* const own = session::to_record();
+    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (told != nullptr) told->refused_batch(number);
   };
   s.enter_loader = [](std::uint32_t loader) noexcept {
-    return session::instance().records().enter_loader(loader);
+    session* const own = session::of_this_process();
+    return own == nullptr ? 0 : own->records().enter_loader(loader);
   };
-  s.get_ring = [](producer& p) noexcept { session::instance().records().slow().get_ring(p); };
+  s.get_ring = [](producer& p) noexcept {
+    if (session* const own = session::of_this_process()) own->records().slow().get_ring(p);
+  };
   s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
-    return session::instance().records().slow().read_cpu(p, watch);
+    session* const own = session::of_this_process();
+    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch);
   };
   s.take_async_ids = []() noexcept { return session::instance().take_async_ids(); };
   s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {
-    return session::instance().records().ticks_of_span(begin_ns, end_ns);
+    session* const own = session::of_this_process();
+    return own == nullptr ? given_ticks{} : own->records().ticks_of_span(begin_ns, end_ns);
   };
   s.crossed_threads = [](record_tag tag) noexcept {
-    losses* const told = session::instance().records().losses_if_on();
-    if (told != nullptr) told->crossed_threads(session::instance().name_in(tag));
+    session* const own = session::of_this_process();
+    losses* const told = own == nullptr ? nullptr : own->records().losses_if_on();
+    if (told != nullptr) told->crossed_threads(own->name_in(tag));
   };
-  s.start = [](const options& chosen) noexcept { return session::instance().start(chosen); };
+  s.start = [](const options& chosen) noexcept {
+    session* const own = session::to_record();
+    return own != nullptr && own->start(chosen);
+  };
   s.start_steps = [](const options& chosen, const schedule& steps) noexcept {
-    return session::instance().start_steps(chosen, steps);
+    session* const own = session::to_record();
+    return own != nullptr && own->start_steps(chosen, steps);
   };
-  s.step = [](step_notice& notice) noexcept { return session::instance().step(notice); };
-  s.stop = [](step_notice& notice) noexcept { return session::instance().stop(notice); };
-  s.flush = []() noexcept { session::instance().records().flush(); };
+  s.step = [](step_notice& notice) noexcept {
+    session* const own = session::of_this_process();
+    return own != nullptr && own->step(notice);
+  };
+  s.stop = [](step_notice& notice) noexcept {
+    session* const own = session::of_this_process();
+    return own != nullptr && own->stop(notice);
+  };
+  s.flush = []() noexcept {
+    if (session* const own = session::of_this_process()) own->records().flush();
+  };
   s.snapshot = [](const char* reason, std::size_t bytes) noexcept {
-    return session::instance().records().snapshot({reason, bytes});
+    session* const own = session::to_record();
+    return own != nullptr && own->records().snapshot({reason, bytes});
   };
   s.dropped = []() noexcept { return session::instance().records().dropped(); };
   s.join = [](module_state& m, bool environment_counts) noexcept {
-    session::instance().join(m, environment_counts);
+    if (session* const own = session::of_this_process()) own->join(m, environment_counts);
   };
-  s.leave = [](module_state& m) noexcept { session::instance().leave(m); };
+  s.leave = [](module_state& m) noexcept {
+    if (session* const own = session::of_this_process()) own->leave(m);
+  };
   s.begin_task = [](record_tag tag) noexcept {
-    if (annotation_wanted()) session::instance().begin_task_of(tag);
-    session::instance().begin_heap_of(tag);
+    session* const own = session::of_this_process();
+    if (own == nullptr) return;
+    if (annotation_wanted()) own->begin_task_of(tag);
+    own->begin_heap_of(tag);
   };
   s.end_task = [](std::uint64_t begin_ticks, record_tag tag) noexcept {
-    session::instance().end_heap_of(begin_ticks, tag, tag);
+    session* const own = session::of_this_process();
+    if (own == nullptr) return;
+    own->end_heap_of(begin_ticks, tag, tag);
     if (annotation_wanted()) session::end_task_of(tag);
   };
-  s.begin_heap = [](record_tag tag) noexcept { session::instance().begin_heap_of(tag); };
+  s.begin_heap = [](record_tag tag) noexcept {
+    if (session* const own = session::of_this_process()) own->begin_heap_of(tag);
+  };
   s.end_heap = [](std::uint64_t begin_ticks, record_tag begun_as, record_tag tag) noexcept {
-    session::instance().end_heap_of(begin_ticks, begun_as, tag);
+    session* const own = session::of_this_process();
+    if (own != nullptr) own->end_heap_of(begin_ticks, begun_as, tag);
   };
   s.annotate_torch = [](const annotation_calls& calls) noexcept {
-    session::instance().annotate_torch(calls);
+    if (session* const own = session::of_this_process()) own->annotate_torch(calls);
   };
   s.deliver = [](const char* line) noexcept {
     return session::instance().records().messages().deliver(line);

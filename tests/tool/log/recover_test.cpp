@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "catch.hpp"
 #include "cli/cli.hpp"
+#include "forged_ring.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/record/ring_layout.hpp"
 #include "support.hpp"
 
 namespace {
@@ -154,4 +157,24 @@ TEST_CASE("a picture of several hosts' processes has their names, ranks and thre
   const auto plain = run_tool({"viz", run.path().c_str(), "-o", "-"});
   CHECK(plain.status == 0);
   CHECK(contains(plain.out, "\"node1\""));
+}
+
+TEST_CASE("records that were in a killed process's memory only are told of by every command") {
+  const support::temp_directory run;
+  support::forged_ring forged;
+  forged.records = 5;
+  std::string bytes = forged.bytes();
+  auto& ring = *reinterpret_cast<lotus::detail::ring_block*>(
+      bytes.data() + support::forged_ring::header_bytes + 65536);
+  ring.commits[0].in_memory = 1234;
+  std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
+  std::ofstream{run.path() / ".lotus_info_1_1"} << "lotus 0.1.0\npid 1\n";
+  const std::string lost =
+      "1,234 records of killed processes were in their memory only and are lost";
+  CHECK(contains(run_tool({"stats", run.path().c_str()}).err, lost));
+  CHECK(contains(run_tool({"viz", run.path().c_str(), "-o", "-"}).err, lost));
+  CHECK(contains(run_tool({"recover", run.path().c_str()}).err, lost));
+  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
+  CHECK(contains(run_tool({"stats", run.path().c_str()}).err, lost));
+  CHECK(contains(run_tool({"viz", run.path().c_str(), "-o", "-"}).err, lost));
 }

@@ -1,0 +1,129 @@
+// Programs with very many short threads: their logs stay few, within limits, and theirs.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "lotus/lotus.hpp"
+#include "support.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct on_disk {
+  std::uint64_t bytes = 0;
+  std::size_t files = 0;
+};
+
+/// Of logs; they come and go meanwhile.
+on_disk logs_in(const fs::path& run) {
+  on_disk sum;
+  for (const auto& entry : fs::directory_iterator(run)) {
+    struct stat status {};
+    if (entry.path().filename().string().find("_pid_") == std::string::npos) continue;
+    if (stat(entry.path().c_str(), &status) != 0) continue;
+    sum.bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    ++sum.files;
+  }
+  return sum;
+}
+
+lotus::options options_for(const support::temp_directory& run) {
+  lotus::options o;
+  o.log_file = run.prefix();
+  o.ring_records = 256;
+  o.cpu_time = false;
+  o.on_message = [](const char*) {};
+  return o;
+}
+
+/// Some hundred threads, four at once; each records so many spans, one of them around the others.
+void run_threads(int threads, int spans) {
+  for (int begun = 0; begun < threads; begun += 4) {
+    std::vector<std::thread> some;
+    for (int t = 0; t < 4; ++t) {
+      some.emplace_back([spans] {
+        LOTUS_SCOPE("Outer");
+        for (int i = 1; i < spans; ++i) LOTUS_SCOPE("Inner");
+      });
+    }
+    for (auto& t : some) t.join();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("with a limit, short threads leave few files, within an eighth of it") {
+  const support::temp_directory run;
+  lotus::options o = options_for(run);
+  constexpr std::uint64_t limit = 1'000'000;
+  o.keep_bytes = limit;
+  REQUIRE(lotus::start(o));
+  on_disk most;
+  for (int i = 0; i < 40; ++i) {
+    run_threads(200, 50);
+    // What has just been written is looked at once a second.
+    lotus::flush();
+    if (i % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    const on_disk now = logs_in(run.path());
+    most.files = std::max(most.files, now.files);
+    if (i % 10 == 9) most.bytes = std::max(most.bytes, now.bytes);
+  }
+  CAPTURE(most.bytes, most.files);
+  CHECK(most.bytes <= limit + limit / 8);
+  CHECK(most.files < 400);
+  lotus::stop();
+  // Neither do they make the information file grow.
+  std::uint64_t info_bytes = 0;
+  for (const auto& entry : fs::directory_iterator(run.path())) {
+    if (entry.path().filename().string().rfind(".lotus_info_", 0) == 0) {
+      info_bytes += fs::file_size(entry.path());
+    }
+  }
+  CHECK(info_bytes < 50'000);
+}
+
+TEST_CASE("without one, they share logs after the first, and nobody's spans lie within another's") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(options_for(run)));
+  // It has begun before all others, but records last.
+  std::atomic<bool> last{false};
+  std::thread late{[&last] {
+    LOTUS_SCOPE("Late");
+    while (!last) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }};
+  run_threads(2000, 5);
+  last = true;
+  late.join();
+  lotus::stop();
+  CHECK(logs_in(run.path()).files < 500);
+  const auto lines = support::read_logs(run.path());
+  CHECK(support::count_named(lines, "SOuter") == 2000);
+  CHECK(support::count_named(lines, "SInner") == 8000);
+  CHECK(support::count_named(lines, "SLate") == 1);
+  std::map<std::uint32_t, std::vector<support::log_line>> by_log;
+  for (const auto& line : lines) by_log[line.tid].push_back(line);
+  bool apart = true;
+  for (auto& [log, of] : by_log) {
+    std::vector<support::log_line> outer;
+    for (const auto& line : of) {
+      if (line.name != "SInner") outer.push_back(line);
+    }
+    std::sort(outer.begin(), outer.end(),
+              [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+    for (std::size_t i = 1; i < outer.size(); ++i) {
+      apart = apart && outer[i - 1].end_ns() <= outer[i].start_ns;
+    }
+  }
+  CHECK(apart);
+}
