@@ -46,7 +46,8 @@ struct given_ticks {
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
-  producer* (*this_thread)() noexcept;
+  /// @param begins  nothing that this thread will record has begun yet.
+  producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   /// Adds a call where there is no room for it yet; false where it is lost.

@@ -26,14 +26,17 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
 }
 
 /// Null where there can be none.
-LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s) noexcept {
-  if (this_ring == nullptr) this_ring = s.this_thread();
+/// @param begins  this is the begin of what is recorded, or the thread has been here since.
+LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
+                                                       bool begins = true) noexcept {
+  if (this_ring == nullptr) this_ring = s.this_thread(begins);
   return this_producer();
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  if (producer* const p = find_producer(s)) s.push_slow(*p, r);
+  // All spans look at the CPU as they begin, so this is none; but it may have begun any time ago.
+  if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {

@@ -26,9 +26,9 @@ namespace detail {
 /// In the object with this code.
 constexpr services make_service_table() noexcept {
   services s{};
-  s.this_thread = []() noexcept -> producer* {
+  s.this_thread = [](bool begins) noexcept -> producer* {
     session* const own = session::of_this_process();
-    return own == nullptr ? nullptr : own->records().this_thread();
+    return own == nullptr ? nullptr : own->records().this_thread(begins);
   };
   s.push_slow = [](producer& p, const record& r) noexcept {
     if (session* const own = session::to_record()) return own->records().slow().push(p, r);

@@ -133,7 +133,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- for threads; more in slow()
 
-  LOTUS_DETAIL_COLD producer* this_thread() noexcept {
+  /// @param begins  nothing that this thread will record has begun yet.
+  LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     thread_start started;
@@ -142,7 +143,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           const locked guard{p.guard};
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
-        [this, &started](producer& p) { return rings_.may_hand_over(p, started); },
+        [this, begins, &started](producer& p) {
+          return begins || rings_.may_hand_over(p, started);
+        },
         [this](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
@@ -169,7 +172,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// Returns whose the records of this thread were so far.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
-    producer* const p = this_thread();
+    producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 

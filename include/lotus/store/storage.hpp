@@ -83,9 +83,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread, which is new to the session, may take over a dead thread's ring.
-  /// Where it would share that one's logs, all there must have ended before it started: readers
-  /// take spans of one log that lie within each other for nested.
+  /// Whether the calling thread, which may have begun what it records before it came to the
+  /// session, may take over a dead thread's ring. Where it would share that one's logs, all there
+  /// must have ended before it started: readers take spans of one log that lie within each other
+  /// for nested.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
