@@ -580,7 +580,8 @@ struct given_ticks {
 /// What the session does for the objects that share it. The code is that of the object which made
 /// the hub; it is never unloaded.
 struct services {
-  producer* (*this_thread)() noexcept;
+  /// @param begins  nothing that this thread will record has begun yet.
+  producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
   /// Adds a call where there is no room for it yet; false where it is lost.
@@ -6466,17 +6467,21 @@ struct stack_walk {
   std::uintptr_t place;
   std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
   std::uintptr_t other_end;
+  bool from_signal = false;  ///< the last frame was one where a signal came in
   bool interrupted = false;  ///< there, by a handler that runs
   bool passed = false;       ///< further up, and it was not
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    int before_instruction = 0;  // of a frame that a signal interrupted
+    // libgcc says so of the frame that a signal interrupted, LLVM of the one inside of that.
+    int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
+    const bool may_be_it = before_instruction != 0 || walk.from_signal;
+    walk.from_signal = before_instruction != 0;
     const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
     if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
     const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
-    walk.interrupted = before_instruction != 0 && distance < near_bytes;
+    walk.interrupted = may_be_it && distance < near_bytes;
     walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
     return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
   }
@@ -6907,14 +6912,17 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
 }
 
 /// Null where there can be none.
-LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s) noexcept {
-  if (this_ring == nullptr) this_ring = s.this_thread();
+/// @param begins  this is the begin of what is recorded, or the thread has been here since.
+LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
+                                                       bool begins = true) noexcept {
+  if (this_ring == nullptr) this_ring = s.this_thread(begins);
   return this_producer();
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  if (producer* const p = find_producer(s)) s.push_slow(*p, r);
+  // All spans look at the CPU as they begin, so this is none; but it may have begun any time ago.
+  if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_rarely(thread_ring& ring, const record& r) noexcept {
@@ -14402,9 +14410,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread, which is new to the session, may take over a dead thread's ring.
-  /// Where it would share that one's logs, all there must have ended before it started: readers
-  /// take spans of one log that lie within each other for nested.
+  /// Whether the calling thread, which may have begun what it records before it came to the
+  /// session, may take over a dead thread's ring. Where it would share that one's logs, all there
+  /// must have ended before it started: readers take spans of one log that lie within each other
+  /// for nested.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -15668,7 +15677,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- for threads; more in slow()
 
-  LOTUS_DETAIL_COLD producer* this_thread() noexcept {
+  /// @param begins  nothing that this thread will record has begun yet.
+  LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
     thread_start started;
@@ -15677,7 +15687,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
           const locked guard{p.guard};
           return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
-        [this, &started](producer& p) { return rings_.may_hand_over(p, started); },
+        [this, begins, &started](producer& p) {
+          return begins || rings_.may_hand_over(p, started);
+        },
         [this](producer& p) {
           const locked guard{p.guard};
           p.storing.store(0, std::memory_order_relaxed);
@@ -15704,7 +15716,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   /// Returns whose the records of this thread were so far.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
-    producer* const p = this_thread();
+    producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
@@ -16095,9 +16107,9 @@ namespace detail {
 /// In the object with this code.
 constexpr services make_service_table() noexcept {
   services s{};
-  s.this_thread = []() noexcept -> producer* {
+  s.this_thread = [](bool begins) noexcept -> producer* {
     session* const own = session::of_this_process();
-    return own == nullptr ? nullptr : own->records().this_thread();
+    return own == nullptr ? nullptr : own->records().this_thread(begins);
   };
   s.push_slow = [](producer& p, const record& r) noexcept {
     if (session* const own = session::to_record()) return own->records().slow().push(p, r);

@@ -21,17 +21,21 @@ struct stack_walk {
   std::uintptr_t place;
   std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
   std::uintptr_t other_end;
+  bool from_signal = false;  ///< the last frame was one where a signal came in
   bool interrupted = false;  ///< there, by a handler that runs
   bool passed = false;       ///< further up, and it was not
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    int before_instruction = 0;  // of a frame that a signal interrupted
+    // libgcc says so of the frame that a signal interrupted, LLVM of the one inside of that.
+    int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
+    const bool may_be_it = before_instruction != 0 || walk.from_signal;
+    walk.from_signal = before_instruction != 0;
     const auto at = static_cast<std::uintptr_t>(_Unwind_GetCFA(frame));
     if (at >= walk.other_begin && at < walk.other_end) return _URC_NO_REASON;
     const std::uintptr_t distance = at > walk.place ? at - walk.place : walk.place - at;
-    walk.interrupted = before_instruction != 0 && distance < near_bytes;
+    walk.interrupted = may_be_it && distance < near_bytes;
     walk.passed = !walk.interrupted && at > walk.place && distance >= near_bytes;
     return walk.interrupted || walk.passed ? _URC_END_OF_STACK : _URC_NO_REASON;
   }
