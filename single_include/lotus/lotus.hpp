@@ -14278,7 +14278,7 @@ class thread_start {
     // Rounded down, so the thread seems older than it is.
     const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
     const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
-    if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns);
+    if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns).value_or(UINT64_MAX);
   }
 
   bool known_ = false;
