@@ -14,6 +14,8 @@ template <class Options>
 void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "what the names of the logs begin with")
       ->capture_default_str();
+  command.add_flag("--all-runs",
+                   "read everything in a folder that several runs recorded into, not the newest");
   command.add_flag("--strict", options.strict, "fail on any malformed line (status 1)");
   command.add_flag("-q,--quiet", options.quiet, "no notes; errors and warnings stay");
 }

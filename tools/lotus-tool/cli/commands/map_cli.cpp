@@ -172,10 +172,12 @@ void add_map_record(CLI::App& map, action& chosen) {
       map.add_subcommand("record", "Sample a real run while it records, for 'map join'");
   command->footer(
       "Example:\n"
-      "  LOTUS_LOG_FILE=run/lotustrace_log lotus-tool map record -- ./train args\n"
+      "  lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
-      "The program is not changed; its output and exit status are passed through. All its threads\n"
-      "and children are sampled; the samples land beside its logs.");
+      "Sets LOTUS_LOG_FILE unless it is set. The program is not changed; its output and exit\n"
+      "status are passed through. All its threads and children are sampled; the samples are "
+      "stored\n"
+      "with its logs.");
   add_rate(*command, options->rate_hz)->capture_default_str();
   command->add_option("--samples", options->output, "write them here, not beside the logs")
       ->option_text("FILE");
