@@ -89,7 +89,7 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
   command.add_option("--workers", given.workers, "so many workers, or threads of a stage")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
-  command.add_option("--prefetch", given.prefetch, "so many batches out at once for each worker")
+  command.add_option("--prefetch", given.prefetch, "batches in flight for each worker")
       ->check(not_empty())
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
