@@ -3420,6 +3420,7 @@ enum class variable : std::uint8_t {
   map_rate,
   map_folder,
   map_list,
+  run_list,
 };
 
 enum class variable_type : std::uint8_t {
@@ -3495,11 +3496,13 @@ inline constexpr variable_row environment_table[] = {
      "where the builtin collector writes its samples"},
     {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
      "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
+    {"LOTUS_RUN_LIST", variable_type::text, "file", "not written",
+     "gets a line with the place of the logs for every recording; set by lotus-tool run"},
 };
 #undef LOTUS_DETAIL_WORD
 inline constexpr std::size_t environment_variables =
     sizeof(environment_table) / sizeof(environment_table[0]);
-static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,
+static_assert(static_cast<std::size_t>(variable::run_list) + 1 == environment_variables,
               "a row for each variable, in the same order");
 
 constexpr const variable_row& row_of(variable which) noexcept {
@@ -10767,6 +10770,19 @@ class run_directory {
     *path_ = '\0';
   }
 
+  /// Appends the place of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
+  /// finds logs whose place the program chose. What cannot be written is left out.
+  LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
+    const char* const list = environment_text(variable::run_list);
+    if (list == nullptr || *path_ == '\0') return;
+    char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
+    const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
+    const int fd = open_out_of_the_way(AT_FDCWD, list, O_WRONLY | O_APPEND);
+    if (fd < 0) return;
+    write_all(fd, line, static_cast<std::size_t>(length));
+    ::close(fd);
+  }
+
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
@@ -13054,12 +13070,14 @@ class process_lines {
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
+  /// Who it is and how it was started: lotus, host, pid, parent, forked, run, command, namespace,
+  /// rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
         static_cast<unsigned>(getpid()), static_cast<unsigned>(getppid()));
+    add_run();
     add_command();
     add_namespace();
     add_rank();
@@ -13112,6 +13130,23 @@ class process_lines {
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// What tells the processes of one run from those of the next, where the process that started
+  /// them all records nothing itself: whether that one runs the same program, so that it is no
+  /// shell, and the file that `lotus-tool run` made for this run.
+  void add_run() noexcept {
+    const auto parent = static_cast<unsigned>(getppid());
+    char path[32];
+    std::snprintf(path, sizeof(path), "/proc/%u/exe", parent);
+    struct stat own {};
+    struct stat other {};
+    if (stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+        own.st_dev == other.st_dev && own.st_ino == other.st_ino) {
+      add("forked %u\n", parent);
+    }
+    const char* const list = environment_text(variable::run_list);
+    if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
   /// As the process was started, or as it calls itself since.
@@ -13212,6 +13247,7 @@ class reported_reach {
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   forked <n>: its parent runs the same program / run <file>: that LOTUS_RUN_LIST names
 ///   command <its arguments, blanks between them; cut behind 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
@@ -13592,6 +13628,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     file_mode_ = chosen.file_mode & 0666U;
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     owners_ = file_owners::of_caller(directory_.descriptor());
+    directory_.add_to_list(location_.prefix);
     reports_.run_begins();
     reports_.existing_logs(directory_.descriptor(), location_);
     return 0;

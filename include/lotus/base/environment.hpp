@@ -32,6 +32,7 @@ enum class variable : std::uint8_t {
   map_rate,
   map_folder,
   map_list,
+  run_list,
 };
 
 enum class variable_type : std::uint8_t {
@@ -107,11 +108,13 @@ inline constexpr variable_row environment_table[] = {
      "where the builtin collector writes its samples"},
     {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
      "gets the name of every LOTUS_MAP_REGION; set by lotus-tool map"},
+    {"LOTUS_RUN_LIST", variable_type::text, "file", "not written",
+     "gets a line with the place of the logs for every recording; set by lotus-tool run"},
 };
 #undef LOTUS_DETAIL_WORD
 inline constexpr std::size_t environment_variables =
     sizeof(environment_table) / sizeof(environment_table[0]);
-static_assert(static_cast<std::size_t>(variable::map_list) + 1 == environment_variables,
+static_assert(static_cast<std::size_t>(variable::run_list) + 1 == environment_variables,
               "a row for each variable, in the same order");
 
 constexpr const variable_row& row_of(variable which) noexcept {

@@ -57,7 +57,7 @@ TEST_CASE("every label that a table has is explained") {
                                                        {"stats", a, a},
                                                        {"stats", a, "--style", "profile"},
                                                        {"stats", staged},
-                                                       {"diagnose", a},
+                                                       {"diagnose", a, "--details"},
                                                        {"whatif", a},
                                                        {"whatif", a, "--bytes-per-batch", "1000"},
                                                        {"compare", a, a},
@@ -83,7 +83,7 @@ TEST_CASE("--explain tells what was printed and no more, and spoils no JSON") {
   CHECK(contains(stats, "\nwhat the labels mean\n"));
   CHECK(contains(stats, "\n  p99: 99 % of the values are at most this\n"));
   CHECK_FALSE(contains(stats, "attack first"));
-  CHECK(contains(run({"diagnose", a, "--explain"}).out, "\n  attack first: "));
+  CHECK(contains(run({"diagnose", a, "--details", "--explain"}).out, "\n  attack first: "));
   CHECK(run({"stats", a, "--json", "--explain"}).out == run({"stats", a, "--json"}).out);
   CHECK(meaning_of("nonsense").empty());
   CHECK(meaning_of("count").size() > 5);

@@ -67,7 +67,7 @@ TEST_CASE("every command's lines fit a terminal of 80 columns") {
   const std::string a = traces() + "/c_ooo_w4";
   const std::vector<std::vector<std::string>> commands{{"stats", a, "--per-worker"},
                                                        {"stats", a, "--style", "profile"},
-                                                       {"diagnose", a},
+                                                       {"diagnose", a, "--details"},
                                                        {"whatif", a},
                                                        {"whatif", a, "--target", "20/s"},
                                                        {"compare", a, a}};

@@ -216,12 +216,21 @@ TEST_CASE("slow workers and slow samples are named") {
   CHECK(d["slow_samples"][0]["worker"].integer() == 101);
 }
 
-TEST_CASE("logs that cannot bear a verdict are an error") {
+TEST_CASE("logs without a consumer have no verdict, which is no error") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");
   const result r = run({"diagnose", dir.path()});
+  CHECK(r.status == 0);
+  CHECK(contains(r.out, "No verdict: no consumer is marked"));
+  CHECK(run({"diagnose", dir.path(), "--fail-if", "order-bound"}).status == 4);
+}
+
+TEST_CASE("logs with nothing in them are an error") {
+  const temp_dir dir;
+  dir.file("lotustrace_log_worker_pid_1", "");
+  const result r = run({"diagnose", dir.path()});
   CHECK(r.status == 1);
-  CHECK(contains(r.err, "no verdict without SBatchWait records"));
+  CHECK(contains(r.err, "nothing usable in the logs"));
 }
 
 TEST_CASE("--fail-if: a run without a verdict does not pass among others") {

@@ -174,7 +174,7 @@ TEST_CASE("other commands show them beside what was recorded, or say that they c
   CHECK(judged["critical_path"].canonical() == before["critical_path"].canonical());
   CHECK(judged["aggregated"][0]["name"].text() == "SToken");
   CHECK(judged["aggregated"][0]["count"].integer() == 2);
-  CHECK(contains(run({"diagnose", dir.path()}).out, "aggregated, within the above"));
+  CHECK(contains(run({"diagnose", dir.path(), "--details"}).out, "aggregated, within the above"));
   const result drawn = run({"viz", dir.path(), "--last", "1ms", "-o", dir.path() + "/t.json"});
   CHECK(drawn.status == 0);
   CHECK(contains(drawn.err, "no window is cut out"));

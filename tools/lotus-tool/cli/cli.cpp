@@ -22,6 +22,7 @@
 #include "cli/glossary.hpp"
 #include "cli/help.hpp"
 #include "cli/self_description.hpp"
+#include "log/folder/starts.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -107,6 +108,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
       if (is_given(app, "--wide")) {
         for (std::ostream* const to : {&out, &err}) set_line_width(*to, 0);
       }
+      read_all_starts(is_given(app, "--all-runs"));
       std::optional<noted_labels> labels;
       if (is_given(app, "--explain")) labels.emplace(out);
       status = chosen(out, err);

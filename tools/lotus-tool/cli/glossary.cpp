@@ -90,12 +90,12 @@ constexpr entry entries[] = {
     // diagnose
     {"workers at once", "number of threads that build batches at the same time"},
     {"waiting, in all", "the consumer's waits for all batches, summed"},
-    {"waiting while a later batch lay ready",
+    {"waiting while a later batch was ready",
      "share of the waiting that receiving batches in any order would save"},
     {"consumer's steps, in all", "the consumer's work with all batches, summed"},
     {"preprocessing a batch, mean", "mean thread time to build a batch"},
     {"preprocessing a batch, std", "how far batches typically are from that mean"},
-    {"achieved", "batches a second, from the first hand-over to the last"},
+    {"measured throughput", "batches per second, from the first delivery to the last"},
     {"the workers alone could make",
      "batches per second if the workers never waited for the consumer"},
     {"stage *", "batches per second of the slowest stage if it never had to wait"},
@@ -103,6 +103,13 @@ constexpr entry entries[] = {
      "batches per second if every batch were ready when it is asked for"},
     {"the workers alone, samples/s", "the same in samples"},
     {"the consumer alone, samples/s", "the same in samples"},
+    {"try first", "suggested changes, the one with the shortest run time first"},
+    {"run time", "as recorded, and as the simulation predicts it with the change"},
+    {"likely range", "range that contains the new run time 9 times in 10"},
+    {"where the run's time went",
+     "the chain of work, each part waiting for the one before it, that determines the run's "
+     "length"},
+    {"share", "share of the run's time"},
     {"attack first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run's time",
      "share of the critical path: the chain of work, each part waiting for the one before "

@@ -14,6 +14,8 @@ template <class Options>
 void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "common first part of the log files' names")
       ->capture_default_str();
+  command.add_flag("--all-runs",
+                   "read all runs in a folder that several runs recorded into, not the newest");
   command.add_flag("--strict", options.strict, "exit with 1 at any malformed line");
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }

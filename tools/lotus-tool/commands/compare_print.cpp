@@ -115,14 +115,18 @@ void print_stages(const std::vector<compared_stage>& stages, const side_names& s
   text.print(out);
 }
 
-/// The sentence, the throughput, and what is to be borne in mind with both.
+/// First what the user of the program notices, then why, and what else differs.
 void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
     out << fitted(out, printable_line(text), "", "  ") << '\n';
   };
-  out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
   const std::string throughput = throughput_of(l);
-  if (!throughput.empty()) tell(throughput);
+  if (!throughput.empty()) {
+    out << styled(out, style::bold, fitted(out, printable_line(throughput), "", "  ")) << '\n';
+    tell(conclusion_of(l));
+  } else {
+    out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
+  }
   for (const std::string& text : unlike_of(l, found)) {
     out << styled(out, style::yellow, fitted(out, "unlike: " + printable_line(text), "", "  "))
         << '\n';

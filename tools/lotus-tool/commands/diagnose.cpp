@@ -27,6 +27,7 @@
 #include "model/run_data.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/diagnosis_text.hpp"
+#include "verdict/first_screen.hpp"
 #include "verdict/verdict.hpp"
 
 namespace lotus::tool {
@@ -119,23 +120,137 @@ void print_slow(const diagnosis& d, std::ostream& out) {
   }
 }
 
-void print_diagnosis(const diagnosis& d, std::ostream& out) {
-  out << printable_line(d.dir) << '\n';
-  for (const std::string& text : d.warnings) {
-    out << styled(out, style::yellow, fitted(out, "Warning: " + text)) << '\n';
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Prints what fits a terminal of 24 lines, the most important first.
+class screen_printer {
+ public:
+  screen_printer(const diagnosis& d, std::ostream& out, bool next_commands)
+      : d_(d), out_(out), next_commands_(next_commands) {}
+
+  void print() {
+    const first_screen all = first_screen_of(d_, most_rows);
+    const std::string head = head_of(all);
+    const std::string foot = foot_of(all);
+    // The table of shares gets the lines that nothing else needs.
+    const std::size_t used = lines_of(head) + lines_of(foot);
+    const std::size_t table_head = 2;
+    const std::size_t room = used + table_head < lines ? lines - used - table_head : 0;
+    out_ << head;
+    if (room >= least_rows) print_where(first_screen_of(d_, std::min(room, most_rows)));
+    out_ << foot;
   }
-  out << styled(out, style::bold, fitted(out, printable_line(verdict_sentence(d)))) << "\n\n";
+
+ private:
+  static constexpr std::size_t lines = 24;
+  static constexpr std::size_t most_rows = 6;
+  static constexpr std::size_t least_rows = 2;
+  static constexpr std::size_t most_warnings = 2;
+
+  std::string head_of(const first_screen& s) const {
+    std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
+    text += styled(out_, style::bold, fitted(out_, s.headline)) + '\n';
+    if (!s.why.empty()) text += fitted(out_, s.why) + '\n';
+    for (std::size_t i = 0; i < std::min(s.warnings.size(), most_warnings); ++i) {
+      text += styled(out_, style::yellow, fitted(out_, "Warning: " + s.warnings[i] + '.')) + '\n';
+    }
+    if (s.warnings.size() > most_warnings) {
+      text += std::to_string(s.warnings.size() - most_warnings) + " more with --details\n";
+    }
+    if (!s.advice.empty()) text += '\n' + advice_of(s);
+    std::string not_worth;
+    for (const std::string& one : s.not_worth) not_worth += (not_worth.empty() ? "" : ", ") + one;
+    if (!not_worth.empty()) {
+      if (s.advice.empty()) text += '\n';
+      text += fitted(out_, "Not worth it: " + not_worth + '.', "  ", "    ") + '\n';
+    }
+    return text;
+  }
+
+  std::string advice_of(const first_screen& s) const {
+    table rows;
+    rows.row({"try first", "run time", "likely range"});
+    for (const shown_advice& a : s.advice) {
+      rows.row({a.change, a.now + " -> " + a.then, a.low + " to " + a.high});
+    }
+    std::ostringstream text;
+    set_line_width(text, line_width(out_));
+    rows.print(text);
+    return text.str();
+  }
+
+  void print_where(const first_screen& s) const {
+    if (s.where.empty()) return;
+    const auto percent = [](const std::optional<int>& share) {
+      return share ? std::to_string(*share) + " %" : std::string("-");
+    };
+    const bool cpu = std::any_of(s.where.begin(), s.where.end(),
+                                 [](const shown_share& row) { return row.running.has_value(); });
+    table rows;
+    std::vector<std::string> head{"where the run's time went", "share"};
+    if (cpu) head.insert(head.end(), {"running", "no CPU", "blocked"});
+    rows.row(head);
+    for (const shown_share& row : s.where) {
+      std::vector<std::string> cells{row.name, percent(row.share)};
+      if (cpu) {
+        cells.insert(cells.end(),
+                     {percent(row.running), percent(row.no_cpu), percent(row.blocked)});
+      }
+      rows.row(cells);
+    }
+    out_ << '\n';
+    rows.print(out_);
+  }
+
+  std::string foot_of(const first_screen& s) const {
+    std::string text;
+    if (!s.slowest.empty()) text += '\n' + fitted(out_, s.slowest, "", "  ") + '\n';
+    if (!next_commands_) return text;
+    const std::string dir = printable_line(d_.dir);
+    std::vector<std::pair<std::string, std::string>> next;
+#ifdef LOTUS_TOOL_REPORT
+    next.emplace_back("lotus-tool report " + dir + " -o report.html", "see it");
+#else
+    next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see it");
+#endif
+    if (d_.is) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
+    if (d_.operations.empty()) {
+      next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
+    } else {
+      next.emplace_back("lotus-tool stats " + dir, "every number");
+    }
+    std::size_t width = 0;
+    for (const auto& [command, what] : next) width = std::max(width, command.size());
+    text += '\n';
+    const char* start = "Next:  ";
+    for (const auto& [command, what] : next) {
+      text += start + command + std::string(width - command.size(), ' ') + "  " + what + '\n';
+      start = "       ";
+    }
+    return text;
+  }
+
+  const diagnosis& d_;
+  std::ostream& out_;
+  bool next_commands_;
+};
+
+/// Everything that the first screen leaves out.
+void print_details(const diagnosis& d, std::ostream& out) {
+  out << '\n' << fitted(out, printable_line(verdict_sentence(d))) << "\n\n";
   print_moves(d, out);
   print_checks(d, out);
   table facts(table_form::facts);
   facts.row({"batches", std::to_string(d.batches)});
   facts.row({"workers at once", std::to_string(d.workers)});
   facts.row({"waiting, in all", human_time(d.wait_ns)});
-  facts.row({"waiting while a later batch lay ready", human_share(d.head_of_line_share)});
+  facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
   facts.row({"consumer's steps, in all", human_time(d.step_ns)});
   facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
   facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
-  facts.row({"achieved", rate(d.achieved)});
+  facts.row({"measured throughput", rate(d.achieved)});
   facts.row({d.slowest_stage.empty() ? "the workers alone could make"
                                      : "stage " + d.slowest_stage + " could make",
              rate(d.preprocessing_capacity, d.preprocessing_interval)});
@@ -211,7 +326,8 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
     std::string_view before;
     for (const diagnosis& d : found) {
       out << before;
-      print_diagnosis(d, out);
+      screen_printer(d, out, options.next_commands).print();
+      if (options.details) print_details(d, out);
       before = "\n";
     }
   }

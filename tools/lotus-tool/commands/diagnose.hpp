@@ -17,6 +17,9 @@ struct diagnose_options {
   std::size_t skip_batches = 0;      ///< at the beginning of every epoch
   std::vector<std::string> fail_if;  ///< verdicts, by name
   bool json = false;
+  bool details = false;  ///< all numbers behind the first screen
+  /// Where the reader is told what to type next, below the first screen.
+  bool next_commands = true;
   bool strict = false;
   bool quiet = false;
 };

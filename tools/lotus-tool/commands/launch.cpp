@@ -4,26 +4,16 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <tuple>
 
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
-#include "log/folder/log_files.hpp"
-#include "lotus/base/environment.hpp"
+#include "log/folder/new_run.hpp"
 
 namespace lotus::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder that two runs share would be read as one run.
-std::string folder_without_logs() {
-  std::error_code ignored;
-  std::string dir = "run";
-  for (int next = 2; fs::exists(dir, ignored) && !fs::is_empty(dir, ignored); ++next) {
-    dir = "run-" + std::to_string(next);
-  }
-  return dir;
-}
 
 }  // namespace
 
@@ -37,19 +27,15 @@ std::string memory_library() {
 }
 
 launched launch(const launch_options& options) {
+  const new_run asked = place_for_logs(options.dir);
+  const start_list starts;
   launched run;
-  run.prefix = default_prefix;
-  const char* const set = detail::environment_text(detail::variable::log_file);
+  run.dir = asked.dir;
+  run.prefix = asked.prefix;
   command what;
   what.arguments = options.program;
-  if (options.dir.empty() && set != nullptr) {
-    const fs::path logs = set;
-    run.dir = logs.has_parent_path() ? logs.parent_path().string() : ".";
-    run.prefix = logs.filename().string();
-  } else {
-    run.dir = options.dir.empty() ? folder_without_logs() : options.dir;
-    what.environment.emplace_back("LOTUS_LOG_FILE", run.dir + '/' + run.prefix);
-  }
+  what.environment = asked.environment;
+  what.environment.emplace_back("LOTUS_RUN_LIST", starts.path());
   if (options.memory) {
     // First, so that what the program itself is started with is counted too.
     const char* const others = std::getenv("LD_PRELOAD");
@@ -61,6 +47,9 @@ launched launch(const launch_options& options) {
   child.go();
   child.ended(-1);
   run.status = child.state().status;
+  // The last place is the one that the program chose itself, if it did.
+  const auto places = starts.places();
+  if (!places.empty()) std::tie(run.dir, run.prefix) = places.back();
   return run;
 }
 

@@ -15,7 +15,7 @@ struct launch_options {
 };
 
 struct launched {
-  std::string dir;     ///< of its logs
+  std::string dir;     ///< of its logs: the last one that it recorded to, if it chose one itself
   std::string prefix;  ///< of their names
   int status = 0;      ///< of the program; 128 + the signal where one ended it
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/table.hpp"
 #include "log/shown_name.hpp"
 #include "verdict/diagnosis_text.hpp"
 
@@ -36,15 +37,20 @@ std::string numbers(const std::set<Number>& all) {
   return joined(words);
 }
 
+const compared_times* preprocess_in(const std::vector<compared_times>& rows) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [](const compared_times& r) {
+    return r.name == quantity_name(quantity::preprocess) && std::string(r.kind) == "batch";
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows) {
   std::vector<cause> causes;
-  const auto preprocess = std::find_if(rows.begin(), rows.end(), [](const compared_times& r) {
-    return r.name == quantity_name(quantity::preprocess) && std::string(r.kind) == "batch";
-  });
-  if (preprocess == rows.end() || !preprocess->is_sure() || !preprocess->mean_ns.common()) {
+  const compared_times* const preprocess = preprocess_in(rows);
+  if (preprocess == nullptr || !preprocess->is_sure() || !preprocess->mean_ns.common()) {
     return causes;
   }
   if (before.batches == 0 || after.batches == 0) return causes;
@@ -95,6 +101,25 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
 std::string other_workers(const pooled_loader& before, const pooled_loader& after) {
   if (before.workers.empty() || after.workers.empty() || before.workers == after.workers) return {};
   return "workers: " + numbers(before.workers) + " before, " + numbers(after.workers) + " after";
+}
+
+std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
+                        const std::vector<compared_times>& rows,
+                        const std::set<double>& cpus_after) {
+  const compared_times* const preprocess = preprocess_in(rows);
+  if (preprocess == nullptr || !preprocess->is_sure() || preprocess->likely->value < 0) return {};
+  const compared_value& cpu = preprocess->mean_cpu_ns;
+  if (!cpu.common() || !preprocess->mean_ns.common()) return {};
+  if (before.workers.empty() || after.workers.empty() || cpus_after.empty()) return {};
+  const auto workers = static_cast<double>(*after.workers.begin());
+  const bool more = *after.workers.begin() > *before.workers.rbegin();
+  if (!more || workers <= *cpus_after.rbegin()) return {};
+  const double longer_ns = *preprocess->mean_ns.after - *preprocess->mean_ns.before;
+  if (std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
+  return numbers(after.workers) + " workers share " + numbers(cpus_after) +
+         (cpus_after == std::set<double>{1} ? " CPU" : " CPUs") +
+         "; the CPU time of a batch is unchanged (" + human_time(*cpu.before) + " before, " +
+         human_time(*cpu.after) + " after)";
 }
 
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after) {

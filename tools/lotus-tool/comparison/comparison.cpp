@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,8 +81,9 @@ compared_times compare_counts(std::string name, const pooled_counts& before,
   return r;
 }
 
-compared_loader compare_loader(const std::string& name, pooled_loader& before,
-                               pooled_loader& after) {
+/// @param cpus_after  that the runs after could use.
+compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
+                               const std::set<double>& cpus_after) {
   compared_loader of;
   of.loader = name;
   of.runs_before = before.runs;
@@ -103,6 +105,7 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before,
   of.causes = causes_of(before, after, of.rows);
   of.other_size = other_size(before, after);
   of.other_workers = other_workers(before, after);
+  of.shared_cpus = shared_cpus(before, after, of.rows, cpus_after);
   for (const std::string& stage : names_of(before.stages, after.stages)) {
     const pooled_stage& was = before.stages[stage];
     const pooled_stage& is = after.stages[stage];
@@ -120,7 +123,7 @@ comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics
   comparison found{{}, before.records, after.records, unlike_machines(before, after)};
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {
-    found.loaders.push_back(compare_loader(name, loader, after.loaders[name]));
+    found.loaders.push_back(compare_loader(name, loader, after.loaders[name], after.cpus));
   }
   return found;
 }

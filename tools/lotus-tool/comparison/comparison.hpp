@@ -89,6 +89,7 @@ struct compared_loader {
   std::vector<cause> causes;  ///< the largest first
   std::string other_size;     ///< that batches are of different sizes; "" where they are not
   std::string other_workers;  ///< likewise
+  std::string shared_cpus;    ///< the reason why preprocessing takes longer; "" where it is not
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };

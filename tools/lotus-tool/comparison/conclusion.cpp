@@ -74,6 +74,7 @@ std::string became(const compared_times& r) {
 std::string because(const compared_loader& l) {
   std::string text;
   double told = 0;
+  if (!l.shared_cpus.empty()) return ", because " + l.shared_cpus;
   if (!l.other_size.empty()) return ", but batches are of different sizes";
   for (const cause& c : l.causes) {
     if (told >= 0.75) break;

@@ -73,7 +73,7 @@ void add_work(pooled_loader& to, const run_data& run) {
 }
 
 void add_machines(pooled_runs& to, const run_files& run, const run_data& data) {
-  const run_processes processes = run_processes::read(run.info_dir);
+  const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
   for (const log_file& file : run.files) {
     const process_info* const process = processes.process_of(file.number);
     if (process != nullptr && !process->host.empty()) to.machines.insert(process->host);

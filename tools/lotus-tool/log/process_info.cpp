@@ -82,13 +82,13 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
   return other == log_tid.end() ? number : other->second;
 }
 
-run_processes run_processes::read(const std::string& dir) {
+run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
   std::set<std::string> paths;  // in the order of their times, which their names end in
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.rfind(detail::run_info_start, 0) != 0) continue;
+    if (name.rfind(detail::run_info_start, 0) != 0 || without.count(name) != 0) continue;
     if (paths.size() == most_files) {
       ++all.left_;
     } else {
@@ -135,6 +135,10 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       words >> process.pid;
     } else if (key == "parent") {
       words >> process.parent;
+    } else if (key == "forked") {
+      words >> process.forked;
+    } else if (key == "run") {
+      process.run = rest_as_name();
     } else if (key == "host") {
       process.host = rest_as_name();
     } else if (key == "command") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,8 @@ struct usable_cpus {
 struct process_info {
   std::uint64_t pid = 0;
   std::uint64_t parent = 0;  ///< its parent's pid
+  std::uint64_t forked = 0;  ///< likewise, where that one runs the same program; else 0
+  std::string run;           ///< the same text for all that one `lotus-tool run` started; or ""
   std::string host;
   std::string command;  ///< its arguments, blanks between them
   std::optional<std::uint64_t> rank;
@@ -74,8 +77,12 @@ struct process_info {
 /// many processes write: left() tells of it.
 class run_processes {
  public:
-  /// Reads every information file of `dir`; none is fine.
-  static run_processes read(const std::string& dir);
+  /// Reads the information files of `dir`; none is fine.
+  /// @param without  names of files that are left out.
+  static run_processes read(const std::string& dir, const std::set<std::string>& without = {});
+
+  /// All processes, by the paths of their files.
+  const std::map<std::string, process_info>& by_file() const noexcept { return by_file_; }
 
   /// The process whose logs have this number, or null.
   const process_info* process_of(std::uint64_t number) const;

@@ -203,7 +203,7 @@ void take_side(read_side side, run_data& data) {
 }  // namespace
 
 record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics) {
-  const run_processes processes = run_processes::read(run.info_dir);
+  const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
   if (const std::string left = processes.left(run.info_dir); !left.empty()) {
     diagnostics.warning(left);
   }
@@ -217,7 +217,7 @@ record_counts tell_dropped(const run_files& run, diagnostic_log& diagnostics) {
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
   run_parts wanted = asked;
   wanted.operations = wanted.operations || wanted.durations;
-  const run_processes processes = run_processes::read(run.info_dir);
+  const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
   time_window read = run.window ? run.window->read : time_window();
   const std::int64_t whole_from_ns = processes.records().whole_from_ns;
   if (whole_from_ns != 0) read.whole_from_ns = whole_from_ns;

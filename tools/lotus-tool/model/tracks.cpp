@@ -81,7 +81,7 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
   std::vector<run_tracks> all;
   for (const run_files& run : runs) {
     run_tracks tracks;
-    const run_processes info = run_processes::read(run.info_dir);
+    const run_processes info = run_processes::read(run.info_dir, run.earlier_info);
     const std::string title = run_title(run, dir);
     std::map<const process_info*, std::uint32_t> pid_of;
     const auto pid_for = [&](const process_info* process, std::uint64_t otherwise) {

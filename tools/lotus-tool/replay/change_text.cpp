@@ -31,11 +31,12 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   const auto threads = [&](std::size_t wanted, const std::string& of, std::size_t before) {
     add(std::to_string(wanted) + of + " instead of " + std::to_string(before));
   };
-  if (c.own_thread) add("batches made by a thread of their own");
-  if (c.workers && !p.makes_itself) {
-    threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.workers());
+  if (c.own_thread) {
+    const std::size_t workers = c.workers.value_or(1);
+    add("batches built ahead by " + std::to_string(workers) +
+        (workers == 1 ? " worker" : " workers"));
   } else if (c.workers) {
-    add(std::to_string(*c.workers) + " of them");
+    threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.workers());
   }
   for (const auto& [name, wanted] : c.threads) {
     for (const recorded_stage& s : p.stages) {

@@ -16,6 +16,7 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "verdict/busy_threads.hpp"
+#include "verdict/markers.hpp"
 #include "verdict/number_sequences.hpp"
 #include "verdict/recorded_work.hpp"
 
@@ -64,6 +65,7 @@ class checker {
   std::vector<check> failed() && {
     // What is no pipeline, only operations, can mislead nobody about one.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
+      markers();
       unrecorded_work();
       negative_delay();
       loaders_mixed();
@@ -106,7 +108,14 @@ class checker {
          "LOTUS_BATCH_PREPROCESSED(i) around all that one thread does for batch i");
   }
 
+  void markers() {
+    for (marker_fault& fault : marker_faults(run_)) {
+      fail(fault.id, true, std::move(fault.text), std::move(fault.to_do));
+    }
+  }
+
   void negative_delay() {
+    if (has("same-number")) return;
     bool before_it_began = false;
     const std::size_t early = consumed_too_early(run_.batches, before_it_began);
     if (!before_it_began && (early < 2 || 20 * early <= run_.batches.all().size())) return;
@@ -117,6 +126,7 @@ class checker {
   }
 
   void loaders_mixed() {
+    if (has("same-number")) return;
     const std::string by = mixed_sequences(run_, work_);
     if (by.empty()) return;
     fail("loaders-mixed", true, "batches of several loaders are recorded as one's: " + by,

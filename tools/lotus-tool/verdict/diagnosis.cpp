@@ -16,6 +16,7 @@
 #include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
+#include "model/calls/operation_totals.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
@@ -30,6 +31,7 @@
 #include "verdict/check.hpp"
 #include "verdict/diagnosis_text.hpp"
 #include "verdict/gains.hpp"
+#include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
 #include "verdict/slow_workers.hpp"
 #include "verdict/verdict.hpp"
@@ -100,6 +102,8 @@ void ask_replay(const run_data& run, diagnosis& d) {
     return;
   }
   d.path = find_critical_path(run);
+  d.makes_itself = recorded.pipeline->makes_itself;
+  d.on_demand = recorded.pipeline->on_demand;
   const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
   if (d.why_silent.empty()) d.why_silent = why_unlike(asked);
   if (!d.why_silent.empty()) return;
@@ -122,6 +126,11 @@ void ask_replay(const run_data& run, diagnosis& d) {
     d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
   }
   d.limited_by_cpus = is_limited_by_cpus(asked, {});
+  if (p.stages.size() == 1 && !p.makes_itself) {
+    pipeline_change more;
+    more.workers = 2 * p.workers();
+    d.more_workers_gain = asked.guess(more).gain;
+  }
 }
 
 }  // namespace
@@ -133,7 +142,9 @@ bool diagnosis::has(std::string_view check_id) const noexcept {
 
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics) {
   const std::string& dir = run.files->dir;
-  if (run.empty()) return {std::nullopt, dir + ": the logs contain nothing usable"};
+  if (run.empty() && run.aggregated.empty()) {
+    return {std::nullopt, dir + ": the logs contain nothing usable"};
+  }
   const run_batches& batches = run.batches;
   if (batches.consumers() > 1) {
     diagnostics.note(
@@ -144,16 +155,6 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   std::vector<std::int64_t> preprocessed = values_of(batches, quantity::preprocess, skip_batches);
   const std::vector<std::int64_t> waits = values_of(batches, quantity::wait, skip_batches);
   std::vector<std::int64_t> steps = values_of(batches, quantity::step, skip_batches);
-  const bool made = !preprocessed.empty() || !run.side.stages.empty();
-  if (!made || waits.empty()) {
-    return {std::nullopt, dir + ": no verdict without " +
-                              (!made ? "SBatchPreprocessed" : "SBatchWait") + " records" +
-                              (skip_batches > 0 ? " behind the skipped batches"
-                               : !made ? "; put LOTUS_BATCH_PREPROCESSED(i) into the workers"
-                                       : "; put LOTUS_BATCH_WAIT(i) into the consumer; where there "
-                                         "is none, as in a service, `lotus-tool stats` tells of "
-                                         "the stages")};
-  }
   const std::vector<bool> counted = counted_batches(batches, skip_batches);
   diagnosis d;
   d.dir = dir;
@@ -161,11 +162,19 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.records = run.records;
   d.checks = failed_checks(run, look_at_work(run));
   d.why_silent = why_silent(d.checks);
+  if (d.why_silent.empty()) d.why_silent = why_no_pipeline(run);
+  if (d.why_silent.empty() && waits.empty()) {
+    d.why_silent = "all batches were skipped; skip fewer, or record more";
+  }
   d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
+  for (const epoch_times& epoch : batches.epochs()) d.received += epoch.handed_over;
+  if (d.received == 0) d.received = d.batches;
   d.workers = workers_at_once(batches);
+  if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();
   const distribution step = describe(steps);
+  d.mean_step_ns = step.mean_ns;
   const distribution preprocess = describe(preprocessed);
   const auto workers = static_cast<double>(d.workers);
   std::optional<double> workers_alone;
@@ -194,6 +203,10 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.slow_samples = time.slow_samples;
   d.samples_per_batch = time.samples_per_batch;
   d.slow_workers = slow_workers_of(batches, counted, *run.files);
+  if (batches.all().empty()) {
+    d.operations = operation_totals(run);
+    d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
+  }
   ask_replay(run, d);
   return {std::move(d), {}};
 }

@@ -11,6 +11,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/process_info.hpp"
+#include "model/calls/operation_totals.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
@@ -44,10 +45,17 @@ struct diagnosis {
   std::vector<attack> attacks;
   critical_path path;
   bool limited_by_cpus = false;  ///< twice as many CPUs would gain 5 %
+  /// Gain of the whole run with twice as many workers; missing where stages have their own threads.
+  std::optional<double> more_workers_gain;
+  bool makes_itself = false;   ///< as of recorded_pipeline
+  bool on_demand = false;      ///< likewise
+  std::optional<double> cpus;  ///< that the run might use
   std::size_t batches = 0;
-  std::size_t workers = 0;  ///< at once
-  double wait_ns = 0;       ///< sum over all batches
-  double step_ns = 0;       ///< sum
+  std::size_t received = 0;  ///< batches, skipped ones too
+  std::size_t workers = 0;   ///< at once
+  double wait_ns = 0;        ///< sum over all batches
+  double step_ns = 0;        ///< sum
+  double mean_step_ns = 0;
   double mean_preprocess_ns = 0;
   double std_preprocess_ns = 0;
   double wait_share = 0;                         ///< of the consumer's time, 0..1
@@ -61,19 +69,21 @@ struct diagnosis {
   double samples_per_batch = 0;  ///< 0 when unknown
   std::vector<op_share> ops;     ///< the largest share first
   std::vector<double>
-      gains_without_ops;            ///< of the whole run, did it cost nothing; of the first ones
-  std::vector<figures> aggregated;  ///< counted and not recorded: within what is above
-  std::vector<slow_sample> slow_samples;  ///< the slowest first
-  std::vector<slow_worker> slow_workers;  ///< the slowest first
+      gains_without_ops;  ///< of the whole run, did it cost nothing; of the first ones
+  std::vector<operation_total> operations;  ///< of a run without batches
+  std::int64_t recorded_ns = 0;             ///< likewise, from the first start to the last end
+  std::vector<figures> aggregated;          ///< counted and not recorded: within what is above
+  std::vector<slow_sample> slow_samples;    ///< the slowest first
+  std::vector<slow_worker> slow_workers;    ///< the slowest first
   record_counts records;
 
   bool has(std::string_view check_id) const noexcept;
 };
 
-/// A run's diagnosis, or why there is none.
+/// A run's diagnosis; none where its logs cannot be read, or have nothing in them.
 struct judgement {
   std::optional<diagnosis> found;
-  std::string why_not;  ///< what the logs lack, and what to do about it
+  std::string why_not;
 };
 
 /// Judges one run by replaying it with each of its bounds loosened (gains_of()): the largest gain

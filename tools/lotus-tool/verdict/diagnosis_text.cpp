@@ -14,11 +14,14 @@
 #include "replay/change_text.hpp"
 #include "verdict/check.hpp"
 #include "verdict/diagnosis.hpp"
+#include "verdict/first_screen.hpp"
 #include "verdict/gains.hpp"
 #include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
+
+constexpr std::size_t rows_in_json = 6;
 
 std::string workers_text(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " worker" : " workers");
@@ -148,10 +151,10 @@ std::string verdict_sentence(const diagnosis& d) {
       break;
     case verdict::order_bound:
       text += waits + ", and during " + human_share(d.head_of_line_share) +
-              " of that a later batch lay ready but not the next one";
+              " of that a later batch was ready but not the next one";
       break;
     case verdict::prefetch_bound:
-      text += waits + ", because too few batches are out at once";
+      text += waits + ", because too few batches are in flight";
       break;
     case verdict::start_up_bound:
       text += waits + ", mostly until workers and their first batches are there";
@@ -182,7 +185,9 @@ std::string diagnosis_json(const diagnosis& d) {
   }
   if (!d.stage.empty()) to.member("stage", d.stage);
   if (d.is) write_bound(to, d);
-  to.member("sentence", verdict_sentence(d)).key("checks");
+  to.member("sentence", verdict_sentence(d)).key("screen");
+  write_first_screen(to, first_screen_of(d, rows_in_json));
+  to.key("checks");
   write_checks(to, d.checks);
   to.member("achieved_batches_per_s", d.achieved);
   to.member("wait_share", d.wait_share).member("head_of_line_share", d.head_of_line_share);

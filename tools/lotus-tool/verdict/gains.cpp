@@ -186,9 +186,10 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
 void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggestions& to) {
   const auto add = [&](const found_setting& chosen) {
     if (chosen.gain < 1 + worthwhile) return;
-    move found{{}, chosen.change, run.predict(chosen.change)};
+    move found{{}, chosen.change, run.predict(chosen.change), {}};
     bound(found.would_be, found.change, run.achieved(), consumer_per_s);
     if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
+    found.what = change_text(found.change, run.recorded());
     found.text = move_text(run, found.change, found.would_be);
     pipeline_change with_faster_step = found.change;
     with_faster_step.step = 1 / a_bit_faster;
@@ -314,6 +315,7 @@ suggestions suggest(const what_if& run, const run_data& data,
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
     if (one.would_be.per_s < (1 + worthwhile) * run.achieved()) continue;
+    one.what = change_text(one.change, run.recorded());
     one.text = move_text(run, one.change, one.would_be);
     const bool sure = one.would_be.low > run.achieved();
     if (!sure) one.text += how_to_find_out(run, one.change);
@@ -324,6 +326,7 @@ suggestions suggest(const what_if& run, const run_data& data,
     more.change.cpus = 2 * *run.recorded().cpus;
     more.would_be = run.predict(more.change);
     bound(more.would_be, more.change, run.achieved(), consumer_per_s);
+    more.what = change_text(more.change, run.recorded());
     more.text = "with " + move_text(run, more.change, more.would_be);
     found.possible.push_back(std::move(more));
   }

@@ -37,6 +37,7 @@ struct move {
   std::string text;  ///< with what it would bring, and where that is open, how to find out
   pipeline_change change;
   prediction would_be;
+  std::string what;  ///< the change alone
 };
 
 /// What is worth doing, and what may be.

@@ -33,12 +33,14 @@ class process_lines {
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Who it is and how it was started: lotus, host, pid, parent, command, namespace, rank.
+  /// Who it is and how it was started: lotus, host, pid, parent, forked, run, command, namespace,
+  /// rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add("lotus %s\nhost %s\npid %u\nparent %u\n", LOTUS_DETAIL_VERSION_STRING, line<255>{host}.text,
         static_cast<unsigned>(getpid()), static_cast<unsigned>(getppid()));
+    add_run();
     add_command();
     add_namespace();
     add_rank();
@@ -91,6 +93,23 @@ class process_lines {
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
+  }
+
+  /// What tells the processes of one run from those of the next, where the process that started
+  /// them all records nothing itself: whether that one runs the same program, so that it is no
+  /// shell, and the file that `lotus-tool run` made for this run.
+  void add_run() noexcept {
+    const auto parent = static_cast<unsigned>(getppid());
+    char path[32];
+    std::snprintf(path, sizeof(path), "/proc/%u/exe", parent);
+    struct stat own {};
+    struct stat other {};
+    if (stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 &&
+        own.st_dev == other.st_dev && own.st_ino == other.st_ino) {
+      add("forked %u\n", parent);
+    }
+    const char* const list = environment_text(variable::run_list);
+    if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
   /// As the process was started, or as it calls itself since.

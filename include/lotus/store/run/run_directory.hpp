@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/environment.hpp"
+#include "lotus/base/file.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
@@ -41,6 +44,19 @@ class run_directory {
     const locked hold{lock_};
     held_.close();
     *path_ = '\0';
+  }
+
+  /// Appends the place of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
+  /// finds logs whose place the program chose. What cannot be written is left out.
+  LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
+    const char* const list = environment_text(variable::run_list);
+    if (list == nullptr || *path_ == '\0') return;
+    char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
+    const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
+    const int fd = open_out_of_the_way(AT_FDCWD, list, O_WRONLY | O_APPEND);
+    if (fd < 0) return;
+    write_all(fd, line, static_cast<std::size_t>(length));
+    ::close(fd);
   }
 
   mutex& fork_lock() noexcept { return lock_; }

@@ -60,6 +60,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     file_mode_ = chosen.file_mode & 0666U;
     compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
     owners_ = file_owners::of_caller(directory_.descriptor());
+    directory_.add_to_list(location_.prefix);
     reports_.run_begins();
     reports_.existing_logs(directory_.descriptor(), location_);
     return 0;

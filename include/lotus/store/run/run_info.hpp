@@ -80,6 +80,7 @@ class reported_reach {
 
 /// Appends lines "<key> <values>", of which the last of a kind counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
+///   forked <n>: its parent runs the same program / run <file>: that LOTUS_RUN_LIST names
 ///   command <its arguments, blanks between them; cut behind 1000 bytes>
 ///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>

@@ -117,7 +117,9 @@ void add_diagnose(CLI::App& app, action& chosen) {
                              "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
-  command->add_flag("--json", options->json, "print JSON");
+  CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--details", options->details, "print all checks, suggestions and numbers")
+      ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);

@@ -180,10 +180,11 @@ void add_map_record(CLI::App& map, action& chosen) {
   CLI::App* command = map.add_subcommand("record", "Sample a run while it records, for 'map join'");
   command->footer(
       "Example:\n"
-      "  LOTUS_LOG_FILE=run/lotustrace_log lotus-tool map record -- ./train args\n"
+      "  lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
-      "The program is not changed; its output and exit status are passed through. All its threads "
-      "and children are sampled; the samples are written next to its logs.\n"
+      "Sets LOTUS_LOG_FILE unless it is set. The program is not changed; its output and exit "
+      "status are passed through. All its threads and children are sampled; the samples are "
+      "written next to its logs.\n"
       "Exit status: that of the program.");
   add_rate(*command, options->rate_hz)->capture_default_str();
   command

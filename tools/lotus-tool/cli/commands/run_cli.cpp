@@ -50,7 +50,7 @@ int run_and_tell(const run_options& options, std::ostream& err) {
   const launched run = launch(options.program);
   diagnostic_log diagnostics(err, options.quiet);
   const bool recorded =
-      attempt(diagnostics, "; a program that calls lotus::start itself records where it says", [&] {
+      attempt(diagnostics, "; the program may have reached no marker such as LOTUS_SCOPE", [&] {
         auto stats = reading<stats_options>(run);
         stats.dirs = {run.dir};
         stats.quiet = options.quiet;
@@ -62,6 +62,7 @@ int run_and_tell(const run_options& options, std::ostream& err) {
   attempt(diagnostics, "", [&] {
     auto diagnose = reading<diagnose_options>(run);
     diagnose.dir = run.dir;
+    diagnose.next_commands = !options.quiet;
     run_diagnose(diagnose, err, err);
   });
 #ifdef LOTUS_TOOL_REPORT
@@ -74,7 +75,7 @@ int run_and_tell(const run_options& options, std::ostream& err) {
     });
   }
 #endif
-  diagnostics.note("logs: " + run.dir + "; next: lotus-tool viz " + run.dir + " -o trace.json");
+  diagnostics.note("logs: " + run.dir);
   return run.status;
 }
 

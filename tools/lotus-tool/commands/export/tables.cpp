@@ -39,7 +39,7 @@ class table_writer {
         run_(run),
         sink_(sink),
         loader_(run.files->loader),
-        processes_(run_processes::read(run.files->info_dir)) {
+        processes_(run_processes::read(run.files->info_dir, run.files->earlier_info)) {
     for (const log_file& file : run.files->files) by_.push_back(recorded_by_log(file.number));
     making_of_file_.resize(run.files->files.size());
     for (const making_span& made : run.batches.making()) {

@@ -38,7 +38,7 @@ std::uint64_t recovered_lines(const run_files& run) {
 }  // namespace
 
 void write_facts(json_writer& json, const run_data& run) {
-  const run_processes processes = run_processes::read(run.files->info_dir);
+  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
   std::set<std::string> hosts;
   std::set<std::string> commands;
   std::set<std::uint64_t> ranks;

@@ -76,7 +76,7 @@ void sort_rows(std::vector<profile_row>& rows, stats_order order) {
 
 /// A thread may have several logs: as a consumer and as a worker, and of each recording.
 std::size_t threads_with_operations(const run_data& run) {
-  const run_processes processes = run_processes::read(run.files->info_dir);
+  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
   std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pid and tid
   for (std::size_t file = 0; file < run.files->files.size(); ++file) {
     if (!run.has_operations(file)) continue;

@@ -87,6 +87,7 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
     const std::string text =
         std::string(c.unsafe ? "unsafe, " : "") + std::string(c.id) + ": " + printable_line(c.text);
     out << fitted(out, text, "  ", "    ") << '\n';
+    if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
 }
 

@@ -265,7 +265,7 @@ bool live_runs::wants_another_look() const {
 
 void live_runs::take(const living_folder& folder, run_files files, std::uint64_t main,
                      std::size_t chosen) {
-  const run_processes processes = run_processes::read(files.info_dir);
+  const run_processes processes = run_processes::read(files.info_dir, files.earlier_info);
   const process_info* const process =
       files.files.empty() ? nullptr : processes.process_of(files.files.front().number);
   const auto pid = process == nullptr ? 0 : static_cast<std::uint32_t>(process->pid);

@@ -25,6 +25,7 @@
 #include "replay/target.hpp"
 #include "verdict/check.hpp"
 #include "verdict/gains.hpp"
+#include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
 
 namespace lotus::tool {
@@ -117,6 +118,7 @@ class asker {
     asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
     kept.run = read_run(files, checked_parts, diagnostics_);
     answers.why_not = why_silent(failed_checks(kept.run, look_at_work(kept.run)));
+    if (answers.why_not.empty()) answers.why_not = why_no_pipeline(kept.run);
     if (!answers.why_not.empty()) return answers;
     recording recorded = record_pipeline(kept.run);
     answers.why_not = recorded.why_not;

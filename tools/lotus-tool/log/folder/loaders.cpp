@@ -55,6 +55,7 @@ std::vector<run_files> whole_runs(const std::vector<run_files>& loaders) {
     if (same == whole.end()) {
       same = whole.insert(same, run_files());
       same->dir = same->info_dir = loader.info_dir;
+      same->earlier_info = loader.earlier_info;
     }
     same->files.insert(same->files.end(), loader.files.begin(), loader.files.end());
     same->beside.insert(same->beside.end(), loader.beside.begin(), loader.beside.end());
@@ -66,7 +67,7 @@ void find_consumers(run_files& run) {
   std::vector<log_file>& files = run.files;
   const auto is_main = [](const log_file& file) { return file.role == file_role::main; };
   if (std::count_if(files.begin(), files.end(), is_main) < 2) return;
-  const run_processes info = run_processes::read(run.info_dir);
+  const run_processes info = run_processes::read(run.info_dir, run.earlier_info);
   std::map<const process_info*, std::uint32_t> consumers;
   for (const log_file& file : files) {
     if (!is_main(file)) continue;

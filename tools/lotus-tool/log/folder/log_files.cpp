@@ -23,6 +23,7 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/older_part.hpp"
+#include "log/folder/starts.hpp"
 #include "log/side_line.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/folder/snapshot_place.hpp"
@@ -281,6 +282,7 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   }
   const std::string other = logs.other_prefix();
   std::vector<run_files> runs = std::move(logs).result();
+  keep_newest_start(runs, diagnostics);
   if (runs.empty()) {
     throw input_error(dir + ": no log found, no file is named " + std::string(prefix) +
                       "..._<number>" +

@@ -39,11 +39,12 @@ struct log_file {
 struct run_files {
   std::string dir;
   std::vector<log_file> files;
-  std::string loader = {};                ///< its name, decoded; "" of the default one
-  std::string info_dir = {};              ///< where its processes tell of themselves
-  std::vector<log_file> beside = {};      ///< hidden files beside these logs, by number
-  std::vector<log_file> elsewhere = {};   ///< those of the same run's other loaders
-  std::vector<log_file> aggregated = {};  ///< of each process: aggregates/data/aggregate_file.hpp
+  std::string loader = {};                  ///< its name, decoded; "" of the default one
+  std::string info_dir = {};                ///< where its processes tell of themselves
+  std::set<std::string> earlier_info = {};  ///< names of files there of starts that are left out
+  std::vector<log_file> beside = {};        ///< hidden files beside these logs, by number
+  std::vector<log_file> elsewhere = {};     ///< those of the same run's other loaders
+  std::vector<log_file> aggregated = {};    ///< of each process: aggregates/data/aggregate_file.hpp
   std::optional<read_window> window =
       {};  ///< only so much of it is read: log/window/log_window.hpp
 };

@@ -53,8 +53,48 @@ class policy_finder {
     return nullptr;
   }
 
-  /// Whether batches are made by the thread that consumes them.
+  /// Whether the consumer waits for all of the preprocessing: it builds its batches itself, or
+  /// another thread begins with one only when the consumer asks for it.
   void find_threads() {
+    p_.makes_itself = makes_itself();
+    p_.on_demand = !p_.makes_itself && is_on_demand();
+    if (p_.on_demand) p_.makes_itself = true;
+    if (!p_.makes_itself) return;
+    // What the consumer waits for before the work begins, such as the start of a thread.
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+      const std::optional<time_span> made = run_.batches.made(batch_of(u));
+      if (wait == nullptr || wait->is_marker() || !made) continue;
+      if (wait->start_ns >= made->start_ns || made->start_ns > wait->end_ns()) continue;
+      p_.takes_ns[u] +=
+          without_queueing_ns(run_.side.off_cpu_of(wait->file), wait->start_ns, made->start_ns);
+    }
+  }
+
+  /// Whether nearly every batch was begun and finished within the consumer's wait for it, which it
+  /// explains for the most part.
+  bool is_on_demand() const {
+    std::size_t within = 0;
+    std::size_t all = 0;
+    std::int64_t waits_ns = 0;
+    std::int64_t making_ns = 0;
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+      const std::optional<time_span> made = run_.batches.made(batch_of(u));
+      if (wait == nullptr || !made) continue;
+      ++all;
+      if (!wait->is_marker() && wait->start_ns <= made->start_ns &&
+          made->end_ns <= wait->end_ns()) {
+        ++within;
+        waits_ns += wait->duration_ns;
+        making_ns += made->duration_ns();
+      }
+    }
+    return p_.stages.size() == 1 && all >= 3 && 100 * within >= 95 * all &&
+           2 * making_ns > waits_ns;
+  }
+
+  bool makes_itself() const {
     std::size_t own = 0;
     std::size_t all = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
@@ -65,7 +105,7 @@ class policy_finder {
         if (run_.log(*span(n).file).number == run_.log(consumer).number) ++own;
       }
     }
-    p_.makes_itself = 2 * own > all;
+    return 2 * own > all;
   }
 
   /// For each span when its thread ended the one before.

@@ -51,7 +51,8 @@ struct recorded_pipeline {
   bool in_flight_held = false;  ///< threads were idle because of it, so it is a bound
   bool round_robin = false;
   bool ordered = true;
-  bool makes_itself = false;   ///< the consumer makes its batches itself
+  bool makes_itself = false;   ///< the consumer waits for all of each batch's preprocessing
+  bool on_demand = false;      ///< likewise, though another thread does it
   bool cpu_known = false;      ///< what its threads did with their time was recorded
   std::optional<double> cpus;  ///< that it might use
   double items_per_batch = 1;  ///< units of the first stage for one batch

@@ -7,6 +7,7 @@
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "log/folder/new_run.hpp"
 #include "sampling/record/sample_recorder.hpp"
 
 namespace lotus::tool {
@@ -32,8 +33,8 @@ void tell_what_next(const map_record_options& options, const sample_recorder& re
                     const std::string& path, diagnostic_log& diagnostics) {
   if (!recorder.saw_logs()) {
     diagnostics.warning(
-        "the program has recorded nothing, is LOTUS_LOG_FILE=run/lotustrace_log missing? "
-        "The samples are in " +
+        "the program has recorded nothing: it contains no markers such as LOTUS_SCOPE, or none "
+        "was reached. The samples are in " +
         path);
     return;
   }
@@ -51,6 +52,7 @@ int run_map_record(const map_record_options& options, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   command what;
   what.arguments = options.program;
+  what.environment = place_for_logs({}).environment;
   child_process child(what);
   sample_recorder recorder(child.pid(), options.rate_hz, options.output);
   child.go();

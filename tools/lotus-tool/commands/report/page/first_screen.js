@@ -4,17 +4,17 @@
 /** Below the name of a run, where there are several; else below the page's. */
 function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", text, "part"); }
 
-/** What was achieved beside what each side could do, on one scale. */
+/** The measured rate and what each side could do, on one scale. */
 function rateTable(run) {
   const v = run.verdict;
-  const rows = [["achieved", v.achieved_batches_per_s, undefined],
+  const rows = [["measured between batches", v.achieved_batches_per_s, undefined],
     [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity, v.preprocessing_capacity_interval],
     ["consumer could take", v.consumer_capacity, v.consumer_capacity_interval]]
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
   const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate, interval]) => {
-    const bar = element("div", undefined, name === "achieved" ? "rate-bar achieved" : "rate-bar");
+    const bar = element("div", undefined, name === "measured between batches" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
     return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
   }));
@@ -59,15 +59,17 @@ function pathBar(run) {
   return [partHead("What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
 }
 
-function movesList(run) {
-  if (!run.verdict.moves.length) return [];
-  const list = element("ol", undefined, "moves");
-  for (const move of run.verdict.moves) {
-    const entry = element("li", move.text + " ");
-    entry.append(element("b", threeDigits(move.gain) + "×"));
-    list.append(entry);
+/** Run time now and with one change, as `lotus-tool diagnose` prints it. */
+function adviceList(screen) {
+  const parts = [];
+  if (screen.advice.length) {
+    const table = simpleTable("Try first", ["try first", "run time", "likely range"],
+      screen.advice.map((a) => [a.change, a.now + " → " + a.then, a.low + " to " + a.high]));
+    table.className = "advice";
+    parts.push(table);
   }
-  return [partHead("What to do, and what it would bring"), list];
+  if (screen.not_worth.length) parts.push(element("p", "Not worth it: " + screen.not_worth.join(", ") + ".", "note"));
+  return parts;
 }
 
 /** How much of what happened is in the figures. */
@@ -104,10 +106,10 @@ function factsList(run) {
   fact("threads", f.threads);
   fact("CPUs", f.cpus);
   fact("batches", run.batch_count);
-  if (run.verdict) {
+  if (run.verdict && run.batch_count) {
     fact("workers", run.verdict.workers);
     fact("waiting", percent(run.verdict.wait_share));
-    if (run.verdict.head_of_line_share > 0) fact("while a later batch lay ready", percent(run.verdict.head_of_line_share));
+    if (run.verdict.head_of_line_share > 0) fact("while a later batch was ready", percent(run.verdict.head_of_line_share));
   }
   fact("command", commandText(run));
   fact("folder", run.dir);
@@ -117,21 +119,24 @@ function factsList(run) {
 function verdictBox(run) {
   const box = element("article", undefined, "verdict");
   if (report.runs.length > 1) box.append(element("h2", run.name, "run"));
-  box.append(element("p", run.verdict ? run.verdict.sentence : run.no_verdict, "sentence"));
+  const screen = run.verdict ? run.verdict.screen : undefined;
+  if (screen) box.append(element("p", screen.title, "title"));
+  box.append(element("p", screen ? screen.headline : run.no_verdict, "sentence"));
+  if (screen && screen.why) box.append(element("p", screen.why));
+  for (const text of run.verdict ? run.verdict.warnings : []) box.append(element("p", "▲ Warning: " + text, "check"));
   for (const check of run.checks) {
     box.append(element("p", (check.unsafe ? "✖ " : "▲ ") + check.id + ": " + check.text, check.unsafe ? "check unsafe" : "check"));
   }
   if (run.deleted) box.append(element("p", "▲ " + run.deleted, "check"));
-  if (run.verdict) {
-    const sides = element("div", undefined, "sides");
-    const left = element("div");
+  if (screen) {
+    box.append(...adviceList(screen), ...pathBar(run));
+    if (screen.slowest) box.append(element("p", screen.slowest));
     const rates = rateTable(run);
-    if (rates) left.append(partHead("Batches per second"), rates);
-    const right = element("div");
-    right.append(...movesList(run));
-    sides.append(...[left, right].filter((side) => side.childNodes.length));
-    if (sides.childNodes.length) box.append(sides);
-    box.append(...pathBar(run));
+    if (rates) {
+      const more = element("details");
+      more.append(element("summary", "Rates and capacities"), rates);
+      box.append(more);
+    }
   }
   box.append(factsList(run), element("p", qualityText(run), "note"));
   return box;

@@ -17,15 +17,18 @@ function listenToKeys(timeline, canvas, actions) {
     "End": () => timeline.look(timeline.span - (timeline.to - timeline.from), timeline.span),
     "n": () => actions.next(), "N": () => actions.previous(), "Escape": () => actions.clear(),
   };
-  canvas.addEventListener("keydown", (event) => {
+  const listen = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const act = acts[event.key] || (event.shiftKey ? undefined : acts[event.key.toLowerCase()]);
     if (!act) return;
     act();
     event.preventDefault();
-  });
+  };
+  canvas.addEventListener("keydown", listen);
   document.addEventListener("keydown", (event) => {
     const target = /** @type {any} */ (event.target);
+    // Letters work without a click into the timeline; arrows and Home scroll the page then.
+    if (target === document.body && event.key.length === 1) listen(event);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
     event.preventDefault();
     actions.searchBox().focus();

@@ -24,6 +24,8 @@ class TimelineSearch {
     box.addEventListener("input", () => this.look());
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter") { this.next(event.shiftKey ? -1 : 1); event.preventDefault(); }
+      // What was found is on the screen: from there on, N goes on as it does in the timeline.
+      if (event.key === "Enter" && this.turn >= 0) timeline.canvas.focus();
       if (event.key === "Escape") { box.value = ""; this.look(); timeline.canvas.focus(); }
     });
   }

@@ -1,0 +1,174 @@
+// The first screen of diagnose: it fits a terminal of 24 lines, and all its numbers agree.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/slips/tool_shell.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// "4.437 s" in seconds.
+double seconds(const std::string& number, const std::string& unit) {
+  const double value = std::stod(number);
+  if (unit == "ns") return value * 1e-9;
+  if (unit == "us") return value * 1e-6;
+  if (unit == "ms") return value * 1e-3;
+  return value;
+}
+
+/// How much the last digit of a number stands for.
+double last_digit(const std::string& number) {
+  const std::size_t point = number.find('.');
+  return point == std::string::npos ? 1 : std::pow(10.0, -double(number.size() - point - 1));
+}
+
+const std::string time_text = "([0-9.]+) (ns|us|ms|s)";
+
+/// "30 batches in 4.437 s (6.76 batches/s)": the three are one division.
+void check_title(const std::string& screen) {
+  const std::regex title("([0-9]+) batch(?:es)? in " + time_text + " \\(([0-9.]+) batches/s\\)");
+  std::smatch found;
+  const std::string line = screen.substr(0, screen.find("\n\n"));
+  const std::string one_line = std::regex_replace(line, std::regex("\n +"), " ");
+  REQUIRE(std::regex_search(one_line, found, title));
+  const double run_s = seconds(found[2], found[3]);
+  const double rate = std::stod(found[1]) / run_s;
+  const double half = last_digit(found[4]) * 0.5 + rate * 0.001;
+  CHECK(std::abs(rate - std::stod(found[4])) <= half);
+}
+
+/// Each suggestion starts from the run time of the title, and lies in its own range; the shortest
+/// comes first.
+void check_advice(const std::string& screen) {
+  std::smatch title;
+  REQUIRE(std::regex_search(screen, title, std::regex("in " + time_text)));
+  const std::string now = title[1].str() + ' ' + title[2].str();
+  const std::regex row(time_text + " -> " + time_text + " +" + time_text + " to " + time_text);
+  double before = 0;
+  std::size_t rows = 0;
+  for (const std::string& line : lines_of(screen)) {
+    std::smatch found;
+    if (!std::regex_search(line, found, row)) continue;
+    INFO(line);
+    ++rows;
+    CHECK(found[1].str() + ' ' + found[2].str() == now);
+    const double then = seconds(found[3], found[4]);
+    CHECK(then < seconds(found[1], found[2]));
+    CHECK(seconds(found[5], found[6]) <= then);
+    CHECK(then <= seconds(found[7], found[8]));
+    CHECK(then >= before);
+    before = then;
+  }
+  CHECK(rows <= 3);
+}
+
+/// The shares are 100 % together, and the parts of a row its share.
+void check_shares(const std::string& screen) {
+  const std::size_t at = screen.find("where the run's time went");
+  REQUIRE(at != std::string::npos);
+  const std::regex share("([0-9]+) %");
+  int sum = 0;
+  bool first = true;
+  for (const std::string& line : lines_of(screen.substr(at))) {
+    if (first) {
+      first = false;
+      continue;
+    }
+    if (line.rfind("  ", 0) != 0) break;
+    std::vector<int> numbers;
+    for (std::sregex_iterator n(line.begin(), line.end(), share), end; n != end; ++n) {
+      numbers.push_back(std::stoi((*n)[1]));
+    }
+    INFO(line);
+    REQUIRE_FALSE(numbers.empty());
+    sum += numbers.front();
+    if (numbers.size() == 4) CHECK(numbers[1] + numbers[2] + numbers[3] == numbers[0]);
+  }
+  CHECK(sum == 100);
+}
+
+void check_size(const std::string& screen) {
+  CHECK(lines_of(screen).size() <= 24);
+  for (const std::string& line : lines_of(screen)) {
+    INFO(line);
+    CHECK(line.size() <= 80);
+  }
+}
+
+void check_screen(const std::string& screen) {
+  check_size(screen);
+  check_title(screen);
+  check_advice(screen);
+  check_shares(screen);
+  CHECK(contains(screen, "--details"));
+}
+
+}  // namespace
+
+TEST_CASE("the first screen fits 24 lines, and its numbers agree") {
+  struct screen_of {
+    std::string slip;
+    std::string verdict;  ///< "": the machine decides
+    std::string words;
+  };
+  for (const screen_of& one :
+       {screen_of{"right", "preprocessing-bound", "Why: "},
+        screen_of{"oversubscribed", "", "16 workers"}, screen_of{"lock", "", "Fetch"},
+        screen_of{"slow-steps", "consumer-bound", "the consumer's own work"},
+        screen_of{"order", "", "batches"}, screen_of{"epochs", "", "60 batches in "}}) {
+    const temp_dir dir;
+    const result r = recorded(dir, one.slip, "diagnose run");
+    INFO(one.slip << ":\n" << r.out << r.err);
+    CHECK(r.status == 0);
+    check_screen(r.out);
+    CHECK(contains(r.out, one.verdict));
+    CHECK(contains(r.out, one.words));
+  }
+}
+
+TEST_CASE("the demo's recording has such a screen, and the rest with --details") {
+  const temp_dir dir;
+  const std::string logs = "'" + traces() + "/c_ooo_w4'";
+  const result r = shell(dir, "cp -r " + logs + " demo && lotus-tool diagnose demo");
+  INFO(r.out << r.err);
+  check_screen(r.out);
+  const result details = shell(dir, "lotus-tool diagnose demo --details");
+  CHECK(details.out.find(r.out) == 0);
+  CHECK(contains(details.out, "attack first"));
+}
+
+TEST_CASE("a warning stands above the advice") {
+  const temp_dir dir;
+  const result r = recorded(dir, "oversubscribed", "diagnose run");
+  INFO(r.out);
+  const std::size_t warning = r.out.find("Warning: ");
+  REQUIRE(warning != std::string::npos);
+  CHECK(warning < r.out.find("where the run's time went"));
+  const std::size_t advice = r.out.find("try first");
+  if (advice != std::string::npos) CHECK(warning < advice);
+}
+
+TEST_CASE("a run without batches fits too") {
+  const temp_dir dir;
+  const result r = recorded(dir, "operations", "diagnose run");
+  INFO(r.out);
+  check_size(r.out);
+  const std::regex title("run: 40 calls of 2 operations in " + time_text + "\n");
+  CHECK(std::regex_search(r.out, title));
+}

@@ -1,0 +1,226 @@
+// Small programs as a new user writes them, each with one slip; the first argument chooses one.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <lotus/lotus.hpp>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void work_for(std::chrono::milliseconds time) {
+  std::this_thread::sleep_for(time);
+}
+
+void operations(int count) {
+  for (int i = 0; i < count; ++i) {
+    {
+      LOTUS_SCOPE("Read");
+      work_for(std::chrono::milliseconds(1));
+    }
+    LOTUS_SCOPE("Decode");
+    work_for(std::chrono::milliseconds(3));
+  }
+}
+
+/// How the consumer marks what it receives.
+enum class marks { all, without_consumed, without_wait, with_one_number };
+
+std::int64_t make_batch(std::int64_t i, marks how) {
+  LOTUS_BATCH_PREPROCESSED(how == marks::with_one_number ? 0 : i);
+  operations(1);
+  return i;
+}
+
+void receive(std::int64_t i, marks how, const std::function<std::int64_t()>& next) {
+  const std::int64_t number = how == marks::with_one_number ? 0 : i;
+  if (how == marks::without_wait) {
+    next();
+  } else {
+    lotus::wait_for_batch wait;
+    next();
+    wait.got(number);
+  }
+  if (how != marks::without_consumed) LOTUS_BATCH_CONSUMED(number);
+  work_for(std::chrono::milliseconds(1));
+}
+
+/// No prefetching: the consumer calls the loader, which builds the batch at once.
+void on_own_thread(int batches) {
+  for (int i = 0; i < batches; ++i)
+    receive(i, marks::all, [i] { return make_batch(i, marks::all); });
+}
+
+/// No prefetching: a worker builds a batch only when the consumer asks for it.
+void one_at_a_time(int batches) {
+  for (int i = 0; i < batches; ++i) {
+    receive(i, marks::all, [i] {
+      std::thread worker([i] { make_batch(i, marks::all); });
+      worker.join();
+      return i;
+    });
+  }
+}
+
+/// Of workers that build batches ahead.
+struct prefetching {
+  int batches = 30;
+  std::size_t workers = 2;
+  int in_flight = 8;
+  marks how = marks::all;
+  /// Builds batch i.
+  std::function<void(int)> build = {};
+  std::chrono::milliseconds step{1};
+};
+
+void prefetched(const prefetching& p) {
+  std::mutex lock;
+  std::condition_variable ready;
+  std::vector<bool> is_ready(static_cast<std::size_t>(p.batches));
+  int next = 0;
+  int received = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t w = 0; w < p.workers; ++w) {
+    threads.emplace_back([&] {
+      for (;;) {
+        std::unique_lock<std::mutex> hold(lock);
+        ready.wait(hold, [&] { return next == p.batches || next < received + p.in_flight; });
+        if (next == p.batches) return;
+        const int i = next++;
+        hold.unlock();
+        if (p.build) {
+          LOTUS_BATCH_PREPROCESSED(i);
+          p.build(i);
+        } else {
+          make_batch(i, p.how);
+        }
+        hold.lock();
+        is_ready[static_cast<std::size_t>(i)] = true;
+        ready.notify_all();
+      }
+    });
+  }
+  for (int i = 0; i < p.batches; ++i) {
+    receive(i, p.how, [&] {
+      std::unique_lock<std::mutex> hold(lock);
+      ready.wait(hold, [&] { return is_ready[static_cast<std::size_t>(i)]; });
+      received = i + 1;
+      ready.notify_all();
+      return i;
+    });
+    work_for(p.step - std::chrono::milliseconds(1));
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+prefetching with_marks(marks how) {
+  prefetching p;
+  p.how = how;
+  return p;
+}
+
+void compute_for(std::chrono::microseconds time) {
+  LOTUS_SCOPE("Compute");
+  timespec now{};
+  const auto cpu = [&now] {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  };
+  const auto end = cpu() + time;
+  while (cpu() < end) {
+  }
+}
+
+prefetching with_computing(std::size_t workers) {
+  prefetching p;
+  p.workers = workers;
+  p.batches = 60;
+  p.in_flight = static_cast<int>(2 * workers);
+  p.build = [](int) { compute_for(std::chrono::milliseconds(4)); };
+  return p;
+}
+
+prefetching with_one_lock() {
+  static std::mutex device;
+  prefetching p;
+  p.workers = 4;
+  p.build = [](int) {
+    LOTUS_SCOPE("Fetch");
+    const std::lock_guard<std::mutex> hold(device);
+    work_for(std::chrono::milliseconds(5));
+  };
+  return p;
+}
+
+prefetching with_slow_steps() {
+  prefetching p;
+  p.step = std::chrono::milliseconds(12);
+  return p;
+}
+
+prefetching with_some_slow_batches() {
+  prefetching p;
+  p.batches = 40;
+  p.in_flight = 3;
+  p.build = [](int i) {
+    LOTUS_SCOPE("Decode");
+    work_for(std::chrono::milliseconds(i % 2 == 0 ? 40 : 4));
+  };
+  p.step = std::chrono::milliseconds(12);
+  return p;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string slip = argc > 1 ? argv[1] : "";
+  const char* const log_file = argc > 2 ? argv[2] : nullptr;
+  if (log_file != nullptr && !lotus::start(log_file)) return 1;
+  if (slip == "operations") operations(20);
+  if (slip == "own-thread") on_own_thread(30);
+  if (slip == "one-at-a-time") one_at_a_time(30);
+  if (slip == "no-consumed") prefetched(with_marks(marks::without_consumed));
+  if (slip == "no-wait") prefetched(with_marks(marks::without_wait));
+  if (slip == "one-number") prefetched(with_marks(marks::with_one_number));
+  if (slip == "right") prefetched({});
+  if (slip == "computing") prefetched(with_computing(2));
+  if (slip == "computing-alone") prefetched(with_computing(1));
+  if (slip == "oversubscribed") prefetched(with_computing(16));
+  if (slip == "lock") prefetched(with_one_lock());
+  if (slip == "slow-steps") prefetched(with_slow_steps());
+  if (slip == "order") prefetched(with_some_slow_batches());
+  if (slip == "epochs") {
+    prefetched({});
+    prefetched({});
+  }
+  if (slip == "generations") {  // of workers, one after the other; this process records nothing
+    for (int i = 0; i < 2; ++i) {
+      if (fork() == 0) {
+        operations(5);
+        lotus::stop();
+        _exit(0);
+      }
+      wait(nullptr);
+    }
+  }
+  if (slip == "forks") {
+    for (int i = 0; i < 2; ++i) {
+      if (fork() != 0) continue;
+      operations(5);
+      lotus::stop();
+      _exit(0);
+    }
+    operations(5);
+    while (wait(nullptr) > 0) {
+    }
+  }
+  return 0;
+}

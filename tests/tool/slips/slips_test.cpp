@@ -1,0 +1,202 @@
+// What a new user does wrong, or does not do, gets an answer: real programs, the tool's real
+// output.
+#include <filesystem>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/slips/tool_shell.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// The text in one line, as if no line had been broken.
+std::string joined(std::string text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == ' ' || c == '\n') {
+      if (!line.empty() && line.back() != ' ') line += ' ';
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("operations only: the slowest one, and the two markers for a verdict") {
+  const temp_dir dir;
+  const result r = recorded(dir, "operations", "diagnose run");
+  INFO(r.out << r.err);
+  CHECK(r.status == 0);
+  const std::string out = joined(r.out);
+  CHECK(contains(out, "run: 40 calls of 2 operations in "));
+  CHECK(contains(out, "Slowest operation: Decode, "));
+  CHECK(contains(out, "LOTUS_BATCH_PREPROCESSED(i)"));
+  CHECK(contains(out, "lotus::consume(loader)"));
+  const json answer = parse_json(shell(dir, "lotus-tool diagnose run --json").out);
+  CHECK(answer["verdict"].is_null());
+}
+
+TEST_CASE("a loader without prefetch: its reason, and what building ahead would bring") {
+  for (const std::string slip : {"own-thread", "one-at-a-time"}) {
+    const temp_dir dir;
+    const result r = recorded(dir, slip, "diagnose run");
+    INFO(slip << ":\n" << r.out << r.err);
+    CHECK(r.status == 0);
+    const std::string out = joined(r.out);
+    CHECK(contains(out, "preprocessing-bound"));
+    CHECK(contains(out, slip == "own-thread" ? "on the consumer's own thread" : "one at a time"));
+    CHECK(contains(out, "no batch is built while the consumer works"));
+    CHECK(contains(out, "batches built ahead by "));
+    const result all = shell(dir, "lotus-tool whatif run --own-thread --json");
+    CHECK(all.status == 0);
+    CHECK(parse_json(all.out)["changes"][0]["gain"].number() > 1.02);
+  }
+}
+
+TEST_CASE("a marker that is left out is named, in diagnose, stats and whatif") {
+  struct left_out {
+    std::string slip;
+    std::string id;
+    std::string macro;
+  };
+  for (const left_out& one : {left_out{"no-consumed", "no-consumed", "LOTUS_BATCH_CONSUMED(i)"},
+                              left_out{"no-wait", "no-wait", "lotus::wait_for_batch"},
+                              left_out{"one-number", "same-number", "LOTUS_BATCH_PREPROCESSED"}}) {
+    const temp_dir dir;
+    const result d = recorded(dir, one.slip, "diagnose run");
+    INFO(one.slip << ":\n" << d.out << d.err);
+    CHECK(d.status == 0);
+    CHECK(contains(d.out, "No verdict: "));
+    CHECK(contains(joined(d.out), one.macro));
+    const result stats = shell(dir, "lotus-tool stats run");
+    CHECK(stats.status == 0);
+    CHECK(contains(stats.out, one.id));
+    CHECK(contains(joined(stats.out), one.macro));
+    const result whatif = shell(dir, "lotus-tool whatif run");
+    const std::string why = one.slip == "one-number" ? "batch numbers repeat"
+                            : one.slip == "no-wait"  ? "no SBatchWait"
+                                                     : "no SBatchCons";
+    CHECK(contains(joined(whatif.out), "no answers: "));
+    CHECK(contains(joined(whatif.out), why));
+  }
+}
+
+TEST_CASE("no verdict has one exit status, whatever the cause, and whatif agrees") {
+  for (const std::string slip : {"operations", "no-consumed", "no-wait", "one-number"}) {
+    INFO(slip);
+    const temp_dir dir;
+    CHECK(recorded(dir, slip, "diagnose run").status == 0);
+    CHECK(shell(dir, "lotus-tool whatif run").status == 0);
+    CHECK(shell(dir, "lotus-tool diagnose run --fail-if order-bound").status == 4);
+    CHECK(shell(dir, "lotus-tool whatif run --target 10/s").status == 4);
+  }
+}
+
+TEST_CASE("a second run in the same folder is not mixed into the first") {
+  const temp_dir dir;
+  recorded(dir, "operations", "stats run -q");
+  const result r = recorded(dir, "right", "stats run");
+  INFO(r.out << r.err);
+  CHECK(contains(r.err, "2 runs in this folder; showing the newest (--all-runs shows all)"));
+  // 30 batches with one call each; the first run called each 20 times.
+  CHECK(contains(joined(r.out), "Decode 30 "));
+  CHECK(contains(joined(shell(dir, "lotus-tool diagnose run").out), "30 batches"));
+  const result all = shell(dir, "lotus-tool stats run --all-runs");
+  CHECK(contains(all.err, "2 runs in this folder; showing all of them together"));
+  CHECK(contains(joined(all.out), "Decode 50 "));
+  for (const char* const command : {"diagnose run", "whatif run", "viz run -o t.json",
+                                    "export run --format csv -o x", "compare run run"}) {
+    INFO(command);
+    CHECK(contains(shell(dir, std::string("lotus-tool ") + command).err, "2 runs in this folder"));
+  }
+}
+
+TEST_CASE("forked processes and ranks at the same time are one run") {
+  const temp_dir dir;
+  const result forks = recorded(dir, "forks", "stats run");
+  INFO(forks.err);
+  CHECK_FALSE(contains(forks.err, "runs in this folder"));
+  CHECK(contains(joined(forks.out), "Decode 15 "));
+  const temp_dir generations;
+  const result workers = shell(generations,
+                               "LOTUS_LOG_FILE=run/lotustrace_log program generations\n"
+                               "lotus-tool stats run");
+  INFO(workers.err);
+  CHECK_FALSE(contains(workers.err, "runs in this folder"));
+  CHECK(contains(joined(workers.out), "Decode 10 "));
+  const temp_dir ranks;
+  const result both = shell(ranks,
+                            "program operations run/lotustrace_log &\n"
+                            "program operations run/lotustrace_log; wait\n"
+                            "lotus-tool stats run");
+  INFO(both.err);
+  CHECK_FALSE(contains(both.err, "runs in this folder"));
+  CHECK(contains(joined(both.out), "Decode 40 "));
+}
+
+TEST_CASE("run follows a program that calls lotus::start itself") {
+  const temp_dir dir;
+  for (int time = 1; time <= 2; ++time) {
+    const result followed =
+        shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' operations own/lotustrace_log");
+    INFO(followed.err);
+    CHECK(followed.status == 0);
+    CHECK(contains(followed.err, "logs: own\n"));
+    CHECK(contains(followed.err, "Slowest operation: Decode"));
+    CHECK_FALSE(contains(followed.err, "no such directory"));
+    CHECK_FALSE(std::filesystem::exists(dir.path() + "/run"));
+  }
+}
+
+TEST_CASE("after run: two commands to type, which work") {
+  const temp_dir dir;
+  const result r = shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' right");
+  INFO(r.err);
+  CHECK(r.status == 0);
+  const std::size_t at = r.err.find("Next:  lotus-tool ");
+  REQUIRE(at != std::string::npos);
+  int typed = 0;
+  std::string left = r.err.substr(at + 7);
+  for (std::size_t end = left.find('\n'); typed < 2 && end != std::string::npos;
+       end = left.find('\n')) {
+    std::string line = left.substr(left.find("lotus-tool"), end - left.find("lotus-tool"));
+    line.resize(line.find("  "));
+    const result next = shell(dir, line);
+    INFO(line << ": " << next.err);
+    CHECK(next.status == 0);
+    left.erase(0, end + 1);
+    ++typed;
+  }
+  CHECK(typed == 2);
+}
+
+TEST_CASE("compare begins with the throughput, and tells shared CPUs from slower work") {
+  const temp_dir dir;
+  // On one CPU, so that a second thread's work has to share it.
+  const result r = shell(dir, "taskset -c 0 '" LOTUS_SLIP_PROGRAM
+                              "' computing-alone a/lotustrace_log\n"
+                              "taskset -c 0 '" LOTUS_SLIP_PROGRAM
+                              "' oversubscribed b/lotustrace_log\n"
+                              "lotus-tool compare a b");
+  INFO(r.out << r.err);
+  CHECK(r.status == 0);
+  CHECK(r.out.find("throughput: ") == 0);
+  CHECK(contains(joined(r.out),
+                 "because 16 workers share 1 CPU; the CPU time of a batch is "
+                 "unchanged ("));
+}
+
+TEST_CASE("map record works on a program that does not call lotus::start") {
+  const temp_dir dir;
+  const result r = shell(dir, "lotus-tool map record -- '" LOTUS_SLIP_PROGRAM "' computing");
+  if (contains(r.err, "perf_event")) return lotus_test::skip("no sampling here");
+  INFO(r.err);
+  CHECK(r.status == 0);
+  CHECK(contains(r.err, "next: lotus-tool map join "));
+  CHECK(std::filesystem::exists(dir.path() + "/run"));
+  CHECK(shell(dir, "lotus-tool map join run").status == 0);
+}

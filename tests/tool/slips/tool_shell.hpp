@@ -1,0 +1,40 @@
+// Runs small programs and the real tool by a shell, as a person does.
+#ifndef LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
+#define LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "catch.hpp"
+#include "tool/tool_test.hpp"
+
+namespace lotus::tool_test {
+
+/// A command in `dir`, where `lotus-tool` is the tool and `program` the program with the slips.
+inline result shell(const temp_dir& dir, const std::string& command) {
+  const std::string all = "cd '" + dir.path() +
+                          "' && unset LOTUS_LOG_FILE\n"
+                          "PATH=$(dirname '" LOTUS_TOOL_PROGRAM
+                          "'):$PATH\n"
+                          "program() { '" LOTUS_SLIP_PROGRAM
+                          "' \"$@\"; }\n"
+                          "{ " +
+                          command + "\n} >.out 2>.err";
+  const int status = std::system(all.c_str());
+  REQUIRE(WIFEXITED(status));
+  return {WEXITSTATUS(status), read_file(dir.path() + "/.out"), read_file(dir.path() + "/.err")};
+}
+
+/// Records into `run`. @return the output of the tool's command for that.
+inline result recorded(const temp_dir& dir, const std::string& slip, const std::string& command) {
+  const result program = shell(dir, "program " + slip + " run/lotustrace_log");
+  INFO(program.err);
+  REQUIRE(program.status == 0);
+  return shell(dir, "lotus-tool " + command);
+}
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP

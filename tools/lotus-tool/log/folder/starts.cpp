@@ -1,0 +1,248 @@
+#include "log/folder/starts.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/process_info.hpp"
+
+namespace lotus::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool all_starts = false;
+
+/// A process, and from when to when it recorded.
+struct recorded_process {
+  std::string info;  ///< name of its information file
+  std::uint64_t pid = 0;
+  std::uint64_t parent = 0;
+  std::uint64_t forked = 0;
+  std::string run;
+  std::string host;
+  std::set<std::uint64_t> logs;  ///< their numbers
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::size_t group = 0;
+};
+
+/// The time that the name of an information file ends in.
+std::optional<std::int64_t> start_in(const std::string& name) {
+  const std::size_t at = name.rfind('_');
+  std::int64_t ns = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + at + 1, end, ns, 16);
+  if (at == std::string::npos || error != std::errc{} || stop != end) return std::nullopt;
+  return ns;
+}
+
+/// When the last record of a text log ended.
+std::optional<std::int64_t> last_end_in(const log_file& log) {
+  constexpr std::uint64_t most = 4096;
+  if (log.compact || log.bytes == 0) return std::nullopt;
+  std::ifstream in(log.path, std::ios::binary);
+  const std::uint64_t from = log.bytes > most ? log.bytes - most : 0;
+  in.seekg(static_cast<std::streamoff>(from));
+  std::string text(log.bytes - from, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::string_view line = std::string_view(text).substr(text.rfind('\n') + 1);
+  const std::size_t last = line.rfind(',');
+  const std::size_t first = last == std::string_view::npos ? last : line.rfind(',', last - 1);
+  if (first == std::string_view::npos) return std::nullopt;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  const auto read = [](std::string_view field, std::int64_t& to) {
+    return std::from_chars(field.data(), field.data() + field.size(), to).ec == std::errc{};
+  };
+  const bool is_record = read(line.substr(first + 1, last - first - 1), start_ns) &&
+                         read(line.substr(last + 1), duration_ns);
+  return is_record ? std::optional(start_ns + duration_ns) : std::nullopt;
+}
+
+std::vector<recorded_process> processes_in(const run_files& run) {
+  std::vector<recorded_process> all;
+  const run_processes processes = run_processes::read(run.info_dir);
+  for (const auto& [path, info] : processes.by_file()) {
+    recorded_process one;
+    one.info = fs::path(path).filename().string();
+    const std::optional<std::int64_t> start_ns = start_in(one.info);
+    if (!start_ns || info.pid == 0) continue;
+    one.pid = info.pid;
+    one.parent = info.parent;
+    one.forked = info.forked;
+    one.run = info.run;
+    one.host = info.host;
+    one.start_ns = one.end_ns = *start_ns;
+    std::set<std::uint64_t> elsewhere;
+    for (const auto& [number, tid] : info.log_tid) {
+      one.logs.insert(number);
+      elsewhere.insert(tid);
+    }
+    for (const auto& [tid, name] : info.threads) {
+      if (elsewhere.count(tid) == 0) one.logs.insert(tid);
+    }
+    all.push_back(std::move(one));
+  }
+  std::sort(all.begin(), all.end(), [](const recorded_process& a, const recorded_process& b) {
+    return a.start_ns < b.start_ns;
+  });
+  return all;
+}
+
+/// Numbers the groups of processes of one start.
+class grouping {
+ public:
+  explicit grouping(std::vector<recorded_process>& all) : all_(all), group_(all.size()) {
+    std::iota(group_.begin(), group_.end(), std::size_t{0});
+  }
+
+  /// In order of their starts, so that each needs to be compared with few of those before.
+  void group() {
+    std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_pid;
+    std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_parent;
+    std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_main;
+    std::map<std::string, std::size_t> by_run;
+    std::size_t last_to_end = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      const recorded_process& one = all_[i];
+      if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
+      const auto parent = by_pid.find({one.host, one.parent});
+      if (parent != by_pid.end()) join(parent->second, i);
+      for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
+      if (one.forked != 0) join(by_main.try_emplace({one.host, one.forked}, i).first->second, i);
+      if (!one.run.empty()) join(by_run.try_emplace(one.run, i).first->second, i);
+      by_pid[{one.host, one.pid}] = i;
+      by_parent[{one.host, one.parent}].push_back(i);
+      if (one.end_ns > all_[last_to_end].end_ns) last_to_end = i;
+    }
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].group = root(i);
+  }
+
+ private:
+  std::size_t root(std::size_t i) {
+    while (group_[i] != i) i = group_[i] = group_[group_[i]];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { group_[root(b)] = root(a); }
+
+  std::vector<recorded_process>& all_;
+  std::vector<std::size_t> group_;
+};
+
+/// What is left out of the runs whose processes tell about themselves in one folder.
+struct earlier_starts {
+  std::size_t starts = 1;
+  std::set<std::uint64_t> logs;  ///< numbers
+  std::set<std::uint64_t> pids;  ///< whose counted operations
+  std::set<std::string> info;
+};
+
+earlier_starts find_earlier(const std::vector<run_files*>& runs) {
+  std::vector<recorded_process> all = processes_in(*runs.front());
+  earlier_starts found;
+  if (all.size() < 2) return found;
+  std::map<std::uint64_t, recorded_process*> by_log;  // that used it last
+  for (recorded_process& one : all) {
+    for (const std::uint64_t number : one.logs) by_log[number] = &one;
+  }
+  for (const run_files* const run : runs) {
+    for (const log_file& log : run->files) {
+      const auto owner = by_log.find(log.number);
+      if (owner == by_log.end()) continue;
+      const std::optional<std::int64_t> end_ns = last_end_in(log);
+      struct stat status {};
+      recorded_process& process = *owner->second;
+      if (end_ns) {
+        process.end_ns = std::max(process.end_ns, *end_ns);
+      } else if (log.compact && stat(log.path.c_str(), &status) == 0) {
+        const std::int64_t changed_ns =
+            std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+        process.end_ns = std::max(process.end_ns, changed_ns);
+      }
+    }
+  }
+  grouping(all).group();
+  std::set<std::size_t> groups;
+  for (const recorded_process& one : all) groups.insert(one.group);
+  found.starts = groups.size();
+  const std::size_t newest = all.back().group;
+  std::set<std::uint64_t> kept_pids;
+  for (const recorded_process& one : all) {
+    if (one.group == newest) kept_pids.insert(one.pid);
+  }
+  for (const recorded_process& one : all) {
+    if (one.group == newest) continue;
+    found.info.insert(one.info);
+    if (kept_pids.count(one.pid) == 0) found.pids.insert(one.pid);
+    for (const std::uint64_t number : one.logs) {
+      if (by_log.at(number)->group != newest) found.logs.insert(number);
+    }
+  }
+  return found;
+}
+
+void leave_out(std::vector<log_file>& files, const std::set<std::uint64_t>& numbers) {
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [&](const log_file& file) { return numbers.count(file.number) != 0; }),
+              files.end());
+}
+
+}  // namespace
+
+void read_all_starts(bool all) noexcept {
+  all_starts = all;
+}
+
+void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics) {
+  std::map<std::string, std::vector<run_files*>> by_info;
+  for (run_files& run : runs) {
+    if (!run.info_dir.empty()) by_info[run.info_dir].push_back(&run);
+  }
+  for (auto& [dir, of_dir] : by_info) {
+    const earlier_starts earlier = find_earlier(of_dir);
+    if (earlier.starts < 2) continue;
+    const std::string count = dir + ": " + std::to_string(earlier.starts);
+    if (all_starts) {
+      diagnostics.note(count + " runs in this folder; showing all of them together");
+      continue;
+    }
+    diagnostics.note(count + " runs in this folder; showing the newest (--all-runs shows all)");
+    for (run_files* const run : of_dir) {
+      leave_out(run->files, earlier.logs);
+      leave_out(run->beside, earlier.logs);
+      leave_out(run->elsewhere, earlier.logs);
+      leave_out(run->aggregated, earlier.pids);
+      run->earlier_info = earlier.info;
+      for (log_file& file : run->files) file.consumer = 0;
+      find_consumers(*run);
+    }
+  }
+  runs.erase(std::remove_if(runs.begin(), runs.end(),
+                            [](const run_files& run) {
+                              return run.files.empty() && run.beside.empty() &&
+                                     run.aggregated.empty();
+                            }),
+             runs.end());
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,25 @@
+// What each operation of a run cost in all, for runs of which nothing else is recorded.
+#ifndef LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
+#define LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+struct operation_total {
+  std::string name;  ///< with its S
+  std::uint64_t calls = 0;
+  std::int64_t self_ns = 0;  ///< without the operations inside it
+  std::int64_t max_ns = 0;   ///< of one call
+};
+
+/// The one with the largest self time first. @param run  read with run_parts::operations.
+std::vector<operation_total> operation_totals(const run_data& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP

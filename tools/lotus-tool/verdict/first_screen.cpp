@@ -1,0 +1,398 @@
+#include "verdict/first_screen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.hpp"
+#include "base/printable.hpp"
+#include "base/table.hpp"
+#include "log/shown_name.hpp"
+#include "model/calls/operation_totals.hpp"
+#include "model/path/critical_path.hpp"
+#include "replay/change.hpp"
+#include "replay/prediction.hpp"
+#include "verdict/check.hpp"
+#include "verdict/diagnosis_text.hpp"
+#include "verdict/gains.hpp"
+#include "verdict/verdict.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t most_advice = 3;
+
+std::string count_text(std::size_t n, const char* one, const char* many) {
+  return std::to_string(n) + ' ' + (n == 1 ? one : many);
+}
+
+std::string whole_percent(double share) {
+  return std::to_string(std::lround(100 * share)) + " %";
+}
+
+/// Whole per cent of `all` for each part, which are `sum` together: rounded by largest remainder.
+std::vector<int> percents(const std::vector<double>& parts, double all, int sum) {
+  std::vector<int> found(parts.size());
+  std::vector<std::pair<double, std::size_t>> remainders;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = all > 0 ? 100 * parts[i] / all : 0;
+    found[i] = static_cast<int>(std::floor(exact));
+    remainders.emplace_back(exact - std::floor(exact), i);
+  }
+  std::stable_sort(remainders.begin(), remainders.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  int left = sum - std::accumulate(found.begin(), found.end(), 0);
+  for (std::size_t i = 0; i < remainders.size() && left > 0; ++i, --left) {
+    ++found[remainders[i].second];
+  }
+  for (std::size_t i = remainders.size(); i-- > 0 && left < 0;) {
+    int& last = found[remainders[i].second];
+    const int less = std::min(last, -left);
+    last -= less;
+    left += less;
+  }
+  return found;
+}
+
+std::string name_of(const path_share& share) {
+  switch (share.kind) {
+    case path_kind::operation:
+      return share.name;
+    case path_kind::stage:
+      return "stage " + share.name;
+    case path_kind::step:
+      return "the consumer's steps";
+    case path_kind::hand_over:
+      return "delivery to the consumer";
+    case path_kind::prefetch:
+      return "no more batches in flight";
+    case path_kind::start_up:
+      return "start-up";
+    case path_kind::unrecorded:
+      break;
+  }
+  return "not inside any LOTUS_SCOPE";
+}
+
+/// Composes the screen of one diagnosis.
+class composer {
+ public:
+  composer(const diagnosis& d, std::size_t rows) : d_(d), rows_(rows) {}
+
+  first_screen compose() {
+    s_.title = title();
+    if (d_.is) {
+      s_.headline = headline();
+      s_.why = why();
+    } else {
+      no_verdict();
+    }
+    warnings();
+    advice();
+    not_worth();
+    where();
+    s_.slowest = slowest();
+    return std::move(s_);
+  }
+
+ private:
+  std::string title() const {
+    std::string text = printable_line(d_.dir);
+    if (!d_.loader.empty()) text += " (loader " + printable_line(d_.loader) + ')';
+    if (!d_.operations.empty()) {
+      std::uint64_t calls = 0;
+      for (const operation_total& of : d_.operations) calls += of.calls;
+      text += ": " + count_text(calls, "call", "calls") + " of " +
+              count_text(d_.operations.size(), "operation", "operations");
+      if (d_.recorded_ns > 0) text += " in " + human_time(static_cast<double>(d_.recorded_ns));
+      return text;
+    }
+    text += ": " + count_text(d_.received, "batch", "batches");
+    if (d_.path.run_ns > 0) {
+      const auto run_ns = static_cast<double>(d_.path.run_ns);
+      text += " in " + human_time(run_ns) + " (" +
+              rate(static_cast<double>(d_.received) * 1e9 / run_ns) + ')';
+    }
+    if (d_.makes_itself && !d_.on_demand) {
+      text += ", no workers";
+    } else if (d_.workers > 0) {
+      text += ", " + count_text(d_.workers, "worker", "workers");
+    }
+    if (d_.cpus) text += ", " + three_digits(*d_.cpus) + (*d_.cpus == 1 ? " CPU" : " CPUs");
+    return text;
+  }
+
+  std::string headline() const {
+    const std::string waited =
+        ": the consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
+    std::string text;
+    switch (*d_.is) {
+      case verdict::preprocessing_bound:
+        text = "Preprocessing is the bottleneck";
+        break;
+      case verdict::stage_bound:
+        text = "Stage " + printable_line(d_.stage) + " is the bottleneck";
+        break;
+      case verdict::consumer_bound:
+        text = "The consumer is the bottleneck";
+        break;
+      case verdict::order_bound:
+        text = "The order of the batches is the bottleneck";
+        break;
+      case verdict::prefetch_bound:
+        text = "The prefetch depth is the bottleneck";
+        break;
+      case verdict::start_up_bound:
+        text = "The start-up is the bottleneck";
+        break;
+      case verdict::balanced:
+        text = "Nothing is the bottleneck";
+        break;
+    }
+    return text + " (" + std::string(verdict_name(*d_.is)) + ')' + waited + '.';
+  }
+
+  /// What the consumer's wait consists of.
+  std::string why() const {
+    const bool waits_for_all = d_.makes_itself && *d_.is != verdict::consumer_bound;
+    if (waits_for_all && d_.on_demand) {
+      return "Why: each batch is built only when the consumer asks for it, one at a time: no "
+             "batch is built while the consumer works.";
+    }
+    if (waits_for_all) {
+      return "Why: batches are built on the consumer's own thread: no batch is built while the "
+             "consumer works.";
+    }
+    switch (*d_.is) {
+      case verdict::preprocessing_bound:
+        return d_.limit.empty() ? busy_workers() : "Why: " + d_.limit + '.';
+      case verdict::stage_bound:
+        return d_.limit.empty() ? "" : "Why: " + d_.limit + '.';
+      case verdict::consumer_bound:
+        return "Why: most of the run is the consumer's own work: a faster loader would not help.";
+      case verdict::order_bound:
+        return "Why: during " + whole_percent(d_.head_of_line_share) +
+               " of that wait a later batch was ready, but not the next one.";
+      case verdict::prefetch_bound:
+        return "Why: too few batches are in flight, so workers have to pause.";
+      case verdict::start_up_bound:
+        return "Why: most of that wait ends with the first batches of an epoch.";
+      case verdict::balanced:
+        break;
+    }
+    return "Why: no single change would gain 5 %.";
+  }
+
+  std::string busy_workers() const {
+    const path_share* const most = largest_work();
+    if (most != nullptr && most->cpu && most->cpu->run_queue_ns &&
+        2 * *most->cpu->run_queue_ns > most->ns) {
+      return "Why: the workers have to wait for a CPU more than they run on one.";
+    }
+    if (d_.mean_preprocess_ns <= 0) return {};
+    std::string text = "Why: a worker needs " + human_time(d_.mean_preprocess_ns) + " per batch";
+    if (d_.mean_step_ns > 0) text += ", the consumer's step " + human_time(d_.mean_step_ns);
+    return text + '.';
+  }
+
+  /// The operation or stage with most of the critical path.
+  const path_share* largest_work() const {
+    for (const path_share& share : d_.path.shares) {
+      if (share.kind == path_kind::operation || share.kind == path_kind::stage) return &share;
+    }
+    return nullptr;
+  }
+
+  void no_verdict() {
+    const auto first =
+        std::find_if(d_.checks.begin(), d_.checks.end(), [](const check& c) { return c.unsafe; });
+    if (first == d_.checks.end()) {
+      s_.headline = "No verdict: " + printable_line(d_.why_silent) + '.';
+    } else {
+      s_.headline = "No verdict: " + printable_line(first->text) + '.';
+      s_.why = "To do: " + printable_line(first->to_do) + '.';
+      for (auto next = first + 1; next != d_.checks.end(); ++next) {
+        if (next->unsafe) s_.warnings.push_back(printable_line(next->text));
+      }
+    }
+  }
+
+  void warnings() {
+    for (const std::string& text : d_.warnings) s_.warnings.push_back(text);
+    for (const check& c : d_.checks) {
+      if (!c.unsafe) s_.warnings.push_back(printable_line(c.text));
+    }
+  }
+
+  std::string time_with(double gain) const {
+    return human_time(static_cast<double>(d_.path.run_ns) / gain);
+  }
+
+  void advice() {
+    std::vector<const move*> all;
+    const auto add = [&](const std::vector<move>& moves) {
+      const auto first = static_cast<std::ptrdiff_t>(all.size());
+      for (const move& m : moves) {
+        if (m.would_be.gain > 1) all.push_back(&m);
+      }
+      std::stable_sort(all.begin() + first, all.end(), [](const move* a, const move* b) {
+        return a->would_be.gain > b->would_be.gain;
+      });
+    };
+    add(d_.moves);
+    add(d_.possible);
+    if (all.size() > most_advice) all.resize(most_advice);
+    std::stable_sort(all.begin(), all.end(), [](const move* a, const move* b) {
+      return a->would_be.gain > b->would_be.gain;
+    });
+    advised_ = all;
+    for (const move* const m : all) {
+      const prediction& p = m->would_be;
+      const double shorter = p.low > 0 && p.per_s > 0 ? p.high / p.per_s : 1;
+      const double longer = p.low > 0 && p.per_s > 0 ? p.low / p.per_s : 1;
+      s_.advice.push_back({printable_line(m->what), time_with(1), time_with(p.gain),
+                           time_with(p.gain * shorter), time_with(p.gain * longer)});
+    }
+  }
+
+  template <class Has>
+  bool is_advised(Has&& has) const {
+    return std::any_of(advised_.begin(), advised_.end(),
+                       [&](const move* m) { return has(m->change); });
+  }
+
+  /// Nothing that is advised, also not as part of a change.
+  void not_worth() {
+    if (!d_.is) return;
+    const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });
+    const bool prefetch =
+        is_advised([](const pipeline_change& c) { return c.prefetch.has_value(); });
+    const bool order = is_advised([](const pipeline_change& c) { return c.unordered; });
+    if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
+      std::string text = "more workers";
+      if (d_.limited_by_cpus && d_.cpus) {
+        text += " (" + std::to_string(d_.workers) + " already share " + three_digits(*d_.cpus) +
+                (*d_.cpus == 1 ? " CPU)" : " CPUs)");
+      }
+      s_.not_worth.push_back(text);
+    }
+    for (const bound_gain& g : d_.gains) {
+      if (g.gain >= 1 + worthwhile / 5) continue;
+      if (g.bound == verdict::prefetch_bound && !prefetch)
+        s_.not_worth.emplace_back("a larger prefetch depth");
+      if (g.bound == verdict::order_bound && !order)
+        s_.not_worth.emplace_back("delivery in any order");
+      if (g.bound == verdict::consumer_bound) s_.not_worth.emplace_back("faster steps");
+      if (g.bound == verdict::preprocessing_bound) {
+        s_.not_worth.emplace_back("faster preprocessing");
+      }
+    }
+  }
+
+  void where() {
+    std::vector<path_share> shares;
+    for (const path_share& share : d_.path.shares) {
+      if (share.ns > 0) shares.push_back(share);
+    }
+    if (shares.empty() || rows_ == 0) return;
+    std::vector<double> parts;
+    if (shares.size() > rows_) {
+      path_share rest;
+      for (std::size_t i = rows_ - 1; i < shares.size(); ++i) rest.ns += shares[i].ns;
+      const std::size_t more = shares.size() - (rows_ - 1);
+      shares.resize(rows_ - 1);
+      rest.name = std::to_string(more) + " more";
+      shares.push_back(rest);
+    }
+    for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
+    const auto run_ns = static_cast<double>(d_.path.run_ns);
+    const std::vector<int> rounded = percents(parts, run_ns, 100);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const bool rest = i + 1 == shares.size() && !shares[i].name.empty() &&
+                        shares[i].kind == path_kind::unrecorded;
+      shown_share row;
+      row.name = rest ? shares[i].name : printable_line(name_of(shares[i]));
+      row.share = rounded[i];
+      const std::optional<cpu_split>& cpu = shares[i].cpu;
+      if (cpu && cpu->run_queue_ns && cpu->blocked_ns) {
+        const std::vector<int> split =
+            percents({static_cast<double>(cpu->cpu_ns), static_cast<double>(*cpu->run_queue_ns),
+                      static_cast<double>(*cpu->blocked_ns)},
+                     run_ns, rounded[i]);
+        row.running = split[0];
+        row.no_cpu = split[1];
+        row.blocked = split[2];
+      }
+      if (row.share > 0) s_.where.push_back(std::move(row));
+    }
+  }
+
+  std::string slowest() const {
+    if (!d_.operations.empty()) {
+      const operation_total& most = d_.operations.front();
+      double all_ns = 0;
+      for (const operation_total& of : d_.operations) all_ns += static_cast<double>(of.self_ns);
+      const auto self_ns = static_cast<double>(most.self_ns);
+      return "Slowest operation: " + printable_line(shown_name(most.name)) + ", " +
+             whole_percent(all_ns > 0 ? self_ns / all_ns : 0) + " of the recorded time, " +
+             human_time(self_ns / static_cast<double>(most.calls)) +
+             " per call; the longest took " + human_time(static_cast<double>(most.max_ns));
+    }
+    if (d_.slow_samples.empty()) return {};
+    const slow_sample& s = d_.slow_samples.front();
+    return "Slowest call: " + printable_line(shown_name(s.name)) + ' ' +
+           human_time(static_cast<double>(s.duration_ns)) + " (typical " + human_time(s.median_ns) +
+           "), batch " + std::to_string(s.batch) +
+           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
+           std::to_string(s.worker);
+  }
+
+  const diagnosis& d_;
+  std::size_t rows_;
+  first_screen s_;
+  std::vector<const move*> advised_;
+};
+
+}  // namespace
+
+first_screen first_screen_of(const diagnosis& d, std::size_t rows) {
+  return composer(d, rows).compose();
+}
+
+void write_first_screen(json_writer& json, const first_screen& screen) {
+  const auto write_list = [&json](std::string_view key, const std::vector<std::string>& texts) {
+    json.key(key).begin_array();
+    for (const std::string& text : texts) json.value(text);
+    json.end_array();
+  };
+  json.begin_object().member("title", screen.title).member("headline", screen.headline);
+  json.member("why", screen.why);
+  write_list("warnings", screen.warnings);
+  json.key("advice").begin_array();
+  for (const shown_advice& a : screen.advice) {
+    json.begin_object().member("change", a.change).member("now", a.now).member("then", a.then);
+    json.member("low", a.low).member("high", a.high).end_object();
+  }
+  json.end_array();
+  write_list("not_worth", screen.not_worth);
+  json.key("where").begin_array();
+  for (const shown_share& row : screen.where) {
+    json.begin_object().member("name", row.name).member("share", row.share);
+    if (row.running) {
+      json.member("running", *row.running).member("no_cpu", *row.no_cpu);
+      json.member("blocked", *row.blocked);
+    }
+    json.end_object();
+  }
+  json.end_array().member("slowest", screen.slowest).end_object();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,106 @@
+#include "verdict/markers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/log_line.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The records of one kind.
+class marked_batches {
+ public:
+  void add(std::int64_t number) {
+    one_number_ = count_ == 0 || (one_number_ && number == number_);
+    number_ = number;
+    ++count_;
+  }
+  std::size_t count() const noexcept { return count_; }
+  std::int64_t number() const noexcept { return number_; }
+  /// Three epochs of one batch each are nothing that anyone would record.
+  bool all_the_same() const noexcept { return one_number_ && count_ >= 3; }
+
+ private:
+  std::size_t count_ = 0;
+  std::int64_t number_ = 0;
+  bool one_number_ = false;
+};
+
+struct all_marked {
+  marked_batches preprocessed;
+  marked_batches wait;
+  marked_batches consumed;
+  bool has_stages = false;
+
+  explicit all_marked(const run_data& run) : has_stages(!run.side.stages.empty()) {
+    for (const batch_record& r : run.batches.records()) {
+      if (r.kind == record_kind::preprocessed) preprocessed.add(r.index);
+      if (r.kind == record_kind::wait) wait.add(r.index);
+      if (r.kind == record_kind::consumed) consumed.add(r.index);
+    }
+  }
+
+  bool has_makers() const noexcept { return has_stages || preprocessed.count() > 0; }
+  bool has_consumer() const noexcept { return wait.count() > 0 || consumed.count() > 0; }
+};
+
+}  // namespace
+
+std::vector<marker_fault> marker_faults(const run_data& run) {
+  const all_marked marked(run);
+  std::vector<marker_fault> found;
+  const auto missing = [&found](std::string_view id, const char* record, const char* so,
+                                const char* to_do) {
+    found.push_back({id, std::string("no ") + record + " records, so " + so, to_do});
+  };
+  if (!marked.has_consumer()) return found;
+  if (!marked.has_makers()) {
+    missing("no-preprocessed", "SBatchPreprocessed", "it is unknown when batches were built",
+            "put LOTUS_BATCH_PREPROCESSED(i) at the begin of the block that builds batch i");
+  }
+  if (marked.wait.count() == 0) {
+    missing("no-wait", "SBatchWait", "it is unknown how long the consumer waited",
+            "create lotus::wait_for_batch before the consumer asks for the next batch, and call "
+            "its consumed(i) when batch i is there");
+  }
+  if (marked.consumed.count() == 0) {
+    missing("no-consumed", "SBatchConsumed", "it is unknown when the consumer's steps began",
+            "call LOTUS_BATCH_CONSUMED(i) right after the wait, or wait.consumed(i) instead of "
+            "wait.got(i)");
+  }
+  const auto same = [&found](const marked_batches& batches, const char* macro) {
+    if (!batches.all_the_same()) return;
+    found.push_back({"same-number",
+                     "batch numbers repeat: " + std::string(macro) + " was given " +
+                         std::to_string(batches.number()) + " for all " +
+                         std::to_string(batches.count()) + " batches",
+                     "number the batches of an epoch 0, 1, 2, ... and pass each batch's own number "
+                     "to all macros"});
+  };
+  same(marked.preprocessed, "LOTUS_BATCH_PREPROCESSED");
+  if (found.empty()) same(marked.wait, "the wait");
+  if (found.empty()) same(marked.consumed, "LOTUS_BATCH_CONSUMED");
+  return found;
+}
+
+std::string why_no_pipeline(const run_data& run) {
+  const all_marked marked(run);
+  if (marked.has_consumer()) return {};
+  const std::string consumer =
+      "`for (auto&& batch : lotus::consume(loader))`, or lotus::wait_for_batch with consumed(i), "
+      "into the consumer";
+  if (marked.has_makers()) {
+    return "no consumer is marked, so it is unknown who waits for these batches; put " + consumer;
+  }
+  return "no batches are marked; for a verdict put LOTUS_BATCH_PREPROCESSED(i) into the function "
+         "that builds a batch, and " +
+         consumer;
+}
+
+}  // namespace lotus::tool
