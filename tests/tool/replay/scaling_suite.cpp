@@ -107,7 +107,7 @@ class questioner {
   void judge(const contended_loader& recorded, const contended_loader& asked, int also, double low,
              double high) {
     constexpr double wide = 1.5;
-    const double truth = asked.steady_rate();
+    const double truth = asked.simulate_into(nullptr);
     if (low <= truth && truth <= high) {
       ++(high > wide * low ? score_.silent : score_.right);
       return;
@@ -116,7 +116,7 @@ class questioner {
     out_ << "  wrong: " << recorded.name();
     if (also > 0) out_ << " and " << also;
     out_ << ", seed " << recorded.seed << ", asked for " << asked.workers << ": " << low << " to "
-         << high << ", truth " << truth << " (was " << recorded.steady_rate() << ")\n";
+         << high << ", truth " << truth << " (was " << recorded.simulate_into(nullptr) << ")\n";
   }
 
   const scaling_questions& q_;

@@ -90,7 +90,10 @@ constexpr entry entries[] = {
     {"consumer's steps, in all", "its work with batches"},
     {"preprocessing a batch, mean", "what making one takes of a thread's time"},
     {"preprocessing a batch, std", "how far batches typically lie from that mean"},
-    {"achieved", "batches a second, from the first hand-over to the last"},
+    {"achieved",
+     "batches a second over the whole run: from the first dispatch or wait to the end of the last "
+     "step, start-up and what lies between epochs included"},
+    {"achieved in steady state", "batches a second, from an epoch's first hand-over to its last"},
     {"the workers alone could make", "were they never kept waiting by the consumer"},
     {"stage *", "what the slowest stage could make, were it never kept waiting"},
     {"the consumer alone could take", "were every batch ready when it asks"},
@@ -112,9 +115,10 @@ constexpr entry entries[] = {
     {"change",
      "of whatif: what would be changed; of compare: from the first run to the second, "
      "from twice as much on as a factor"},
-    {"batches/s", "that the changed run would make"},
+    {"run's time", "how long the changed run would take, start-up included"},
+    {"batches/s", "that the changed run would make in this time"},
     {"90 % interval", "where that lies, 9 times of 10"},
-    {"gain", "that, by what the run achieved"},
+    {"gain", "the run's time as it was, by that"},
     {"batches out", "given to workers and not yet taken, at most: what lies in memory"},
     // compare
     {"mean of", "an operation, or what is told of batches: as in 'stats'"},

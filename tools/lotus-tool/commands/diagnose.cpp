@@ -136,6 +136,7 @@ void print_diagnosis(const diagnosis& d, std::ostream& out) {
   facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
   facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
   facts.row({"achieved", rate(d.achieved)});
+  facts.row({"achieved in steady state", rate(d.steady)});
   facts.row({d.slowest_stage.empty() ? "the workers alone could make"
                                      : "stage " + d.slowest_stage + " could make",
              rate(d.preprocessing_capacity, d.preprocessing_interval)});

@@ -73,6 +73,7 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_hand_overs();
   find_steps();
   find_epoch_times();
+  find_length();
 }
 
 /// A program that was run again, into the same logs, has begun new epochs.
@@ -286,7 +287,42 @@ void run_batches::find_epoch_times() {
   }
 }
 
+void run_batches::find_length() {
+  std::vector<std::int64_t> steps;
+  std::int64_t first_ns = INT64_MAX;
+  for (const batch& b : batches_) {
+    if (!b.consumed) continue;
+    first_ns = std::min(first_ns, *hand_over_ns(b));
+    for (const optional_record n : {b.queued, b.wait}) {
+      if (n && !records_[*n].is_marker()) first_ns = std::min(first_ns, records_[*n].start_ns);
+    }
+    const std::optional<time_span> making = made(b);
+    if (making) first_ns = std::min(first_ns, making->start_ns);
+    const std::optional<std::int64_t> step = step_ns(b.consumed);
+    if (step && waits_known_) steps.push_back(*step);
+  }
+  if (!steps.empty()) {
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::nth_element(steps.begin(), middle, steps.end());
+    median_step_ns_ = *middle;
+  }
+  for (const epoch_times& e : epochs_) {
+    length_ns_ = std::max(length_ns_, e.last_ns + last_step_ns(e) - first_ns);
+  }
+}
+
+std::int64_t run_batches::last_step_ns(const epoch_times& of) const noexcept {
+  return of.between_ns ? std::min(*of.between_ns, median_step_ns_) : median_step_ns_;
+}
+
 std::optional<double> run_batches::achieved_per_s() const noexcept {
+  std::size_t batches = 0;
+  for (const epoch_times& e : epochs_) batches += e.handed_over;
+  if (batches < 2 || length_ns_ <= 0) return std::nullopt;
+  return static_cast<double>(batches) * 1e9 / static_cast<double>(length_ns_);
+}
+
+std::optional<double> run_batches::steady_per_s() const noexcept {
   double batches = 0;
   double ns = 0;
   for (const epoch_times& e : epochs_) {

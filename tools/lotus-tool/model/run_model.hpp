@@ -124,8 +124,17 @@ class run_batches {
   /// From a wait's end to the hand-over, mean: the consumer's, though in no step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
   const std::vector<epoch_times>& epochs() const noexcept { return epochs_; }
-  /// (batches - 1) / (last - first hand-over), epochs apart; missing below two batches.
+  /// Throughput over the whole run: batches received / length_ns(). Missing below two batches.
   std::optional<double> achieved_per_s() const noexcept;
+  /// (batches - 1) / (last - first hand-over), epochs apart, so without start-up and what lies
+  /// between epochs; missing below two batches.
+  std::optional<double> steady_per_s() const noexcept;
+  /// Of the run, start-up and what lies between epochs included: from the first dispatch, making or
+  /// wait for a batch that was received to the end of the last step. 0 where none was received.
+  std::int64_t length_ns() const noexcept { return length_ns_; }
+  /// The step of an epoch's last batch, whose end no record shows: as long as the median step, but
+  /// no longer than until the consumer's next wait. Consumers that never wait have none.
+  std::int64_t last_step_ns(const epoch_times& of) const noexcept;
 
   /// nullptr where there is none.
   const batch_record* record(optional_record n) const noexcept {
@@ -168,6 +177,7 @@ class run_batches {
   void find_steps();
   void join(makings& found);
   void find_epoch_times();
+  void find_length();
 
   batch_records records_;
   std::vector<making_span> making_;
@@ -177,6 +187,8 @@ class run_batches {
   std::vector<epoch_times> epochs_;
   std::vector<std::uint32_t> first_epochs_;  // of each consumer, rising
   std::size_t consumers_ = 1;
+  std::int64_t length_ns_ = 0;
+  std::int64_t median_step_ns_ = 0;
   double late_share_ = 0;
   double mean_late_ns_ = 0;
   bool waits_known_ = false;

@@ -296,16 +296,31 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
   }
   const replay_result changed = replayed_with(asked, law, why.assumed);
   prediction p;
-  const double gain_of_rate = why.base.per_s() > 0 ? changed.per_s() / why.base.per_s() : 1;
+  const double gain = changed.whole_ns > 0 ? why.base.whole_ns / changed.whole_ns : 1;
   double error_left = 1;
-  if (gain_of_rate > 0 && !is_unlike()) {
-    error_left = std::pow(why.base.per_s() / achieved(), 1 - share_of_error_kept(gain_of_rate));
+  if (gain > 0 && !is_unlike()) {
+    error_left = std::pow(why.base.per_s() / achieved(), 1 - share_of_error_kept(gain));
   }
-  p.per_s = achieved() * gain_of_rate * error_left;
+  p.gain = gain * error_left;
+  // Batches of another size are others in number.
+  const double count = why.base.batches > 0 ? changed.batches / why.base.batches : 1;
+  p.per_s = achieved() * p.gain * count;
   p.low = p.high = p.per_s;
-  if (changed.whole_ns > 0) p.gain = why.base.whole_ns / changed.whole_ns * error_left;
+  p.run_ns = run_ns() / p.gain;
+  if (why.base.steady_per_s() > 0) {
+    p.steady_per_s =
+        recorded_.steady_per_s * changed.steady_per_s() / why.base.steady_per_s() * error_left;
+  }
   p.most_out = changed.most_out;
   return p;
+}
+
+double what_if::gain_between_pauses(const prediction& of) const {
+  const double scale = base_.whole_ns > 0 ? run_ns() / base_.whole_ns : 1;
+  const double pauses_ns = scale * base_.pauses_ns;
+  const double before_ns = run_ns() - pauses_ns;
+  const double after_ns = of.run_ns - pauses_ns;
+  return before_ns > 0 && after_ns > 0 ? before_ns / after_ns : of.gain;
 }
 
 template <class OnGuess>
@@ -335,6 +350,7 @@ prediction what_if::least_guess(const pipeline_change& change) const {
   }
   if (is_bracket(change) && least.per_s > achieved()) {
     least.per_s = achieved();
+    least.run_ns = run_ns();
     least.gain = 1;
   }
   return least;

@@ -165,6 +165,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.workers = workers_at_once(batches);
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();
+  d.steady = batches.steady_per_s();
   const distribution step = describe(steps);
   const distribution preprocess = describe(preprocessed);
   const auto workers = static_cast<double>(d.workers);

@@ -52,7 +52,8 @@ struct diagnosis {
   double std_preprocess_ns = 0;
   double wait_share = 0;                         ///< of the consumer's time, 0..1
   double head_of_line_share = 0;                 ///< of the waiting, 0..1
-  std::optional<double> achieved;                ///< batches per second
+  std::optional<double> achieved;                ///< batches per second, over the whole run
+  std::optional<double> steady;                  ///< likewise, in steady state
   std::optional<double> preprocessing_capacity;  ///< batches per second, of the slowest stage
   std::string slowest_stage;                     ///< its name where it is a named one
   std::optional<double> consumer_capacity;       ///< batches per second

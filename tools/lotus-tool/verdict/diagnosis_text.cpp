@@ -184,7 +184,7 @@ std::string diagnosis_json(const diagnosis& d) {
   if (d.is) write_bound(to, d);
   to.member("sentence", verdict_sentence(d)).key("checks");
   write_checks(to, d.checks);
-  to.member("achieved_batches_per_s", d.achieved);
+  to.member("achieved_batches_per_s", d.achieved).member("steady_batches_per_s", d.steady);
   to.member("wait_share", d.wait_share).member("head_of_line_share", d.head_of_line_share);
   to.member("preprocessing_capacity", d.preprocessing_capacity);
   write_interval(to, "preprocessing_capacity_interval", d.preprocessing_interval);

@@ -147,8 +147,11 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
            std::optional<double> consumer_per_s) {
   if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
   const double most = std::max(achieved, *consumer_per_s);
-  if (p.per_s > most) p.gain *= most / p.per_s;
-  p.per_s = std::min(p.per_s, most);
+  if (p.per_s > most) {
+    p.gain *= most / p.per_s;
+    p.run_ns *= p.per_s / most;
+    p.per_s = most;
+  }
   p.low = std::min(p.low, most);
   p.high = std::min(p.high, most);
 }
@@ -214,7 +217,7 @@ std::vector<bound_gain> gains_of(const what_if& run) {
   const recorded_pipeline& p = run.recorded();
   std::vector<bound_gain> all;
   const auto add = [&](verdict bound, const std::string& stage, const pipeline_change& change) {
-    all.push_back({bound, stage, run.guess(change).gain});
+    all.push_back({bound, stage, run.gain_between_pauses(run.guess(change))});
   };
   pipeline_change change;
   if (p.ordered && !p.makes_itself) {
@@ -301,9 +304,7 @@ suggestions suggest(const what_if& run, const run_data& data,
     move one;
     one.change.faster[name] = 2;
     one.would_be = run.guess(one.change);
-    // Of a short run the whole time may gain by its start alone; what is advised is told as a rate.
-    const double gain = std::min(one.would_be.gain, one.would_be.per_s / run.achieved());
-    if (gain >= 1 + worthwhile) work.push_back(std::move(one));
+    if (one.would_be.gain >= 1 + worthwhile) work.push_back(std::move(one));
   }
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });

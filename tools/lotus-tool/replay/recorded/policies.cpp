@@ -256,7 +256,11 @@ class policy_finder {
     }
     if (wait_ns == INT64_MAX) wait_ns = begin_ns;
     begin_ns = std::max(std::min(begin_ns, wait_ns), ended_ns_);
-    ended_ns_ = *run_.batches.hand_over_ns(batch_of(e.hand_overs.back()));
+    if (ended_ns_ != never_ns) e.pause_ns = static_cast<double>(begin_ns - ended_ns_);
+    const measured_work& last_step = p_.steps[e.hand_overs.back()];
+    ended_ns_ =
+        *run_.batches.hand_over_ns(batch_of(e.hand_overs.back())) +
+        static_cast<std::int64_t>(last_step.cpu_ns + last_step.blocked_ns + last_step.queued_ns);
     const auto since = [&](std::int64_t at_ns) {
       return std::max(0.0, static_cast<double>(at_ns - begin_ns));
     };
@@ -282,9 +286,9 @@ class policy_finder {
   std::vector<bound_finder> ahead_;         // by stage
   bound_finder out_;
   double idle_from_ns_ = 0;
-  std::int64_t ended_ns_ = INT64_MIN;
-  std::size_t out_of_order_ = 0;  // hand-overs behind a larger number
-  std::size_t out_of_turn_ = 0;   // hand-overs behind a batch that was ready later
+  std::int64_t ended_ns_ = never_ns;  // the last step of the epoch before
+  std::size_t out_of_order_ = 0;      // hand-overs behind a larger number
+  std::size_t out_of_turn_ = 0;       // hand-overs behind a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

@@ -55,7 +55,8 @@ struct recorded_pipeline {
   bool cpu_known = false;      ///< what its threads did with their time was recorded
   std::optional<double> cpus;  ///< that it might use
   double items_per_batch = 1;  ///< units of the first stage for one batch
-  double achieved_per_s = 0;
+  double achieved_per_s = 0;   ///< as run_batches has it
+  double steady_per_s = 0;
 
   /// Batches out at once for each worker.
   std::size_t prefetch() const {
