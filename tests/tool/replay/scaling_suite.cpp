@@ -26,6 +26,15 @@ std::vector<contended_loader> all_kinds() {
   add(shared_kind::locked_work);
   for (const int channels : {1, 2, 3}) add(shared_kind::device).channels = channels;
   for (const double limit : {150.0, 500.0}) add(shared_kind::rate_limit).limit_per_s = limit;
+  const std::size_t alone = all.size();
+  for (std::size_t i = 0; i < alone; ++i) {
+    contended_loader crowded = all[i];
+    crowded.cpus = 2;
+    crowded.neighbours = 2;
+    all.push_back(crowded);
+  }
+  all.push_back(all.back());
+  all.back().kind = shared_kind::work;
   return all;
 }
 
