@@ -85,6 +85,8 @@ constexpr entry entries[] = {
     {"cumtime", "time with what other operations inside took"},
     // diagnose
     {"workers at once", "how many threads make batches at the same time"},
+    {"made and discarded",
+     "batches that no consumer received: prefetched for a pass that was left, or at the end"},
     {"waiting, in all", "the consumer's, for all batches"},
     {"waiting while a later batch lay ready", "the share of it that another order would save"},
     {"consumer's steps, in all", "its work with batches"},

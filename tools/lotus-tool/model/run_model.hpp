@@ -88,11 +88,12 @@ struct epoch_times {
 /// The batches of a run, in order of epoch, then index, and their quantities. A quantity whose
 /// records are missing is missing.
 ///
-/// The k-th making of batch i in time order belongs to the k-th SBatchWait_i, SBatchConsumed_i and
-/// SBatchQueued_i, because batch numbers restart with every epoch; so k is called the epoch.
-/// Where more were made than were consumed, as when an epoch is left early, a batch goes to the
-/// last one that was made before it. Of processes that consume at the same time each has its own
-/// batches, and the epochs of one are counted on behind those of another.
+/// Passes over the data are called epochs. The k-th making of batch i in time order belongs to the
+/// k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i, because batch numbers restart with every
+/// epoch. So k is the epoch, unless the receptions show that an epoch lacked the number
+/// (consumer_passes). Where more were made than were consumed, as when an epoch is left early, a
+/// batch goes to the last one that was made before it. Of processes that consume at the same time
+/// each has its own batches, and the epochs of one are counted on behind those of another.
 ///
 /// A making is SBatchPreprocessed_i, or a pass of i through the stages: it ends where the stage
 /// that it began with begins anew, behind the end of all of it. Where for most hand-overs (of the
@@ -113,6 +114,12 @@ class run_batches {
   std::size_t consumers() const noexcept { return consumers_; }
   /// Whether the consumers' waits are known: without them a step would contain waiting.
   bool waits_known() const noexcept { return waits_known_; }
+  /// Whether nobody takes the batches: there are stages, and neither workers nor a consumer. Then a
+  /// batch is done where its last stage ends.
+  bool pushed() const noexcept { return pushed_; }
+  /// Batches that were made, or partly, and not received, where others were: prefetched for a pass
+  /// that was left, or still in flight at the end.
+  std::size_t discarded() const noexcept;
   /// Whether batches were preprocessed in several pieces, which are taken together.
   bool in_pieces() const noexcept { return in_pieces_; }
   /// Of the consumers' time, from their first wait to their last hand-over, epochs apart: the share
@@ -158,6 +165,8 @@ class run_batches {
   std::optional<std::int64_t> delay_ns(const batch& b) const;
   /// When the consumer got it.
   std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
+  /// When it was done with: the hand-over, or where batches are pushed() the end of its making.
+  std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
   /// From the hand-over to the start of the same consumer's next wait or its next hand-over,
   /// whichever is first; out-of-order markers end nothing. Missing for an epoch's last one.
   std::optional<std::int64_t> step_ns(optional_record consumed) const noexcept;
@@ -192,6 +201,7 @@ class run_batches {
   double late_share_ = 0;
   double mean_late_ns_ = 0;
   bool waits_known_ = false;
+  bool pushed_ = false;
   bool in_pieces_ = false;
 };
 

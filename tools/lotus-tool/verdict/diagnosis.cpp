@@ -145,14 +145,14 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   const std::vector<std::int64_t> waits = values_of(batches, quantity::wait, skip_batches);
   std::vector<std::int64_t> steps = values_of(batches, quantity::step, skip_batches);
   const bool made = !preprocessed.empty() || !run.side.stages.empty();
-  if (!made || waits.empty()) {
+  if (!made || (waits.empty() && !batches.pushed())) {
     return {std::nullopt, dir + ": no verdict without " +
                               (!made ? "SBatchPreprocessed" : "SBatchWait") + " records" +
                               (skip_batches > 0 ? " behind the skipped batches"
                                : !made ? "; put LOTUS_BATCH_PREPROCESSED(i) into the workers"
                                        : "; put LOTUS_BATCH_WAIT(i) into the consumer; where there "
-                                         "is none, as in a service, `lotus-tool stats` tells of "
-                                         "the stages")};
+                                         "is none, mark what makes batches with LOTUS_STAGE(name, "
+                                         "i) only")};
   }
   const std::vector<bool> counted = counted_batches(batches, skip_batches);
   diagnosis d;
@@ -162,6 +162,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.checks = failed_checks(run, look_at_work(run));
   d.why_silent = why_silent(d.checks);
   d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
+  d.pushed = batches.pushed();
+  d.discarded = batches.discarded();
   d.workers = workers_at_once(batches);
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();

@@ -43,6 +43,8 @@ struct diagnosis {
   std::string limit;                     ///< limit_text()
   std::vector<attack> attacks;
   critical_path path;
+  bool pushed = false;           ///< nobody takes the batches, which leave by their last stage
+  std::size_t discarded = 0;     ///< batches that were made and not received
   bool limited_by_cpus = false;  ///< twice as many CPUs would gain 5 %
   std::size_t batches = 0;
   std::size_t workers = 0;  ///< at once

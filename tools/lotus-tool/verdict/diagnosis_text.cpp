@@ -131,7 +131,9 @@ std::string rate(std::optional<double> per_second, const std::optional<rate_inte
 
 std::string verdict_sentence(const diagnosis& d) {
   if (!d.is) return "no verdict: " + d.why_silent + '.';
-  const std::string waits = "the consumer waits " + human_share(d.wait_share) + " of its time";
+  const std::string waits =
+      d.pushed ? "batches leave the pipeline with its last stage, at " + rate(d.steady)
+               : "the consumer waits " + human_share(d.wait_share) + " of its time";
   const std::string could_take =
       " where the consumer could take " + rate(d.consumer_capacity, d.consumer_interval);
   std::string text = std::string(verdict_name(*d.is)) + ": ";
@@ -191,6 +193,7 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("consumer_capacity", d.consumer_capacity);
   write_interval(to, "consumer_capacity_interval", d.consumer_interval);
   to.member("workers", d.workers).member("batches", d.batches);
+  to.member("discarded", d.discarded);
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);
   write_gains(to, d);

@@ -248,9 +248,11 @@ std::vector<bound_gain> gains_of(const what_if& run) {
           workers ? std::string() : s.name, change);
     }
   }
-  change = {};
-  change.step = 1 / a_bit_faster;
-  add(verdict::consumer_bound, {}, change);
+  if (p.has_consumer) {
+    change = {};
+    change.step = 1 / a_bit_faster;
+    add(verdict::consumer_bound, {}, change);
+  }
   return all;
 }
 

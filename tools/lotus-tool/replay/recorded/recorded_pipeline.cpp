@@ -45,6 +45,7 @@ class recorder_of_pipeline {
       result.why_not = "no batch whose making and hand-over are both in the logs";
       return result;
     }
+    p_.has_consumer = !batches_.pushed();
     find_work();
     find_busy();
     find_policies(run_, unit_spans_, p_);
@@ -59,7 +60,8 @@ class recorder_of_pipeline {
     if (batches_.consumers() > 1) {
       return "several processes consumed at the same time; a folder for each can be replayed";
     }
-    if (!batches_.waits_known()) return "no SBatchWait records, so steps are not known";
+    if (!batches_.waits_known() && !batches_.pushed())
+      return "no SBatchWait records, so steps are not known";
     if (!batches_.steady_per_s()) return "fewer than two batches were handed over";
     return {};
   }
@@ -68,8 +70,8 @@ class recorder_of_pipeline {
   bool is_work(span_number span) const {
     const making_span& s = spans_[span];
     if (!s.batch || !with_pieces_[span]) return false;
-    const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.at(*s.batch));
-    return used_ns && s.start_ns < *used_ns;
+    const std::optional<std::int64_t> used_ns = batches_.left_ns(batches_.at(*s.batch));
+    return used_ns && (s.start_ns < *used_ns || batches_.pushed());
   }
 
   void find_stages() {
@@ -252,7 +254,7 @@ class recorder_of_pipeline {
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
       const batch& b = batches_.at(unit_spans_[u].batch);
       const batch& latest = batches_.at(unit_spans_[last].batch);
-      if (*batches_.hand_over_ns(b) >= *batches_.hand_over_ns(latest)) last = u;
+      if (*batches_.left_ns(b) >= *batches_.left_ns(latest)) last = u;
     }
     const batch& b = batches_.at(unit_spans_[last].batch);
     if (batches_.step(b.consumed)) return;

@@ -51,6 +51,7 @@ struct recorded_pipeline {
   bool in_flight_held = false;  ///< threads were idle because of it, so it is a bound
   bool round_robin = false;
   bool ordered = true;
+  bool has_consumer = true;    ///< else batches leave with their last stage
   bool makes_itself = false;   ///< the consumer makes its batches itself
   bool cpu_known = false;      ///< what its threads did with their time was recorded
   std::optional<double> cpus;  ///< that it might use
