@@ -88,6 +88,10 @@ class what_if {
                               const assumed_servers& assumed) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed) const;
+  /// Missing work cannot make a replay slower than the run, but a rule can that did not hold:
+  /// dispatch in turn, and bounds of what is in flight. Drops those without which the replay is
+  /// more like the run.
+  void loosen_policies();
   /// speed_law::turn_ns, with which the replay is as slow as the run.
   void fit_turns();
   /// The CPUs that were left by other programs, with which the replay is as slow as the run.
