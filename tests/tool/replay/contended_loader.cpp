@@ -189,17 +189,21 @@ class contended_run {
     logs_->made(thread(w), of.batch, of.start, now_ - of.start);
     logs_->op(thread(w), "Fetch", of.start + 100, of.fetched - of.start - 200);
     logs_->op(thread(w), "Crop", of.fetched, now_ - of.fetched - 100);
-    const std::int64_t blocked = (works() ? of.granted : of.fetched) - of.start - 400;
-    const std::int64_t queued = works() ? of.fetched - of.granted - fetch_ns_[count(of.batch)] : 0;
-    off_cpu(w, of.fetched - 200, std::max<std::int64_t>(0, blocked), queued);
+    if (works()) {
+      off_cpu(w, of.granted, of.granted - of.start - 400, 0);
+      off_cpu(w, of.fetched - 200, 0, of.fetched - of.granted - fetch_ns_[count(of.batch)]);
+    } else {
+      off_cpu(w, of.fetched - 200, of.fetched - of.start - 400, 0);
+    }
     off_cpu(w, now_ - 200, 0, now_ - of.fetched - crop_ns_[count(of.batch)]);
   }
 
   /// Until then the thread was blocked, and waited for a CPU.
   void off_cpu(std::size_t w, std::int64_t until, std::int64_t blocked, std::int64_t queued) {
     constexpr std::int64_t least = 2000;
+    if (blocked < least) blocked = 0;
     if (queued < least) queued = 0;
-    if (blocked + queued > least) logs_->off_cpu(thread(w), until, blocked + queued, queued);
+    if (blocked + queued > 0) logs_->off_cpu(thread(w), until, blocked + queued, queued);
   }
 
   /// The consumer waits for its next batch, or has it.

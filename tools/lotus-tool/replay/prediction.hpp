@@ -85,9 +85,9 @@ class what_if {
  private:
   /// Where threads take turns, who is next hangs on little: of turns of several lengths, together.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
-                              const assumed_servers& assumed) const;
+                              const assumed_servers& assumed, bool queued = false) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
-                   const assumed_servers& assumed) const;
+                   const assumed_servers& assumed, bool queued) const;
   /// Missing work cannot make a replay slower than the run, but a rule can that did not hold:
   /// dispatch in turn, and bounds of what is in flight. Drops those without which the replay is
   /// more like the run.
@@ -112,7 +112,10 @@ class what_if {
   struct explanation {
     assumed_servers assumed;
     replay_result base;
+    bool queued = false;  ///< waiting for CPUs stays as it was recorded
   };
+  /// Whether threads waited for CPUs, but so little that it explains nothing by itself.
+  bool waits_little_for_cpus() const;
   /// Those under which the run comes out as it was, and the other run too.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
@@ -124,10 +127,12 @@ class what_if {
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  std::vector<explanation> explanations_;  // the likeliest first; never empty
+  std::optional<recorded_pipeline> queued_;  // recorded_, whose waiting for CPUs is blocked time
+  std::vector<explanation> explanations_;    // the likeliest first; never empty
   double others_share_ = 0;
   double all_cpus_ = 0;           // that there are, for others too
-  double wants_cpu_ = 0;          // threads of the run that ran or waited for a CPU, in the mean
+  double workers_want_ = 0;       // threads that ran or waited for a CPU, in the mean
+  double consumer_wants_ = 0;     // likewise, of the time
   std::size_t most_threads_ = 0;  // that worked in any of the runs
   estimated_law law_;
   replay_result base_;
