@@ -1,5 +1,6 @@
 #include "real_loader.hpp"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <deque>
 #include <lotus/lotus.hpp>
@@ -52,14 +54,38 @@ void sleep_ms(double ms) {
   if (ms > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
+/// Lets so many threads in at once, in the order in which they come.
+class gate {
+ public:
+  void enter(int at_once) {
+    std::unique_lock guard{mutex_};
+    const std::uint64_t mine = next_++;
+    left_.wait(guard, [&] { return mine < gone_ + static_cast<std::uint64_t>(at_once); });
+  }
+  void leave() {
+    const std::lock_guard guard{mutex_};
+    ++gone_;
+    left_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable left_;
+  std::uint64_t next_ = 0;
+  std::uint64_t gone_ = 0;
+};
+
 void do_operation(const real_operation& op, int batch) {
+  static gate shared;  // at most one operation of a loader is limited
   std::mt19937_64 random(std::hash<std::string>{}(op.name) + static_cast<std::uint64_t>(batch));
   random.discard(8);
   const double factor =
       op.sigma > 0 ? std::exp(std::normal_distribution<double>(0, op.sigma)(random)) : 1;
   LOTUS_SCOPE_DYNAMIC(op.name);
+  if (op.at_once > 0) shared.enter(op.at_once);
   sleep_ms(op.sleep_ms * factor);
   burn(op.cpu_ms * factor);
+  if (op.at_once > 0) shared.leave();
 }
 
 /// Batches in the order in which they came, at most so many.
@@ -182,9 +208,38 @@ void run_stages(const real_loader& loader) {
   source.detach();
 }
 
+/// Processes that burn CPUs as long as this lives.
+class neighbours {
+ public:
+  explicit neighbours(int count) {
+    for (int i = 0; i < count; ++i) {
+      const pid_t child = fork();
+      if (child < 0) throw std::runtime_error("cannot fork");
+      if (child > 0) {
+        children_.push_back(child);
+        continue;
+      }
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (true) burn(10);
+    }
+  }
+  neighbours(const neighbours&) = delete;
+  neighbours& operator=(const neighbours&) = delete;
+  ~neighbours() {
+    for (const pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+
+ private:
+  std::vector<pid_t> children_;
+};
+
 }  // namespace
 
 void run_real(const real_loader& loader, const std::string& folder) {
+  const neighbours beside(loader.neighbours);
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child == 0) {

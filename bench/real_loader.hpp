@@ -14,6 +14,9 @@ struct real_operation {
   double cpu_ms = 0;
   double sleep_ms = 0;
   double sigma = 0;  ///< log-normal about these
+  /// So many calls are served at once, first come, first served; 0: all. One: a lock, or a device
+  /// with one channel.
+  int at_once = 0;
 };
 
 struct real_loader {
@@ -25,6 +28,7 @@ struct real_loader {
   int batches = 120;
   double step_cpu_ms = 0;
   double step_sleep_ms = 0;
+  int neighbours = 0;  ///< processes that burn a CPU each, all the time
 };
 
 /// Runs it in a process of its own, which records below `folder`. Throws std::runtime_error.

@@ -75,6 +75,23 @@ struct sayings {
   }
   double error(double truth) const { return 100 * (median(per_s) / truth - 1); }
   bool covers(double truth) const { return median(low) <= truth && truth <= median(high); }
+  /// An interval as wide as this is no answer.
+  bool is_silent() const { return median(high) > 1.5 * median(low); }
+};
+
+/// Answers about what does not scale: right, or wide enough to leave it open.
+struct open_answers {
+  std::size_t right = 0;
+  std::size_t silent = 0;
+  std::size_t wrong = 0;
+
+  void add(const sayings& said, double truth) {
+    ++(!said.covers(truth) ? wrong : said.is_silent() ? silent : right);
+  }
+  void print(const char* name) const {
+    if (right + silent + wrong == 0) return;
+    std::printf("%-44s right %zu, silent %zu, wrong %zu\n", name, right, silent, wrong);
+  }
 };
 
 class numbers {
@@ -91,6 +108,11 @@ class numbers {
       b_per_s.push_back(achieved(recorded("b", p.b)));
       b_again_per_s.push_back(achieved(recorded("b", p.b)));
       const json answer = tool_.ask("whatif '" + a + "' " + p.asked);
+      if (!answer.contains("changes")) {
+        std::printf("%-50s silent: %s\n", p.name.c_str(), answer.value("why", "").c_str());
+        if (p.contended) ++contended_.silent;
+        return;
+      }
       said.add(answer);
       if (p.also) {
         with_also.add(tool_.ask("whatif '" + a + "' " + p.asked + " --also '" +
@@ -117,6 +139,11 @@ class numbers {
     if (p.also) std::printf("  also %+5.1f%%", with_also.error(truth));
     std::printf("%s\n", said.covers(truth) ? "" : "  outside its interval");
     std::fflush(stdout);
+    if (p.contended) {
+      contended_.add(said, truth);
+      if (p.also) contended_also_.add(with_also, truth);
+      return;
+    }
     (p.more ? beyond_again_ : within_again_).add(repeated, false);
     replayed_.add(median(replayed), false);
     fitted_.add(median(fitted), false);
@@ -136,6 +163,8 @@ class numbers {
     beyond_.print("more threads or CPUs");
     beyond_again_.print("the program itself, repeated");
     also_.print("the same, with --also");
+    contended_.print("locks, devices, crowded CPUs");
+    contended_also_.print("the same, with --also");
     for (const auto& [rule, errors] : simple_) errors.print("all, by " + rule);
   }
 
@@ -155,6 +184,7 @@ class numbers {
   int times_;
   group replayed_, fitted_, within_, within_again_, beyond_, beyond_again_, also_;
   std::map<std::string, group> simple_;
+  open_answers contended_, contended_also_;
 };
 
 struct options {

@@ -41,6 +41,11 @@ class pair_list {
     between.workers = now > 2 * a.workers ? 2 * a.workers : 2 * now;
     added.also = run_of(between);
   }
+  /// A lock, a device or a neighbour stands in the way.
+  void contended(const std::string& name, const real_loader& a, int now) {
+    workers(name, a, now);
+    all.back().contended = true;
+  }
   void prefetch(const std::string& name, const real_loader& a, int now) {
     real_loader b = a;
     b.prefetch = now;
@@ -137,6 +142,20 @@ std::vector<pair> made_up_pairs() {
   }
   for (const double share : {0.5, 0.0})
     pairs.faster("I/O, 2 workers", loader(2, disk, 1), 0, share);
+  for (const int channels : {1, 2}) {
+    const std::vector<real_operation> limited{{"Fetch", 0, 4, 0.3, channels}, {"Crop", 0.6, 0, 0}};
+    const std::string name = channels == 1 ? "lock" : "device of 2 channels";
+    for (const int now : {2, 8}) pairs.contended(name, loader(1, limited, 0.2), now);
+    for (const int now : {1, 4, 8}) pairs.contended(name, loader(2, limited, 0.2), now);
+    for (const int now : {1, 2, 8}) pairs.contended(name, loader(4, limited, 0.2), now);
+  }
+  for (const int workers : {2, 4, 8}) {
+    real_loader crowded = loader(workers, cpu, 1);
+    crowded.neighbours = 2;
+    for (const int now : {1, 2, 4, 8}) {
+      if (now != workers) pairs.contended("crowded CPUs", crowded, now);
+    }
+  }
   for (const double share : {0.5, 0.0}) pairs.faster("heavy tail", loader(4, tail, 1), 0, share);
   return pairs.all;
 }

@@ -20,6 +20,8 @@ struct pair {
   recorded_run also;   ///< of another number of workers; or none
   bool more = false;   ///< b has more threads, or CPUs, than a
   double workers = 1;  ///< of b ÷ a
+  /// Something in it does not scale: what counts is whether the answer is right or leaves it open.
+  bool contended = false;
 };
 
 /// Loaders that burn and sleep.

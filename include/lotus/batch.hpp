@@ -80,6 +80,49 @@ class repeated_wait {
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
+/// The same for a batch whose number is known only later, or that may not come about, as at the end
+/// of the data:
+///
+///   lotus::preprocessed_batch p;
+///   Batch b = read_next();
+///   b.empty() ? p.discard() : p.number(b.index);
+///
+/// Lasts from construction to the end of the block. Nothing is logged without a number, nor after
+/// discard(). Belongs to one thread.
+class preprocessed_batch {
+ public:
+  preprocessed_batch() noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    span_.begin(tag());
+  }
+  preprocessed_batch(const preprocessed_batch&) = delete;
+  preprocessed_batch& operator=(const preprocessed_batch&) = delete;
+  ~preprocessed_batch() {
+    if (!has_number_) discard();
+    if (!span_.runs()) return;
+    detail::look_at_batch();
+    span_.end(tag());
+  }
+
+  /// What is preprocessed is this batch. The last call counts; below 2^56, else the batch is
+  /// dropped and counted.
+  void number(std::uint64_t batch) noexcept {
+    number_ = batch;
+    has_number_ = true;
+  }
+  /// There is no batch: the scope ends here and logs nothing.
+  void discard() noexcept { span_.forget(tag()); }
+
+ private:
+  detail::record_tag tag() const noexcept {
+    return detail::batch_tag(detail::event_kind::batch_preprocessed, number_);
+  }
+
+  detail::measured_span span_;
+  std::uint64_t number_ = 0;
+  bool has_number_ = false;
+};
+
 /// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
 /// top and options::snapshot_when_wait_ms know of it.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {

@@ -61,6 +61,7 @@ class late_stage : numbered_span {
 
   template <class Number>
   void number(const Number& number) noexcept {
+    static_assert(!std::is_same_v<Number, bool>, "staged: the projection gives a bool, no number");
     if constexpr (std::is_integral_v<Number>) {
       set_number(static_cast<std::uint64_t>(number));
     } else if (number) {
@@ -69,7 +70,57 @@ class late_stage : numbered_span {
       forget();
     }
   }
+  using numbered_span::forget;
 };
+
+/// Converts to what a pointer to T converts to, if that is a pointer: not to bool.
+template <class T>
+struct pointer_only {
+  template <class To,
+            std::enable_if_t<std::is_pointer_v<To> && std::is_convertible_v<T, To>, int> = 0>
+  operator To() const noexcept;
+};
+
+/// Whether it is known what a callable takes: neither a template nor overloaded.
+template <class F, class = void>
+inline constexpr bool has_one_signature =
+    std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
+template <class F>
+inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
+
+/// Whether a projection takes these, no pointer among them as a bool.
+template <class Number, class... Given>
+constexpr bool is_projection_of() noexcept {
+  if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
+    return false;
+  } else if constexpr (has_one_signature<Number>) {
+    return std::is_invocable_v<
+        const Number&,
+        std::conditional_t<std::is_pointer_v<Given>, pointer_only<Given>, const Given&>...>;
+  } else {
+    return true;
+  }
+}
+
+/// Whether a value may be "no more": a pointer, an optional.
+template <class T, class = void>
+inline constexpr bool is_nullable = false;
+template <class T>
+inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
+                                                 decltype(*std::declval<T&>())>> = true;
+
+/// Whether a projection takes what the value of this type points to. Pointers to members take
+/// pointers as well, but no null pointer.
+template <class Number, class Result>
+constexpr bool is_projection_of_content() noexcept {
+  if constexpr (is_nullable<Result>) {
+    using content = std::decay_t<decltype(*std::declval<Result&>())>;
+    return is_projection_of<Number, content>() &&
+           (std::is_member_pointer_v<Number> || !is_projection_of<Number, Result>());
+  } else {
+    return false;
+  }
+}
 
 /// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
 template <class Number, class Function>
@@ -94,15 +145,23 @@ class staged_function {
   decltype(auto) call(F& function, Arguments&&... arguments) const {
     using result = std::invoke_result_t<F&, Arguments...>;
     late_stage stage{operation_};
-    if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
+    if constexpr (is_projection_of<Number, std::decay_t<Arguments>...>()) {
       stage.number(detail::call(number_, std::as_const(arguments)...));
       return detail::call(function, std::forward<Arguments>(arguments)...);
     } else {
-      static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
+      using made_type = std::decay_t<result>;
+      constexpr bool of_content = is_projection_of_content<Number, made_type>();
+      static_assert(of_content || is_projection_of<Number, made_type>(),
                     "staged: the projection takes neither the arguments of the function nor its "
-                    "result");
+                    "result, or only by converting a pointer to bool");
       decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
-      stage.number(detail::call(number_, std::as_const(made)));
+      if constexpr (!of_content) {
+        stage.number(detail::call(number_, std::as_const(made)));
+      } else if (made) {
+        stage.number(detail::call(number_, std::as_const(*made)));
+      } else {
+        stage.forget();
+      }
       return static_cast<result>(std::move(made));
     }
   }
@@ -145,8 +204,9 @@ class stage : detail::numbered_span {
 /// call is a stage.
 /// @param name      interned by content: needs to live only for this call.
 /// @param number    of the batch, item or request: called with the arguments, or, where it does not
-/// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
-/// there is none, as at the end of a source.
+/// take those, with the result, or with what the result points to (a pointer or an optional that a
+/// source returns). Gives an integer, or an optional one. Nothing is logged where there is none, or
+/// where the result is null, as at the end of a source.
 /// @param function  what it throws passes through; it is logged up to there, where its number was
 /// known before.
 template <class Number, class Function>

@@ -1361,6 +1361,49 @@ class repeated_wait {
 /// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
+/// The same for a batch whose number is known only later, or that may not come about, as at the end
+/// of the data:
+///
+///   lotus::preprocessed_batch p;
+///   Batch b = read_next();
+///   b.empty() ? p.discard() : p.number(b.index);
+///
+/// Lasts from construction to the end of the block. Nothing is logged without a number, nor after
+/// discard(). Belongs to one thread.
+class preprocessed_batch {
+ public:
+  preprocessed_batch() noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    span_.begin(tag());
+  }
+  preprocessed_batch(const preprocessed_batch&) = delete;
+  preprocessed_batch& operator=(const preprocessed_batch&) = delete;
+  ~preprocessed_batch() {
+    if (!has_number_) discard();
+    if (!span_.runs()) return;
+    detail::look_at_batch();
+    span_.end(tag());
+  }
+
+  /// What is preprocessed is this batch. The last call counts; below 2^56, else the batch is
+  /// dropped and counted.
+  void number(std::uint64_t batch) noexcept {
+    number_ = batch;
+    has_number_ = true;
+  }
+  /// There is no batch: the scope ends here and logs nothing.
+  void discard() noexcept { span_.forget(tag()); }
+
+ private:
+  detail::record_tag tag() const noexcept {
+    return detail::batch_tag(detail::event_kind::batch_preprocessed, number_);
+  }
+
+  detail::measured_span span_;
+  std::uint64_t number_ = 0;
+  bool has_number_ = false;
+};
+
 /// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
 /// top and options::snapshot_when_wait_ms know of it.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
@@ -2813,6 +2856,7 @@ class late_stage : numbered_span {
 
   template <class Number>
   void number(const Number& number) noexcept {
+    static_assert(!std::is_same_v<Number, bool>, "staged: the projection gives a bool, no number");
     if constexpr (std::is_integral_v<Number>) {
       set_number(static_cast<std::uint64_t>(number));
     } else if (number) {
@@ -2821,7 +2865,57 @@ class late_stage : numbered_span {
       forget();
     }
   }
+  using numbered_span::forget;
 };
+
+/// Converts to what a pointer to T converts to, if that is a pointer: not to bool.
+template <class T>
+struct pointer_only {
+  template <class To,
+            std::enable_if_t<std::is_pointer_v<To> && std::is_convertible_v<T, To>, int> = 0>
+  operator To() const noexcept;
+};
+
+/// Whether it is known what a callable takes: neither a template nor overloaded.
+template <class F, class = void>
+inline constexpr bool has_one_signature =
+    std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
+template <class F>
+inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
+
+/// Whether a projection takes these, no pointer among them as a bool.
+template <class Number, class... Given>
+constexpr bool is_projection_of() noexcept {
+  if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
+    return false;
+  } else if constexpr (has_one_signature<Number>) {
+    return std::is_invocable_v<
+        const Number&,
+        std::conditional_t<std::is_pointer_v<Given>, pointer_only<Given>, const Given&>...>;
+  } else {
+    return true;
+  }
+}
+
+/// Whether a value may be "no more": a pointer, an optional.
+template <class T, class = void>
+inline constexpr bool is_nullable = false;
+template <class T>
+inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
+                                                 decltype(*std::declval<T&>())>> = true;
+
+/// Whether a projection takes what the value of this type points to. Pointers to members take
+/// pointers as well, but no null pointer.
+template <class Number, class Result>
+constexpr bool is_projection_of_content() noexcept {
+  if constexpr (is_nullable<Result>) {
+    using content = std::decay_t<decltype(*std::declval<Result&>())>;
+    return is_projection_of<Number, content>() &&
+           (std::is_member_pointer_v<Number> || !is_projection_of<Number, Result>());
+  } else {
+    return false;
+  }
+}
 
 /// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
 template <class Number, class Function>
@@ -2846,15 +2940,23 @@ class staged_function {
   decltype(auto) call(F& function, Arguments&&... arguments) const {
     using result = std::invoke_result_t<F&, Arguments...>;
     late_stage stage{operation_};
-    if constexpr (std::is_invocable_v<const Number&, const std::decay_t<Arguments>&...>) {
+    if constexpr (is_projection_of<Number, std::decay_t<Arguments>...>()) {
       stage.number(detail::call(number_, std::as_const(arguments)...));
       return detail::call(function, std::forward<Arguments>(arguments)...);
     } else {
-      static_assert(std::is_invocable_v<const Number&, std::add_const_t<result>&>,
+      using made_type = std::decay_t<result>;
+      constexpr bool of_content = is_projection_of_content<Number, made_type>();
+      static_assert(of_content || is_projection_of<Number, made_type>(),
                     "staged: the projection takes neither the arguments of the function nor its "
-                    "result");
+                    "result, or only by converting a pointer to bool");
       decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
-      stage.number(detail::call(number_, std::as_const(made)));
+      if constexpr (!of_content) {
+        stage.number(detail::call(number_, std::as_const(made)));
+      } else if (made) {
+        stage.number(detail::call(number_, std::as_const(*made)));
+      } else {
+        stage.forget();
+      }
       return static_cast<result>(std::move(made));
     }
   }
@@ -2897,8 +2999,9 @@ class stage : detail::numbered_span {
 /// call is a stage.
 /// @param name      interned by content: needs to live only for this call.
 /// @param number    of the batch, item or request: called with the arguments, or, where it does not
-/// take those, with the result. Gives an integer, or an optional one: nothing is logged then where
-/// there is none, as at the end of a source.
+/// take those, with the result, or with what the result points to (a pointer or an optional that a
+/// source returns). Gives an integer, or an optional one. Nothing is logged where there is none, or
+/// where the result is null, as at the end of a source.
 /// @param function  what it throws passes through; it is logged up to there, where its number was
 /// known before.
 template <class Number, class Function>

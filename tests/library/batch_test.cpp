@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +52,35 @@ TEST_CASE("batches are logged where and as the format says") {
   CHECK(find("SBatchQueued_8").duration_ns == 1000);
   CHECK(find("SBatchWait_6").start_ns <= find("SBatchWait_7").start_ns);
   CHECK(find("SBatchWait_6").end_ns() <= find("SBatchConsumed_6").start_ns);
+}
+
+TEST_CASE("a batch that is numbered late, or discarded") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    lotus::preprocessed_batch batch;
+    LOTUS_SCOPE("Read");
+    if (i == 3) {
+      batch.discard();  // the end of the data
+    } else if (i != 2) {
+      batch.number(99);
+      batch.number(10 + i);
+    }
+  }
+  lotus::stop();
+  const auto lines = support::read_logs(run.path());
+  CHECK(lines.size() == 6);
+  CHECK(count_named(lines, "SRead") == 4);
+  for (const char* name : {"SBatchPreprocessed_10", "SBatchPreprocessed_11"}) {
+    REQUIRE(count_named(lines, name) == 1);
+    for (const log_line& l : lines) {
+      if (l.name != name) continue;
+      CHECK(l.role == "worker");
+      CHECK(std::any_of(lines.begin(), lines.end(), [&](const log_line& read) {
+        return read.name == "SRead" && l.start_ns <= read.start_ns && read.end_ns() <= l.end_ns();
+      }));
+    }
+  }
 }
 
 TEST_CASE("one thread that preprocesses and consumes has both files") {

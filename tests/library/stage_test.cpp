@@ -129,6 +129,16 @@ TEST_CASE("staged functions are numbered by argument, projection or result") {
   const auto by_pointer = lotus::staged("Pointer", &item::id, [](const item& x) -> const item& {
     return x;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's
   });
+  auto by_content = lotus::staged("Content", &item::id, [next = 0U]() mutable {
+    static item made;
+    made = {next++, "content"};
+    return made.id < 2 ? &made : nullptr;
+  });
+  auto by_optional = lotus::staged(
+      "Optional", [](const item& x) { return x.id; },
+      [next = 4U]() mutable {
+        return next < 6 ? std::optional<item>{item{next++, ""}} : std::nullopt;
+      });
   const auto throws = lotus::staged("Throws", [](int) -> int { throw std::runtime_error("no"); });
 
   CHECK(by_argument(41) == 42);
@@ -136,6 +146,10 @@ TEST_CASE("staged functions are numbered by argument, projection or result") {
   int made = 0;
   while (by_result()) ++made;
   CHECK(made == 3);
+  while (by_content() != nullptr) ++made;
+  CHECK(made == 5);
+  while (by_optional()) ++made;
+  CHECK(made == 7);
   const item kept{9, "nine"};
   CHECK(&by_pointer(kept) == &kept);
   CHECK_THROWS_AS(throws(5), std::runtime_error);
@@ -145,6 +159,8 @@ TEST_CASE("staged functions are numbered by argument, projection or result") {
   CHECK(numbers_of(stages, "SArgument") == std::vector<std::int64_t>{41});
   CHECK(numbers_of(stages, "SMember") == std::vector<std::int64_t>{7});
   CHECK(numbers_of(stages, "SSource") == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(numbers_of(stages, "SContent") == std::vector<std::int64_t>{0, 1});
+  CHECK(numbers_of(stages, "SOptional") == std::vector<std::int64_t>{4, 5});
   CHECK(numbers_of(stages, "SPointer") == std::vector<std::int64_t>{9});
   CHECK(numbers_of(stages, "SThrows") == std::vector<std::int64_t>{5});
   // The call that made nothing is no operation either.

@@ -19,6 +19,13 @@ void records(const std::string& run_time_name) {
   new lotus::scope{"C"};
 #elif defined(MISUSE_RUNTIME_NAME)
   LOTUS_SCOPE(run_time_name);
+#elif defined(MISUSE_POINTER_AS_BOOL)
+  const auto source = [] { return static_cast<std::string*>(nullptr); };
+  lotus::staged(
+      "Source", [](bool more) { return more ? 1U : 0U; }, source)();
+#elif defined(MISUSE_BOOL_AS_NUMBER)
+  lotus::staged(
+      "Sink", [](int item) { return item > 0; }, [](int) {})(1);
 #elif !defined(MISUSE_NONE)
   #error "no such misuse"
 #endif

@@ -65,6 +65,9 @@ int classes(const std::string& name) {
   async.resume();
   const lotus::stage stage{name, 1};
   const lotus::batch_preprocessed preprocessed{1};
+  lotus::preprocessed_batch numbered_late;
+  numbered_late.number(1);
+  numbered_late.discard();
   const lotus::batch_wait wait{1};
   lotus::wait_for_batch late;
   late.got(2);

@@ -46,7 +46,7 @@ struct planted {
   std::map<std::int64_t, batch_truth> batches;  ///< by number
   std::optional<std::string> verdict;           ///< where there can be but one
   std::optional<int> workers;                   ///< at once
-  double achieved_per_s = 0;                    ///< 0: not compared
+  double steady_per_s = 0;                      ///< 0: not compared
 };
 
 /// Workers with a queue each; the consumer takes batches in order, and puts others aside.

@@ -120,8 +120,8 @@ void judge(const planted& p, answers& idle) {
   CHECK(answer.has("why") == answer["verdict"].is_null());
   if (p.verdict && !unexplained) CHECK(answer["verdict"].text() == *p.verdict);
   if (p.workers) CHECK(answer["workers"].integer() == *p.workers);
-  if (p.achieved_per_s > 0) {
-    CHECK(answer["achieved_batches_per_s"].number() == Approx(p.achieved_per_s).epsilon(0.001));
+  if (p.steady_per_s > 0) {
+    CHECK(answer["steady_batches_per_s"].number() == Approx(p.steady_per_s).epsilon(0.001));
   }
   const result text = run({"diagnose", dir.path(), "--details", "-q"});
   CHECK(text.status == 0);

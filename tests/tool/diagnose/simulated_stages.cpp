@@ -207,9 +207,8 @@ class simulation {
       to_.stages.push_back(t);
     }
     if (truth_.last_hand_over_ns > truth_.first_hand_over_ns) {
-      to_.achieved_per_s =
-          (chain_.batches - 1) * 1e9 /
-          static_cast<double>(truth_.last_hand_over_ns - truth_.first_hand_over_ns);
+      to_.steady_per_s = (chain_.batches - 1) * 1e9 /
+                         static_cast<double>(truth_.last_hand_over_ns - truth_.first_hand_over_ns);
     }
   }
 

@@ -60,7 +60,7 @@ TEST_CASE("batches made by stages only stand in the batches, epochs apart") {
   }
   REQUIRE(run.epochs().size() == 3);
   CHECK(run.epochs()[1].between_ns == maybe(20'000 - 10'475));
-  CHECK(*run.achieved_per_s() == Approx(1e9 / 100));
+  CHECK(*run.steady_per_s() == Approx(1e9 / 100));
   CHECK_FALSE(run.in_pieces());
 }
 

@@ -98,6 +98,127 @@ TEST_CASE("work that was given out for an abandoned epoch is that epoch's") {
   CHECK(run.delay_ns(run.all()[2]) == maybe(10));
 }
 
+TEST_CASE("throughput counts start-up and what lies between epochs, and has a steady state") {
+  std::vector<batch_record> all;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    const std::int64_t begin = 1000 * epoch;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      all.push_back(made(i, begin + 50 * i, 100));
+      all.push_back(waited(i, begin + (i == 0 ? 20 : 120 + 50 * i), i == 0 ? 90 : 10));
+      all.push_back(used(i, begin + 110 + 50 * i + (i == 0 ? 0 : 20)));
+    }
+  }
+  const run_batches run(batch_records(all.begin(), all.end()));
+  // Steps last from 110 to 170, from 180 to 220 and from 230 to 270; so the last one 40.
+  CHECK(run.length_ns() == 1000 + 280 + 40);
+  CHECK(*run.achieved_per_s() == Approx(8e9 / 1320));
+  CHECK(*run.steady_per_s() == Approx(6e9 / (2 * 170)));
+  REQUIRE(run.epochs().size() == 2);
+  CHECK(run.last_step_ns(run.epochs()[0]) == 40);
+}
+
+TEST_CASE("a pass whose batches were all discarded shifts no numbers into another epoch") {
+  // The reader prefetches 0 to 2, is reset, and makes 0 to 9, which are received.
+  batch_records all;
+  for (std::int64_t i = 0; i < 3; ++i) all.push_back(made(i, 10 * i, 8));
+  for (std::int64_t i = 0; i < 10; ++i) {
+    all.push_back(made(i, 100 + 10 * i, 8));
+    all.push_back(waited(i, 101 + 10 * i, 8));
+    all.push_back(used(i, 110 + 10 * i));
+  }
+  const run_batches run(all);
+  REQUIRE(run.all().size() == 13);
+  REQUIRE(run.epochs().size() == 1);
+  CHECK(run.epochs()[0].handed_over == 10);
+  CHECK(*run.steady_per_s() == Approx(1e9 / 10));
+  CHECK(run.discarded() == 3);
+  for (std::size_t b = 0; b < 13; ++b) {
+    CHECK(run.all()[b].epoch == (b < 3 ? 0U : 1U));
+    CHECK(run.delay_ns(run.all()[b]) == (b < 3 ? maybe() : maybe(2)));
+  }
+}
+
+TEST_CASE("a pass that ended before a number was made does not lend it its place") {
+  // 0 to 2 of six are received and 3 is discarded; then comes a whole pass.
+  batch_records all;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    all.push_back(made(i, 10 * i, 8));
+    if (i < 3) all.push_back(used(i, 10 * i + 9));
+  }
+  for (std::int64_t i = 0; i < 6; ++i) {
+    all.push_back(made(i, 100 + 10 * i, 8));
+    all.push_back(used(i, 109 + 10 * i));
+  }
+  const run_batches run(all);
+  REQUIRE(run.all().size() == 10);
+  CHECK(run.discarded() == 1);
+  REQUIRE(run.epochs().size() == 2);
+  CHECK(run.epochs()[0].handed_over == 3);
+  CHECK(run.epochs()[1].handed_over == 6);
+  CHECK(run.epochs()[1].first_ns == 109);
+  CHECK(run.all()[3].index == 3);
+  CHECK(run.all()[3].epoch == 0);
+}
+
+TEST_CASE("a batch that was made again is one batch of its pass") {
+  batch_records all;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    all.push_back(made(i, 100 * i, 30));
+    if (i == 5) all.push_back(made(i, 100 * i + 40, 30));
+    all.push_back(used(i, 100 * i + 80));
+  }
+  const run_batches run(all);
+  REQUIRE(run.all().size() == 8);
+  REQUIRE(run.epochs().size() == 1);
+  CHECK(run.discarded() == 0);
+  CHECK(run.made(run.all()[5])->duration_ns() == 70);
+}
+
+TEST_CASE("batches in any order are one pass, though numbers fall") {
+  batch_records all;
+  const std::int64_t order[] = {2, 0, 1, 4, 3, 5, 7, 6, 9, 8};
+  for (std::int64_t pass = 0; pass < 2; ++pass) {
+    for (std::int64_t at = 0; at < 10; ++at) {
+      const std::int64_t i = order[at];
+      all.push_back(made(i, 1000 * pass + 10 * at, 8));
+      // The first pass is left before its last batches, which nobody made.
+      if (pass == 0 && at >= 7) all.pop_back();
+      if (pass == 1 || at < 7) all.push_back(used(i, 1000 * pass + 10 * at + 9));
+    }
+  }
+  const run_batches run(all);
+  REQUIRE(run.epochs().size() == 2);
+  CHECK(run.epochs()[0].handed_over == 7);
+  CHECK(run.epochs()[1].handed_over == 10);
+}
+
+TEST_CASE("where nobody takes the batches they are done where their last stage ends") {
+  const std::vector<stage_span> stages = [] {
+    std::vector<stage_span> all;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      for (const std::uint32_t s : {1U, 2U}) {
+        stage_span& of = all.emplace_back();
+        of.name = s;
+        of.number = i;
+        of.start_ns = 100 * i + 60 * (s - 1);
+        of.duration_ns = 50;
+        of.file = file_id(s);
+      }
+    }
+    return all;
+  }();
+  const run_batches run({}, stages);
+  REQUIRE(run.all().size() == 5);
+  CHECK(run.pushed());
+  CHECK(run.left_ns(run.all()[2]) == maybe(310));
+  CHECK(run.delay_ns(run.all()[2]) == maybe());
+  CHECK(run.length_ns() == 510);
+  CHECK(*run.achieved_per_s() == Approx(5e9 / 510));
+  CHECK(*run.steady_per_s() == Approx(1e9 / 100));
+  CHECK(run.discarded() == 0);
+  CHECK_FALSE(run_batches({used(0, 10)}, stages).pushed());
+}
+
 TEST_CASE("processes that consume at the same time have batches of their own") {
   const auto of = [](std::uint32_t consumer_process, batch_record r) {
     r.consumer = consumer_id(consumer_process);

@@ -35,7 +35,8 @@ class contended_run {
       crop_ns_.push_back(to_ns(l_.crop_ms * std::exp(0.05 * normal(draws))));
     }
     ready_.resize(fetch_ns_.size());
-    free_channels_ = l_.kind == shared_kind::free ? l_.workers : l_.channels;
+    const bool is_private = l_.kind == shared_kind::free || l_.kind == shared_kind::work;
+    free_channels_ = is_private ? l_.workers : l_.channels;
     if (l_.kind == shared_kind::lock || l_.kind == shared_kind::locked_work) free_channels_ = 1;
   }
 
@@ -45,9 +46,7 @@ class contended_run {
       begin(w);
     }
     while (used_ < l_.batches) {
-      const auto [time, who] = events_.top();
-      events_.pop();
-      now_ = time;
+      const std::size_t who = next();
       if (who == consumer) {
         wait();
       } else {
@@ -56,8 +55,6 @@ class contended_run {
     }
   }
 
-  std::int64_t first_hand_over_ns = 0;
-  std::int64_t last_hand_over_ns = 0;
   std::int64_t end_ns = 0;
 
  private:
@@ -69,6 +66,10 @@ class contended_run {
     std::int64_t granted = 0;
     std::int64_t fetched = 0;
   };
+  struct computing {
+    std::size_t worker;
+    double left_ns;
+  };
   static constexpr std::size_t consumer = SIZE_MAX;
   static constexpr std::int64_t moment_ns = 1500;
 
@@ -76,6 +77,36 @@ class contended_run {
   static int thread(std::size_t worker) { return static_cast<int>(worker) + 1; }
 
   void at(std::int64_t time, std::size_t who) { events_.emplace(time, who); }
+
+  /// Computes for so long, were it alone.
+  void compute(std::size_t w, std::int64_t ns) { running_.push_back({w, static_cast<double>(ns)}); }
+
+  bool works() const { return l_.kind == shared_kind::locked_work || l_.kind == shared_kind::work; }
+
+  /// Goes on to the next event, and returns whose it is.
+  std::size_t next() {
+    const auto threads = static_cast<double>(running_.size()) + l_.neighbours;
+    const double rate = std::min(1.0, l_.cpus / std::max(1.0, threads));
+    const auto first = std::min_element(
+        running_.begin(), running_.end(),
+        [](const computing& a, const computing& b) { return a.left_ns < b.left_ns; });
+    const std::int64_t done =
+        first == running_.end() ? INT64_MAX : now_ + std::llround(first->left_ns / rate);
+    const bool timed = !events_.empty() && events_.top().first <= done;
+    const std::int64_t then = timed ? events_.top().first : done;
+    const std::int64_t passed = std::max<std::int64_t>(0, then - now_);
+    for (computing& c : running_) c.left_ns -= rate * static_cast<double>(passed);
+    now_ = std::max(now_, then);
+    std::size_t who = 0;
+    if (timed) {
+      who = events_.top().second;
+      events_.pop();
+    } else {
+      who = first->worker;
+      running_.erase(first);
+    }
+    return who;
+  }
 
   /// Begins with its next batch, if that may be in flight.
   void begin(std::size_t w) {
@@ -100,7 +131,12 @@ class contended_run {
     --free_channels_;
     workers_[w].is = doing::fetches;
     workers_[w].granted = now_;
-    at(now_ + fetch_ns_[count(workers_[w].batch)], w);
+    const std::int64_t takes_ns = fetch_ns_[count(workers_[w].batch)];
+    if (works()) {
+      compute(w, takes_ns);
+    } else {
+      at(now_ + takes_ns, w);
+    }
   }
 
   void give_back() {
@@ -133,7 +169,7 @@ class contended_run {
       case doing::passes:
         of.fetched = now_;
         of.is = doing::crops;
-        at(now_ + crop_ns_[count(of.batch)], w);
+        compute(w, crop_ns_[count(of.batch)]);
         return;
       case doing::crops:
         log(w);
@@ -153,9 +189,21 @@ class contended_run {
     logs_->made(thread(w), of.batch, of.start, now_ - of.start);
     logs_->op(thread(w), "Fetch", of.start + 100, of.fetched - of.start - 200);
     logs_->op(thread(w), "Crop", of.fetched, now_ - of.fetched - 100);
-    const bool works = l_.kind == shared_kind::locked_work;
-    const std::int64_t off = (works ? of.granted : of.fetched) - of.start - 400;
-    if (off > 2000) logs_->off_cpu(thread(w), of.fetched - 200, off, 0);
+    if (works()) {
+      off_cpu(w, of.granted, of.granted - of.start - 400, 0);
+      off_cpu(w, of.fetched - 200, 0, of.fetched - of.granted - fetch_ns_[count(of.batch)]);
+    } else {
+      off_cpu(w, of.fetched - 200, of.fetched - of.start - 400, 0);
+    }
+    off_cpu(w, now_ - 200, 0, now_ - of.fetched - crop_ns_[count(of.batch)]);
+  }
+
+  /// Until then the thread was blocked, and waited for a CPU.
+  void off_cpu(std::size_t w, std::int64_t until, std::int64_t blocked, std::int64_t queued) {
+    constexpr std::int64_t least = 2000;
+    if (blocked < least) blocked = 0;
+    if (queued < least) queued = 0;
+    if (blocked + queued > 0) logs_->off_cpu(thread(w), until, blocked + queued, queued);
   }
 
   /// The consumer waits for its next batch, or has it.
@@ -175,8 +223,6 @@ class contended_run {
         logs_->off_cpu(0, hand_over + to_ns(l_.step_ms), to_ns(l_.step_ms) - 5000, 0);
       }
     }
-    if (used_ == 0) first_hand_over_ns = hand_over;
-    last_hand_over_ns = hand_over;
     ++used_;
     end_ns = hand_over + to_ns(l_.step_ms);
     at(end_ns, consumer);
@@ -192,6 +238,7 @@ class contended_run {
   std::vector<std::int64_t> crop_ns_;
   std::vector<std::int64_t> ready_;
   std::deque<std::size_t> queue_;
+  std::vector<computing> running_;
   int free_channels_ = 0;
   std::int64_t next_token_ = 0;
   using event = std::pair<std::int64_t, std::size_t>;
@@ -207,14 +254,8 @@ class contended_run {
 double contended_loader::simulate_into(planted_logs* logs) const {
   contended_run run(*this, logs);
   run.play();
-  if (logs != nullptr) logs->cpus(64);
+  if (logs != nullptr) logs->cpus(cpus);
   return batches * 1e9 / static_cast<double>(run.end_ns);
-}
-
-double contended_loader::steady_rate() const {
-  contended_run run(*this, nullptr);
-  run.play();
-  return (batches - 1) * 1e9 / static_cast<double>(run.last_hand_over_ns - run.first_hand_over_ns);
 }
 
 std::string contended_loader::name() const {
@@ -229,6 +270,9 @@ std::string contended_loader::name() const {
     case shared_kind::locked_work:
       text << "lock around work";
       break;
+    case shared_kind::work:
+      text << "work";
+      break;
     case shared_kind::device:
       text << "device, " << channels << " channel" << (channels == 1 ? "" : "s");
       break;
@@ -236,6 +280,7 @@ std::string contended_loader::name() const {
       text << "rate limit " << limit_per_s << "/s";
       break;
   }
+  if (neighbours > 0) text << ", " << neighbours << " neighbours on " << cpus << " CPUs";
   text << ", CV " << cv << ", " << workers << (workers == 1 ? " worker" : " workers");
   return text.str();
 }

@@ -14,12 +14,14 @@ enum class shared_kind : std::uint8_t {
   free,         ///< a remote service: any number of calls at once
   lock,         ///< a sleep under a mutex, whose next owner is any of those that wait
   locked_work,  ///< CPU work under a mutex
+  work,         ///< CPU work that shares nothing but the CPUs
   device,       ///< so many channels, first come, first served
   rate_limit    ///< so many calls a second are let through; then each takes its own time
 };
 
-/// Fetch, then 0.6 ms of CPU work; each worker has two batches in flight, and there is a CPU for
-/// every thread. A batch takes the same in every simulation, however many workers there are.
+/// Fetch, then 0.6 ms of CPU work; each worker has two batches in flight. A batch takes the same in
+/// every simulation, however many workers there are. CPUs are shared evenly by all threads that
+/// want one, the neighbours' among them.
 struct contended_loader {
   shared_kind kind = shared_kind::free;
   int channels = 1;          ///< of a device
@@ -28,6 +30,8 @@ struct contended_loader {
   double cv = 0;             ///< its coefficient of variation
   double crop_ms = 0.6;
   double step_ms = 0.2;
+  int cpus = 64;
+  int neighbours = 0;  ///< threads of another program that want a CPU all the time
   int workers = 1;
   int batches = 240;
   unsigned seed = 1;
@@ -35,8 +39,6 @@ struct contended_loader {
   /// Writes the run's logs, unless `logs` is null. Returns batches per second: all of them, from
   /// the beginning to the end of the last step.
   double simulate_into(planted_logs* logs) const;
-  /// From the first hand-over to the last.
-  double steady_rate() const;
   std::string name() const;
 };
 

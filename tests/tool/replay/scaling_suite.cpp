@@ -15,7 +15,7 @@
 namespace lotus::tool_test {
 namespace {
 
-std::vector<contended_loader> all_kinds() {
+std::vector<contended_loader> all_kinds(bool neighbours) {
   std::vector<contended_loader> all;
   const auto add = [&all](shared_kind kind) -> contended_loader& {
     all.emplace_back().kind = kind;
@@ -26,6 +26,16 @@ std::vector<contended_loader> all_kinds() {
   add(shared_kind::locked_work);
   for (const int channels : {1, 2, 3}) add(shared_kind::device).channels = channels;
   for (const double limit : {150.0, 500.0}) add(shared_kind::rate_limit).limit_per_s = limit;
+  if (!neighbours) return all;
+  const std::size_t alone = all.size();
+  for (std::size_t i = 0; i < alone; ++i) {
+    contended_loader crowded = all[i];
+    crowded.cpus = 2;
+    crowded.neighbours = 2;
+    all.push_back(crowded);
+  }
+  all.push_back(all.back());
+  all.back().kind = shared_kind::work;
   return all;
 }
 
@@ -40,7 +50,7 @@ class questioner {
   questioner(const scaling_questions& questions, std::ostream& out) : q_(questions), out_(out) {}
 
   scaling_score ask_all() {
-    for (const contended_loader& kind : all_kinds()) {
+    for (const contended_loader& kind : all_kinds(q_.neighbours)) {
       for (const double cv : q_.cvs) {
         scaling_score before = score_;
         for (const unsigned seed : q_.seeds) {
@@ -107,7 +117,7 @@ class questioner {
   void judge(const contended_loader& recorded, const contended_loader& asked, int also, double low,
              double high) {
     constexpr double wide = 1.5;
-    const double truth = asked.steady_rate();
+    const double truth = asked.simulate_into(nullptr);
     if (low <= truth && truth <= high) {
       ++(high > wide * low ? score_.silent : score_.right);
       return;
@@ -116,7 +126,7 @@ class questioner {
     out_ << "  wrong: " << recorded.name();
     if (also > 0) out_ << " and " << also;
     out_ << ", seed " << recorded.seed << ", asked for " << asked.workers << ": " << low << " to "
-         << high << ", truth " << truth << " (was " << recorded.steady_rate() << ")\n";
+         << high << ", truth " << truth << " (was " << recorded.simulate_into(nullptr) << ")\n";
   }
 
   const scaling_questions& q_;

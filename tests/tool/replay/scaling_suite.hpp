@@ -13,6 +13,7 @@ struct scaling_questions {
   std::vector<int> recorded{1, 2, 4, 8};
   std::vector<int> asked{1, 2, 3, 4, 6, 8, 12, 16};
   std::vector<unsigned> seeds{1};
+  bool neighbours = true;   ///< of each, also beside two threads of another program
   bool two_levels = false;  ///< of each, with a second recording of another number of workers
 };
 

@@ -44,17 +44,12 @@ struct truthful_loader {
     return simulate(loader, logs, unused);
   }
 
-  /// Batches per second, from the first hand-over to the last.
-  double rate() const {
-    planted_logs logs;
-    const consumer_truth truth = simulate_into(logs);
-    return (batches - 1) * 1e9 /
-           static_cast<double>(truth.last_hand_over_ns - truth.first_hand_over_ns);
-  }
-  /// To the last hand-over.
+  /// Batches per second, of the whole run.
+  double rate() const { return batches * 1e9 / whole_ns(); }
+  /// To the end of the last step, which is as long as most.
   double whole_ns() const {
     planted_logs logs;
-    return static_cast<double>(simulate_into(logs).last_hand_over_ns);
+    return static_cast<double>(simulate_into(logs).last_hand_over_ns) + 1e6 * step_ms;
   }
 };
 

@@ -95,7 +95,10 @@ constexpr entry entries[] = {
     {"consumer's steps, in all", "the consumer's work with all batches, summed"},
     {"preprocessing a batch, mean", "mean thread time to build a batch"},
     {"preprocessing a batch, std", "how far batches typically are from that mean"},
-    {"measured throughput", "batches per second, from the first delivery to the last"},
+    {"measured throughput", "batches divided by the run's time, start-up included"},
+    {"steady-state throughput",
+     "batches per second from an epoch's first delivery to its last, without start-up"},
+    {"built and discarded", "batches that were built and never received"},
     {"the workers alone could make",
      "batches per second if the workers never waited for the consumer"},
     {"stage *", "batches per second of the slowest stage if it never had to wait"},
@@ -109,7 +112,6 @@ constexpr entry entries[] = {
     {"where the run's time went",
      "the chain of work, each part waiting for the one before it, that determines the run's "
      "length"},
-    {"share", "share of the run's time"},
     {"attack first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run's time",
      "share of the critical path: the chain of work, each part waiting for the one before "
@@ -129,9 +131,10 @@ constexpr entry entries[] = {
     {"change",
      "of whatif: the change that is simulated; of compare: from the first run to the "
      "second, as a factor from twice as much on"},
-    {"batches/s", "throughput of the changed run"},
+    {"run's time", "duration of the changed run, start-up included"},
+    {"batches/s", "throughput of the changed run over that time"},
     {"90 % interval", "range that contains the true value 9 times in 10"},
-    {"gain", "that throughput divided by the run's"},
+    {"gain", "the recorded run's time divided by that time"},
     {"batches out", "batches in flight: dispatched to workers and not yet received, at most"},
     // compare
     {"mean of", "an operation, or a figure per batch, as in 'stats'"},
@@ -149,7 +152,8 @@ constexpr entry entries[] = {
     {"samples", "number of samples that found it running"},
     {"CPU time", "CPU time that the samples represent"},
     {"own wall", "time without other operations inside"},
-    {"share", "share of all samples, or of the operation's"},
+    {"share",
+     "of diagnose: share of the run's time; of map: of all samples, or of the operation's"},
     {"function|module", "the function, and the program or library that contains it"},
     {"hits", "number of runs in which it was seen"},
     {"value", "what the collector measured"},

@@ -244,17 +244,23 @@ void print_details(const diagnosis& d, std::ostream& out) {
   print_checks(d, out);
   table facts(table_form::facts);
   facts.row({"batches", std::to_string(d.batches)});
-  facts.row({"workers at once", std::to_string(d.workers)});
-  facts.row({"waiting, in all", human_time(d.wait_ns)});
-  facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
-  facts.row({"consumer's steps, in all", human_time(d.step_ns)});
-  facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
-  facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+  if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
+  if (!d.pushed) {
+    facts.row({"workers at once", std::to_string(d.workers)});
+    facts.row({"waiting, in all", human_time(d.wait_ns)});
+    facts.row({"waiting while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"consumer's steps, in all", human_time(d.step_ns)});
+    facts.row({"preprocessing a batch, mean", human_time(d.mean_preprocess_ns)});
+    facts.row({"preprocessing a batch, std", human_time(d.std_preprocess_ns)});
+  }
   facts.row({"measured throughput", rate(d.achieved)});
+  facts.row({"steady-state throughput", rate(d.steady)});
   facts.row({d.slowest_stage.empty() ? "the workers alone could make"
                                      : "stage " + d.slowest_stage + " could make",
              rate(d.preprocessing_capacity, d.preprocessing_interval)});
-  facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
+  if (!d.pushed) {
+    facts.row({"the consumer alone could take", rate(d.consumer_capacity, d.consumer_interval)});
+  }
   if (d.samples_per_batch > 0 && d.preprocessing_capacity) {
     facts.row({"the workers alone, samples/s",
                three_digits(*d.preprocessing_capacity * d.samples_per_batch)});

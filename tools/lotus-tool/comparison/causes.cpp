@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "log/shown_name.hpp"
 #include "verdict/diagnosis_text.hpp"
 

@@ -57,6 +57,9 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
     : records_(std::move(records)) {
   waits_known_ = std::any_of(records_.begin(), records_.end(),
                              [](const batch_record& r) { return r.kind == record_kind::wait; });
+  pushed_ = !stages.empty() && std::all_of(records_.begin(), records_.end(), [](const auto& r) {
+    return r.kind == record_kind::queued;
+  });
   makings found;
   if (join_successive_consumers()) {
     std::vector<stage_span> joined_stages = stages;
@@ -73,6 +76,7 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_hand_overs();
   find_steps();
   find_epoch_times();
+  find_length();
 }
 
 /// A program that was run again, into the same logs, has begun new epochs.
@@ -265,9 +269,10 @@ void run_batches::find_epoch_times() {
       const auto [at, is_new] = begins.try_emplace({r.consumer, b.epoch}, r.start_ns);
       at->second = std::min(at->second, r.start_ns);
     }
-    const std::optional<std::int64_t> time_ns = hand_over_ns(b);
+    const std::optional<std::int64_t> time_ns = left_ns(b);
     if (!time_ns) continue;
-    const consumer_id consumer = records_[*b.consumed].consumer;
+    const consumer_id consumer =
+        pushed_ ? making_[b.first_span].consumer : records_[*b.consumed].consumer;
     epoch_times& e = found[{consumer, b.epoch}];
     if (e.handed_over++ == 0) {
       e.epoch = b.epoch;
@@ -286,7 +291,43 @@ void run_batches::find_epoch_times() {
   }
 }
 
+void run_batches::find_length() {
+  std::vector<std::int64_t> steps;
+  std::int64_t first_ns = INT64_MAX;
+  for (const batch& b : batches_) {
+    const std::optional<std::int64_t> left = left_ns(b);
+    if (!left) continue;
+    first_ns = std::min(first_ns, *left);
+    for (const optional_record n : {b.queued, b.wait}) {
+      if (n && !records_[*n].is_marker()) first_ns = std::min(first_ns, records_[*n].start_ns);
+    }
+    const std::optional<time_span> making = made(b);
+    if (making) first_ns = std::min(first_ns, making->start_ns);
+    const std::optional<std::int64_t> step = step_ns(b.consumed);
+    if (step && waits_known_) steps.push_back(*step);
+  }
+  if (!steps.empty()) {
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::nth_element(steps.begin(), middle, steps.end());
+    median_step_ns_ = *middle;
+  }
+  for (const epoch_times& e : epochs_) {
+    length_ns_ = std::max(length_ns_, e.last_ns + last_step_ns(e) - first_ns);
+  }
+}
+
+std::int64_t run_batches::last_step_ns(const epoch_times& of) const noexcept {
+  return of.between_ns ? std::min(*of.between_ns, median_step_ns_) : median_step_ns_;
+}
+
 std::optional<double> run_batches::achieved_per_s() const noexcept {
+  std::size_t batches = 0;
+  for (const epoch_times& e : epochs_) batches += e.handed_over;
+  if (batches < 2 || length_ns_ <= 0) return std::nullopt;
+  return static_cast<double>(batches) * 1e9 / static_cast<double>(length_ns_);
+}
+
+std::optional<double> run_batches::steady_per_s() const noexcept {
   double batches = 0;
   double ns = 0;
   for (const epoch_times& e : epochs_) {
@@ -301,6 +342,22 @@ std::optional<double> run_batches::achieved_per_s() const noexcept {
 std::optional<std::int64_t> run_batches::hand_over_ns(const batch& b) const noexcept {
   if (!b.consumed) return std::nullopt;
   return hand_overs_[*b.consumed];
+}
+
+std::optional<std::int64_t> run_batches::left_ns(const batch& b) const noexcept {
+  if (!pushed_ || b.spans == 0) return hand_over_ns(b);
+  std::int64_t end_ns = INT64_MIN;
+  for (std::uint32_t i = 0; i < b.spans; ++i) {
+    end_ns = std::max(end_ns, making_[b.first_span + i].end_ns());
+  }
+  return end_ns;
+}
+
+std::size_t run_batches::discarded() const noexcept {
+  const auto received = [](const batch& b) { return b.consumed.has_value(); };
+  if (std::none_of(batches_.begin(), batches_.end(), received)) return 0;
+  return static_cast<std::size_t>(std::count_if(
+      batches_.begin(), batches_.end(), [](const batch& b) { return !b.consumed && b.spans > 0; }));
 }
 
 std::optional<time_span> run_batches::step(optional_record consumed) const noexcept {

@@ -88,11 +88,12 @@ struct epoch_times {
 /// The batches of a run, in order of epoch, then index, and their quantities. A quantity whose
 /// records are missing is missing.
 ///
-/// The k-th making of batch i in time order belongs to the k-th SBatchWait_i, SBatchConsumed_i and
-/// SBatchQueued_i, because batch numbers restart with every epoch; so k is called the epoch.
-/// Where more were made than were consumed, as when an epoch is left early, a batch goes to the
-/// last one that was made before it. Of processes that consume at the same time each has its own
-/// batches, and the epochs of one are counted on behind those of another.
+/// Passes over the data are called epochs. The k-th making of batch i in time order belongs to the
+/// k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i, because batch numbers restart with every
+/// epoch. So k is the epoch, unless the receptions show that an epoch lacked the number
+/// (consumer_passes). Where more were made than were consumed, as when an epoch is left early, a
+/// batch goes to the last one that was made before it. Of processes that consume at the same time
+/// each has its own batches, and the epochs of one are counted on behind those of another.
 ///
 /// A making is SBatchPreprocessed_i, or a pass of i through the stages: it ends where the stage
 /// that it began with begins anew, behind the end of all of it. Where for most hand-overs (of the
@@ -113,6 +114,12 @@ class run_batches {
   std::size_t consumers() const noexcept { return consumers_; }
   /// Whether the consumers' waits are known: without them a step would contain waiting.
   bool waits_known() const noexcept { return waits_known_; }
+  /// Whether nobody takes the batches: there are stages, and neither workers nor a consumer. Then a
+  /// batch is done where its last stage ends.
+  bool pushed() const noexcept { return pushed_; }
+  /// Batches that were made, or partly, and not received, where others were: prefetched for a pass
+  /// that was left, or still in flight at the end.
+  std::size_t discarded() const noexcept;
   /// Whether batches were preprocessed in several pieces, which are taken together.
   bool in_pieces() const noexcept { return in_pieces_; }
   /// Of the consumers' time, from their first wait to their last hand-over, epochs apart: the share
@@ -124,8 +131,17 @@ class run_batches {
   /// From a wait's end to the hand-over, mean: the consumer's, though in no step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
   const std::vector<epoch_times>& epochs() const noexcept { return epochs_; }
-  /// (batches - 1) / (last - first hand-over), epochs apart; missing below two batches.
+  /// Throughput over the whole run: batches received / length_ns(). Missing below two batches.
   std::optional<double> achieved_per_s() const noexcept;
+  /// (batches - 1) / (last - first hand-over), epochs apart, so without start-up and what lies
+  /// between epochs; missing below two batches.
+  std::optional<double> steady_per_s() const noexcept;
+  /// Of the run, start-up and what lies between epochs included: from the first dispatch, making or
+  /// wait for a batch that was received to the end of the last step. 0 where none was received.
+  std::int64_t length_ns() const noexcept { return length_ns_; }
+  /// The step of an epoch's last batch, whose end no record shows: as long as the median step, but
+  /// no longer than until the consumer's next wait. Consumers that never wait have none.
+  std::int64_t last_step_ns(const epoch_times& of) const noexcept;
 
   /// nullptr where there is none.
   const batch_record* record(optional_record n) const noexcept {
@@ -149,6 +165,8 @@ class run_batches {
   std::optional<std::int64_t> delay_ns(const batch& b) const;
   /// When the consumer got it.
   std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
+  /// When it was done with: the hand-over, or where batches are pushed() the end of its making.
+  std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
   /// From the hand-over to the start of the same consumer's next wait or its next hand-over,
   /// whichever is first; out-of-order markers end nothing. Missing for an epoch's last one.
   std::optional<std::int64_t> step_ns(optional_record consumed) const noexcept;
@@ -168,6 +186,7 @@ class run_batches {
   void find_steps();
   void join(makings& found);
   void find_epoch_times();
+  void find_length();
 
   batch_records records_;
   std::vector<making_span> making_;
@@ -177,9 +196,12 @@ class run_batches {
   std::vector<epoch_times> epochs_;
   std::vector<std::uint32_t> first_epochs_;  // of each consumer, rising
   std::size_t consumers_ = 1;
+  std::int64_t length_ns_ = 0;
+  std::int64_t median_step_ns_ = 0;
   double late_share_ = 0;
   double mean_late_ns_ = 0;
   bool waits_known_ = false;
+  bool pushed_ = false;
   bool in_pieces_ = false;
 };
 

@@ -57,6 +57,7 @@ struct planned_epoch {
   std::uint32_t first_unit = 0;
   std::uint32_t first_batch = 0;  ///< unit
   std::uint32_t end_unit = 0;
+  double pause_ns = 0;  ///< between the end of the last step of the epoch before and the begin
   double consumer_ready_ns = 0;           ///< it waits from then on; from the epoch's begin
   std::vector<double> threads_ready_ns;   ///< one for each of the first stage
   std::vector<std::uint32_t> hand_overs;  ///< batches in the order in which the consumer wants them
@@ -96,20 +97,28 @@ struct replay_plan {
 
 /// What came out of an epoch, or of several.
 struct replay_result {
-  double whole_ns = 0;       ///< from the begin to the last hand-over
+  double whole_ns = 0;       ///< from the begin to the end of the last step, pauses included
+  double pauses_ns = 0;      ///< of it
   double hand_overs_ns = 0;  ///< from the first hand-over to the last
   double intervals = 0;      ///< between these
+  double batches = 0;
   std::size_t most_out = 0;  ///< units begun and not handed over
 
   replay_result& operator+=(const replay_result& other) noexcept {
     whole_ns += other.whole_ns;
+    pauses_ns += other.pauses_ns;
+    batches += other.batches;
     hand_overs_ns += other.hand_overs_ns;
     intervals += other.intervals;
     most_out = std::max(most_out, other.most_out);
     return *this;
   }
-  /// Batches per second as run_batches::achieved_per_s() tells; 0 below two batches.
-  double per_s() const noexcept { return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0; }
+  /// Batches per second as run_batches::achieved_per_s() tells.
+  double per_s() const noexcept { return whole_ns > 0 ? batches * 1e9 / whole_ns : 0; }
+  /// As run_batches::steady_per_s() tells; 0 below two batches.
+  double steady_per_s() const noexcept {
+    return hand_overs_ns > 0 ? intervals * 1e9 / hand_overs_ns : 0;
+  }
 };
 
 }  // namespace lotus::tool

@@ -16,10 +16,12 @@
 namespace lotus::tool {
 
 struct prediction {
-  double per_s = 0;  ///< batches
+  double per_s = 0;  ///< batches, over the run's whole length
   double low = 0;    ///< of the interval in which it lies with 90 % confidence
   double high = 0;
-  double gain = 1;  ///< whole time before ÷ after, from the first work to the last hand-over
+  double run_ns = 0;         ///< length of the run, from its first work to the end of its last step
+  double steady_per_s = 0;   ///< batches, from the first hand-over of an epoch to the last
+  double gain = 1;           ///< length before ÷ after
   std::size_t most_out = 0;  ///< batches that are out at once: what takes memory
 };
 
@@ -38,8 +40,10 @@ class what_if {
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
 
-  /// Batches per second as the run was, and as its replay says.
+  /// Batches per second as the run was, over its whole length, and as its replay says.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
+  /// Length of the run: what the batches that are replayed took at that rate.
+  double run_ns() const noexcept { return achieved() > 0 ? base_.batches * 1e9 / achieved() : 0; }
   double replayed() const noexcept { return replayed_per_s_; }
   /// A replay that is too fast leaves CPUs idle for a while (law().law.turn_ns). Where
   /// it is still over 25 % too fast while threads waited for CPUs, other programs had these: this
@@ -65,6 +69,8 @@ class what_if {
 
   /// Without an interval, so a tenth of the time: per_s, gain and most_out.
   prediction guess(const pipeline_change& change) const;
+  /// The same gain of what the loader has a part in: of the run without the pauses between epochs.
+  double gain_between_pauses(const prediction& of) const;
   /// That under which the change gains least, of all that the recording leaves open.
   prediction least_guess(const pipeline_change& change) const;
   /// The operation that is shown to wait for a lock or a device, so that more workers do not help;
@@ -79,9 +85,13 @@ class what_if {
  private:
   /// Where threads take turns, who is next hangs on little: of turns of several lengths, together.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
-                              const assumed_servers& assumed) const;
+                              const assumed_servers& assumed, bool queued = false) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
-                   const assumed_servers& assumed) const;
+                   const assumed_servers& assumed, bool queued) const;
+  /// Missing work cannot make a replay slower than the run, but a rule can that did not hold:
+  /// dispatch in turn, and bounds of what is in flight. Drops those without which the replay is
+  /// more like the run.
+  void loosen_policies();
   /// speed_law::turn_ns, with which the replay is as slow as the run.
   void fit_turns();
   /// The CPUs that were left by other programs, with which the replay is as slow as the run.
@@ -102,7 +112,10 @@ class what_if {
   struct explanation {
     assumed_servers assumed;
     replay_result base;
+    bool queued = false;  ///< waiting for CPUs stays as it was recorded
   };
+  /// Whether threads waited for CPUs, but so little that it explains nothing by itself.
+  bool waits_little_for_cpus() const;
   /// Those under which the run comes out as it was, and the other run too.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
@@ -114,10 +127,12 @@ class what_if {
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  std::vector<explanation> explanations_;  // the likeliest first; never empty
+  std::optional<recorded_pipeline> queued_;  // recorded_, whose waiting for CPUs is blocked time
+  std::vector<explanation> explanations_;    // the likeliest first; never empty
   double others_share_ = 0;
   double all_cpus_ = 0;           // that there are, for others too
-  double wants_cpu_ = 0;          // threads of the run that ran or waited for a CPU, in the mean
+  double workers_want_ = 0;       // threads that ran or waited for a CPU, in the mean
+  double consumer_wants_ = 0;     // likewise, of the time
   std::size_t most_threads_ = 0;  // that worked in any of the runs
   estimated_law law_;
   replay_result base_;

@@ -68,6 +68,13 @@ class player {
         thread_goes_on(thread);
       }
     }
+    out_.batches = static_cast<double>(handed_over_);
+    out_.pauses_ns = epoch_.pause_ns;
+    out_.whole_ns = epoch_.pause_ns + last_hand_over_ns_;
+    if (taken_) {  // nobody else works by then
+      const work& step = plan_.uses[*taken_].step;
+      out_.whole_ns += step.blocked_ns + step.cpu_ns;
+    }
     return out_;
   }
 
@@ -315,9 +322,9 @@ class player {
     const double now_ns = clocks_.now_ns();
     if (handed_over_++ > 0) {
       ++out_.intervals;
-      out_.hand_overs_ns += now_ns - out_.whole_ns;
+      out_.hand_overs_ns += now_ns - last_hand_over_ns_;
     }
-    out_.whole_ns = now_ns;
+    last_hand_over_ns_ = now_ns;
     const planned_unit& b = plan_.units[*taken_];
     handed_units_ += std::max<std::uint32_t>(1, b.items);
     using_ = use::blocked;
@@ -357,6 +364,7 @@ class player {
   std::uint32_t next_unit_ = 0;  // where units go round: as many have begun
   std::size_t handed_units_ = 0;
   std::size_t handed_over_ = 0;
+  double last_hand_over_ns_ = 0;
   std::vector<std::uint32_t> lying_;  // ready, and not put aside
   optional_unit taken_;
   use using_ = use::waits;

@@ -89,7 +89,7 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
     for (const double faster : {1.25, 2.0, HUGE_VAL}) add().faster[name] = faster;
   }
   if (p.cpus && p.cpu_known) add().cpus = 2 * *p.cpus;
-  add().step = 0.8;
+  if (p.has_consumer) add().step = 0.8;
   return all;
 }
 

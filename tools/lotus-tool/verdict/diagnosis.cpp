@@ -163,16 +163,19 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.checks = failed_checks(run, look_at_work(run));
   d.why_silent = why_silent(d.checks);
   if (d.why_silent.empty()) d.why_silent = why_no_pipeline(run);
-  if (d.why_silent.empty() && waits.empty()) {
+  if (d.why_silent.empty() && waits.empty() && !batches.pushed()) {
     d.why_silent = "all batches were skipped; skip fewer, or record more";
   }
   d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
   for (const epoch_times& epoch : batches.epochs()) d.received += epoch.handed_over;
   if (d.received == 0) d.received = d.batches;
+  d.pushed = batches.pushed();
+  d.discarded = batches.discarded();
   d.workers = workers_at_once(batches);
   if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();
+  d.steady = batches.steady_per_s();
   const distribution step = describe(steps);
   d.mean_step_ns = step.mean_ns;
   const distribution preprocess = describe(preprocessed);

@@ -44,6 +44,8 @@ struct diagnosis {
   std::string limit;                     ///< limit_text()
   std::vector<attack> attacks;
   critical_path path;
+  bool pushed = false;           ///< nobody takes the batches, which leave by their last stage
+  std::size_t discarded = 0;     ///< batches that were made and not received
   bool limited_by_cpus = false;  ///< twice as many CPUs would gain 5 %
   /// Gain of the whole run with twice as many workers; missing where stages have their own threads.
   std::optional<double> more_workers_gain;
@@ -60,7 +62,8 @@ struct diagnosis {
   double std_preprocess_ns = 0;
   double wait_share = 0;                         ///< of the consumer's time, 0..1
   double head_of_line_share = 0;                 ///< of the waiting, 0..1
-  std::optional<double> achieved;                ///< batches per second
+  std::optional<double> achieved;                ///< batches per second, over the whole run
+  std::optional<double> steady;                  ///< likewise, in steady state
   std::optional<double> preprocessing_capacity;  ///< batches per second, of the slowest stage
   std::string slowest_stage;                     ///< its name where it is a named one
   std::optional<double> consumer_capacity;       ///< batches per second

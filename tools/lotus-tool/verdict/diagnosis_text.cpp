@@ -134,7 +134,9 @@ std::string rate(std::optional<double> per_second, const std::optional<rate_inte
 
 std::string verdict_sentence(const diagnosis& d) {
   if (!d.is) return "no verdict: " + d.why_silent + '.';
-  const std::string waits = "the consumer waits " + human_share(d.wait_share) + " of its time";
+  const std::string waits =
+      d.pushed ? "batches leave the pipeline with its last stage, at " + rate(d.steady)
+               : "the consumer waits " + human_share(d.wait_share) + " of its time";
   const std::string could_take =
       " where the consumer could take " + rate(d.consumer_capacity, d.consumer_interval);
   std::string text = std::string(verdict_name(*d.is)) + ": ";
@@ -189,13 +191,14 @@ std::string diagnosis_json(const diagnosis& d) {
   write_first_screen(to, first_screen_of(d, rows_in_json));
   to.key("checks");
   write_checks(to, d.checks);
-  to.member("achieved_batches_per_s", d.achieved);
+  to.member("achieved_batches_per_s", d.achieved).member("steady_batches_per_s", d.steady);
   to.member("wait_share", d.wait_share).member("head_of_line_share", d.head_of_line_share);
   to.member("preprocessing_capacity", d.preprocessing_capacity);
   write_interval(to, "preprocessing_capacity_interval", d.preprocessing_interval);
   to.member("consumer_capacity", d.consumer_capacity);
   write_interval(to, "consumer_capacity_interval", d.consumer_interval);
   to.member("workers", d.workers).member("batches", d.batches);
+  to.member("discarded", d.discarded);
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);
   write_gains(to, d);

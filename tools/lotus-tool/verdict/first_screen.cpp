@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
-#include "base/table.hpp"
+#include "base/terminal/table.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
 #include "model/path/critical_path.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_writer.hpp"
+#include "base/formats/json_writer.hpp"
 #include "verdict/diagnosis.hpp"
 
 namespace lotus::tool {

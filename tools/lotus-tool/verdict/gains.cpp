@@ -147,8 +147,11 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
            std::optional<double> consumer_per_s) {
   if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
   const double most = std::max(achieved, *consumer_per_s);
-  if (p.per_s > most) p.gain *= most / p.per_s;
-  p.per_s = std::min(p.per_s, most);
+  if (p.per_s > most) {
+    p.gain *= most / p.per_s;
+    p.run_ns *= p.per_s / most;
+    p.per_s = most;
+  }
   p.low = std::min(p.low, most);
   p.high = std::min(p.high, most);
 }
@@ -215,7 +218,7 @@ std::vector<bound_gain> gains_of(const what_if& run) {
   const recorded_pipeline& p = run.recorded();
   std::vector<bound_gain> all;
   const auto add = [&](verdict bound, const std::string& stage, const pipeline_change& change) {
-    all.push_back({bound, stage, run.guess(change).gain});
+    all.push_back({bound, stage, run.gain_between_pauses(run.guess(change))});
   };
   pipeline_change change;
   if (p.ordered && !p.makes_itself) {
@@ -246,9 +249,11 @@ std::vector<bound_gain> gains_of(const what_if& run) {
           workers ? std::string() : s.name, change);
     }
   }
-  change = {};
-  change.step = 1 / a_bit_faster;
-  add(verdict::consumer_bound, {}, change);
+  if (p.has_consumer) {
+    change = {};
+    change.step = 1 / a_bit_faster;
+    add(verdict::consumer_bound, {}, change);
+  }
   return all;
 }
 
@@ -263,6 +268,10 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
 
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
+  if (run.fitted() < run.achieved()) {
+    return "a replay of the run makes only " + rate(run.fitted()) + ", not " +
+           rate(run.achieved()) + ": the run did more at once than its logs show";
+  }
   return "a replay of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
          ": what holds it up is not in its logs";
 }
@@ -302,9 +311,7 @@ suggestions suggest(const what_if& run, const run_data& data,
     move one;
     one.change.faster[name] = 2;
     one.would_be = run.guess(one.change);
-    // Of a short run the whole time may gain by its start alone; what is advised is told as a rate.
-    const double gain = std::min(one.would_be.gain, one.would_be.per_s / run.achieved());
-    if (gain >= 1 + worthwhile) work.push_back(std::move(one));
+    if (one.would_be.gain >= 1 + worthwhile) work.push_back(std::move(one));
   }
   std::stable_sort(work.begin(), work.end(),
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });

@@ -20,7 +20,7 @@ inline constexpr double worthwhile = 0.05;
 struct bound_gain {
   verdict bound = verdict::balanced;
   std::string stage;  ///< its name, where it is one
-  double gain = 1;    ///< time before ÷ after
+  double gain = 1;    ///< time before ÷ after, without what lies between epochs
 };
 
 /// Work becomes 1.25 times faster, a policy is dropped: the settings first, then work.

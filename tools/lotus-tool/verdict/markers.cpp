@@ -91,7 +91,7 @@ std::vector<marker_fault> marker_faults(const run_data& run) {
 
 std::string why_no_pipeline(const run_data& run) {
   const all_marked marked(run);
-  if (marked.has_consumer()) return {};
+  if (marked.has_consumer() || run.batches.pushed()) return {};
   const std::string consumer =
       "`for (auto&& batch : lotus::consume(loader))`, or lotus::wait_for_batch with consumed(i), "
       "into the consumer";

@@ -115,6 +115,7 @@ void print_stats_json(const std::vector<run_stats_result>& runs, std::ostream& o
     for (std::size_t f = 0; f < run.run.files->files.size(); ++f) write_worker(json, run, f);
     json.end_array();
     json.newline().member("achieved_batches_per_s", run.run.batches.achieved_per_s());
+    json.member("steady_batches_per_s", run.run.batches.steady_per_s());
     write_pipeline_json(json, run);
     write_memory_json(json, run.run, run.calls_of_operations());
     json.newline().key("checks");

@@ -106,8 +106,10 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(
              out, style::bold,
-             fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s; its replay is " +
-                             human_share(std::abs(off)) + (off < 0 ? " below" : " above") +
+             fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s over " +
+                             human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
+                             " in steady state); its replay is " + human_share(std::abs(off)) +
+                             (off < 0 ? " below" : " above") +
                              ", which is taken out of what follows (half of it far from the run)"))
       << "\n\n";
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run)) << "\n\n";
@@ -116,15 +118,19 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
         << "\n\n";
   }
   table changes;
-  std::vector<std::string> head{"change", "batches/s", "90 % interval", "gain", "batches out"};
+  std::vector<std::string> head{"change",        "run's time", "batches/s",
+                                "90 % interval", "gain",       "batches out"};
   if (answers.bytes_per_batch) head.emplace_back("memory");
   changes.row(head);
   for (const answer& a : answers.changes) {
     const std::string text = change_text(a.change, p);
     const double batches = batches_out(a.would_be, p);
     std::vector<std::string> row{printable_line(text.empty() ? "none" : text),
-                                 three_digits(a.would_be.per_s), interval(a.would_be),
-                                 three_digits(a.would_be.gain) + "x", three_digits(batches)};
+                                 human_time(a.would_be.run_ns),
+                                 three_digits(a.would_be.per_s),
+                                 interval(a.would_be),
+                                 three_digits(a.would_be.gain) + "x",
+                                 three_digits(batches)};
     if (answers.bytes_per_batch) row.push_back(megabytes(batches, *answers.bytes_per_batch));
     changes.row(row);
   }
@@ -145,6 +151,7 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
   json.key("baseline").begin_object().member("batches_per_s", run.achieved());
+  json.member("run_ns", run.run_ns()).member("steady_batches_per_s", p.steady_per_s);
   json.member("replayed", run.replayed()).member("fitted", run.fitted()).end_object();
   if (answers.way) {
     json.key("target").begin_object().member("batches_per_s", answers.way->target_per_s);
@@ -160,6 +167,8 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
     write_change(json, a.change);
     json.member("batches_per_s", a.would_be.per_s).member("low", a.would_be.low);
     json.member("high", a.would_be.high).member("gain", a.would_be.gain);
+    json.member("run_ns", a.would_be.run_ns);
+    json.member("steady_batches_per_s", a.would_be.steady_per_s);
     const double batches = batches_out(a.would_be, p);
     json.member("batches_out", batches);
     if (answers.bytes_per_batch) json.member("bytes", batches * *answers.bytes_per_batch);

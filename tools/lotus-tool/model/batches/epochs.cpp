@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "log/log_line.hpp"
 #include "model/batches/makings.hpp"
+#include "model/batches/passes.hpp"
 #include "model/batches/record_order.hpp"
 #include "model/run_model.hpp"
 
@@ -86,6 +88,24 @@ class same_number {
   std::vector<batch_making*> makings_;
 };
 
+/// By what each consumer received when; see consumer_passes.
+void number_passes(batch_records& records, makings& found,
+                   std::vector<std::uint32_t>& first_epochs) {
+  std::map<consumer_id, consumer_passes> passes;
+  for (batch_record& r : records) {
+    if (r.kind != record_kind::preprocessed) passes[r.consumer].add(r);
+  }
+  for (batch_making& m : found.all) passes[m.consumer].add(m);
+  std::uint32_t next = 0;
+  std::size_t consumer = 0;
+  for (auto& [id, of] : passes) {
+    std::uint32_t& first = first_epochs[consumer++];
+    const std::uint32_t counted_from = first;
+    first = next;
+    next = of.number_epochs(counted_from, first);
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off) {
@@ -121,6 +141,7 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, b
     }
     next_epoch = std::max(next_epoch, same.set_epochs(first_epoch, cut_off));
   }
+  number_passes(records, found, first_epochs);
   for (std::size_t i = 0; i < found.records.size(); ++i) {
     records[found.records[i]].epoch = found.all[found.spans[i].batch->value()].epoch;
   }

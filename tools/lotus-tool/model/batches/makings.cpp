@@ -65,6 +65,7 @@ class maker {
       if (of.size() == epochs && spans > of.size()) joint += joint_hand_overs(first, last, of);
     });
     found_.in_pieces = 2 * joint > hand_overs;
+    if (found_.in_pieces) find_usual_pieces(order);
     for_each_number(order, false, [&](const auto* first, const auto* last) {
       if (found_.in_pieces) split_by_hand_overs(first, last);
       add_makings(first, last);
@@ -171,12 +172,48 @@ class maker {
     return joint;
   }
 
-  void split_by_hand_overs(const span_number* first, const span_number* last) {
+  /// Calls on_pieces(first, last) for those of one number before each of its hand-overs.
+  template <class OnPieces>
+  void for_each_hand_over(const span_number* first, const span_number* last,
+                          OnPieces&& on_pieces) const {
     const hand_over_range of = hand_overs_of(key_of(found_.spans[*first]));
-    for (; first != last; ++first) {
-      making_span& s = found_.spans[*first];
-      s.pass = pass_number(of.behind(s.start_ns));
+    while (first != last) {
+      const std::size_t k = of.behind(found_.spans[*first].start_ns);
+      const span_number* next = first;
+      while (next != last && of.behind(found_.spans[*next].start_ns) == k) ++next;
+      on_pieces(first, next);
+      first = next;
     }
+  }
+
+  void find_usual_pieces(const std::vector<span_number>& order) {
+    std::vector<std::size_t> counts;
+    for_each_number(order, false, [&](const auto* first, const auto* last) {
+      for_each_hand_over(first, last, [&](const auto* from, const auto* to) {
+        counts.push_back(static_cast<std::size_t>(to - from));
+      });
+    });
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+    std::nth_element(counts.begin(), middle, counts.end());
+    usual_pieces_ = *middle;
+  }
+
+  /// Twice as many pieces as usual, one half behind the other, are two makings: what was made first
+  /// was discarded.
+  void split_by_hand_overs(const span_number* first, const span_number* last) {
+    pass_number pass;
+    for_each_hand_over(first, last, [&](const span_number* from, const span_number* to) {
+      const bool several = static_cast<std::size_t>(to - from) % usual_pieces_ == 0;
+      std::int64_t end_ns = INT64_MIN;
+      for (const span_number* at = from; at != to; ++at) {
+        making_span& s = found_.spans[*at];
+        const bool whole = static_cast<std::size_t>(at - from) % usual_pieces_ == 0;
+        if (several && at != from && whole && s.start_ns >= end_ns) ++pass;
+        end_ns = std::max(end_ns, s.end_ns());
+        s.pass = pass;
+      }
+      ++pass;
+    });
   }
 
   static void widen(batch_making& m, const making_span& s) {
@@ -272,6 +309,7 @@ class maker {
 
   const std::vector<batch_taking>& takings_;
   makings found_;
+  std::size_t usual_pieces_ = 1;                           // of a making, where it has some
   hand_over_list hand_overs_;                              // in order
   std::map<number_key, std::vector<batch_id>> by_number_;  // makings, in order of start
   std::map<std::pair<number_key, std::size_t>, batch_id> of_hand_over_;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/aggregated.hpp"
+#include "aggregates/data/aggregated.hpp"
 #include "model/calls/call_stack.hpp"
 #include "model/run_data.hpp"
 

@@ -40,7 +40,7 @@ class path_walker {
     critical_path path;
     std::map<std::uint32_t, std::vector<handed_over>> epochs;
     for (batch_id b; b.value() < batches_.all().size(); ++b) {
-      const std::optional<std::int64_t> at_ns = batches_.hand_over_ns(batches_.at(b));
+      const std::optional<std::int64_t> at_ns = batches_.left_ns(batches_.at(b));
       if (at_ns) epochs[batches_.at(b).epoch].push_back({*at_ns, b});
     }
     std::int64_t ended_ns = INT64_MIN;
@@ -137,8 +137,8 @@ class path_walker {
     const handed_over& h = (*hand_overs_)[place_];
     const batch& b = batches_.at(h.batch);
     const batch_record* const wait = batches_.record(b.wait);
-    const file_id file = batches_.record(b.consumed)->file;
     const optional_span last = last_span(b, h.at_ns);
+    if (batches_.pushed()) return last ? last : begin();
     const bool waited = wait != nullptr && !wait->is_marker();
     if (waited && last && spans_[*last].end_ns() > wait->start_ns) {
       pass(path_kind::hand_over, spans_[*last].end_ns());
@@ -146,6 +146,7 @@ class path_walker {
     }
     if (place_ == 0) return begin();
     if (waited) pass(path_kind::hand_over, wait->start_ns);
+    const file_id file = batches_.record(b.consumed)->file;
     --place_;
     pass(path_kind::step, (*hand_overs_)[place_].at_ns, file);
     return std::nullopt;
@@ -229,6 +230,7 @@ class path_walker {
   }
 
   bool by_consumer(const making_span& s) const {
+    if (batches_.pushed()) return false;
     const batch_record* const used =
         batches_.record(batches_.at((*hand_overs_)[place_].batch).consumed);
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;

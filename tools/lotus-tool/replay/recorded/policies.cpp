@@ -35,7 +35,7 @@ class policy_finder {
     }
     take_bounds();
     // Where batches come in either order, nothing tells; most consumers want them by number.
-    p_.ordered = out_of_order_ <= out_of_turn_;
+    p_.ordered = out_of_order_ <= out_of_turn_ && !run_.batches.pushed();
     p_.round_robin =
         p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
     for (planned_epoch& epoch : p_.epochs) find_begin(epoch);
@@ -56,6 +56,7 @@ class policy_finder {
   /// Whether the consumer waits for all of the preprocessing: it builds its batches itself, or
   /// another thread begins with one only when the consumer asks for it.
   void find_threads() {
+    if (run_.batches.pushed()) return;
     p_.makes_itself = makes_itself();
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
@@ -155,7 +156,12 @@ class policy_finder {
     double counts[2] = {0, 0};
     double making_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
-      const std::vector<std::int64_t> takes = takes_from(e, 0);
+      std::vector<std::int64_t> takes = takes_from(e, 0);
+      // What bounds the batches in flight may be the end of all, not the next stage.
+      for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
+        takes.push_back(when_taken(run_.batches, batch_of(u)));
+      }
+      std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
         const making_span* const s = in_stage(u, 0);
         if (s == nullptr) continue;
@@ -253,8 +259,8 @@ class policy_finder {
   void look_at_order(planned_epoch& e) {
     for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) e.hand_overs.push_back(u);
     std::sort(e.hand_overs.begin(), e.hand_overs.end(), [this](std::uint32_t a, std::uint32_t b) {
-      const std::int64_t x = *run_.batches.hand_over_ns(batch_of(a));
-      const std::int64_t y = *run_.batches.hand_over_ns(batch_of(b));
+      const std::int64_t x = *run_.batches.left_ns(batch_of(a));
+      const std::int64_t y = *run_.batches.left_ns(batch_of(b));
       return x != y ? x < y : batch_of(a).index < batch_of(b).index;
     });
     std::int64_t latest_ready_ns = INT64_MIN;
@@ -293,8 +299,15 @@ class policy_finder {
       if (queued != nullptr) begin_ns = std::min(begin_ns, queued->start_ns);
     }
     if (wait_ns == INT64_MAX) wait_ns = begin_ns;
-    begin_ns = std::max(std::min(begin_ns, wait_ns), ended_ns_);
-    ended_ns_ = *run_.batches.hand_over_ns(batch_of(e.hand_overs.back()));
+    begin_ns = std::min(begin_ns, wait_ns);
+    if (ended_ns_) {
+      begin_ns = std::max(begin_ns, *ended_ns_);
+      e.pause_ns = static_cast<double>(begin_ns - *ended_ns_);
+    }
+    const measured_work& last_step = p_.steps[e.hand_overs.back()];
+    ended_ns_ =
+        *run_.batches.left_ns(batch_of(e.hand_overs.back())) +
+        static_cast<std::int64_t>(last_step.cpu_ns + last_step.blocked_ns + last_step.queued_ns);
     const auto since = [&](std::int64_t at_ns) {
       return std::max(0.0, static_cast<double>(at_ns - begin_ns));
     };
@@ -320,9 +333,9 @@ class policy_finder {
   std::vector<bound_finder> ahead_;                        // by stage
   bound_finder out_;
   double idle_from_ns_ = 0;
-  std::int64_t ended_ns_ = INT64_MIN;
-  std::size_t out_of_order_ = 0;  // hand-overs behind a larger number
-  std::size_t out_of_turn_ = 0;   // hand-overs behind a batch that was ready later
+  std::optional<std::int64_t> ended_ns_;  // the last step of the epoch before
+  std::size_t out_of_order_ = 0;      // hand-overs behind a larger number
+  std::size_t out_of_turn_ = 0;       // hand-overs behind a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

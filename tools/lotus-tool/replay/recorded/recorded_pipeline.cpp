@@ -45,10 +45,12 @@ class recorder_of_pipeline {
       result.why_not = "no batch whose making and hand-over are both in the logs";
       return result;
     }
+    p_.has_consumer = !batches_.pushed();
     find_work();
     find_busy();
     find_policies(run_, unit_spans_, p_);
     p_.achieved_per_s = batches_.achieved_per_s().value_or(0);
+    p_.steady_per_s = batches_.steady_per_s().value_or(0);
     result.pipeline = std::move(p_);
     return result;
   }
@@ -58,8 +60,9 @@ class recorder_of_pipeline {
     if (batches_.consumers() > 1) {
       return "several processes consumed at the same time; a folder for each can be replayed";
     }
-    if (!batches_.waits_known()) return "no SBatchWait records, so steps are not known";
-    if (!batches_.achieved_per_s()) return "fewer than two batches were handed over";
+    if (!batches_.waits_known() && !batches_.pushed())
+      return "no SBatchWait records, so steps are not known";
+    if (!batches_.steady_per_s()) return "fewer than two batches were handed over";
     return {};
   }
 
@@ -67,8 +70,8 @@ class recorder_of_pipeline {
   bool is_work(span_number span) const {
     const making_span& s = spans_[span];
     if (!s.batch || !with_pieces_[span]) return false;
-    const std::optional<std::int64_t> used_ns = batches_.hand_over_ns(batches_.at(*s.batch));
-    return used_ns && s.start_ns < *used_ns;
+    const std::optional<std::int64_t> used_ns = batches_.left_ns(batches_.at(*s.batch));
+    return used_ns && (s.start_ns < *used_ns || batches_.pushed());
   }
 
   void find_stages() {
@@ -164,6 +167,7 @@ class recorder_of_pipeline {
     for (const planned_epoch& epoch : p_.epochs) {
       for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
     }
+    for (const planned_epoch& epoch : p_.epochs) add_last_step(epoch);
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
     for (const recorded_stage& s : p_.stages) {
       for (shared_operation& op :
@@ -242,6 +246,32 @@ class recorder_of_pipeline {
         work_in(run_.side.off_cpu_of(file, true), taken_ns, step->end_ns, p_.cpu_known);
     stretches_.push_back({taken_ns, step->end_ns,
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
+  }
+
+  /// The step of an epoch's last batch, whose end is not known, is like those before.
+  void add_last_step(const planned_epoch& epoch) {
+    std::uint32_t last = epoch.first_batch;
+    for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
+      const batch& b = batches_.at(unit_spans_[u].batch);
+      const batch& latest = batches_.at(unit_spans_[last].batch);
+      if (*batches_.left_ns(b) >= *batches_.left_ns(latest)) last = u;
+    }
+    const batch& b = batches_.at(unit_spans_[last].batch);
+    if (batches_.step(b.consumed)) return;
+    for (const epoch_times& e : batches_.epochs()) {
+      if (e.epoch != b.epoch) continue;
+      const auto length_ns = static_cast<double>(batches_.last_step_ns(e));
+      measured_work usual;
+      for (const measured_work& w : p_.steps) {
+        usual.cpu_ns += w.cpu_ns;
+        usual.blocked_ns += w.blocked_ns;
+        usual.queued_ns += w.queued_ns;
+      }
+      const double all_ns = usual.cpu_ns + usual.blocked_ns + usual.queued_ns;
+      if (all_ns <= 0) return;
+      const double share = length_ns / all_ns;
+      p_.steps[last] = {share * usual.cpu_ns, share * usual.blocked_ns, share * usual.queued_ns};
+    }
   }
 
   /// So long at least nearly all works of a stage take, by its place.

@@ -51,12 +51,14 @@ struct recorded_pipeline {
   bool in_flight_held = false;  ///< threads were idle because of it, so it is a bound
   bool round_robin = false;
   bool ordered = true;
+  bool has_consumer = true;    ///< else batches leave with their last stage
   bool makes_itself = false;   ///< the consumer waits for all of each batch's preprocessing
   bool on_demand = false;      ///< likewise, though another thread does it
   bool cpu_known = false;      ///< what its threads did with their time was recorded
   std::optional<double> cpus;  ///< that it might use
   double items_per_batch = 1;  ///< units of the first stage for one batch
-  double achieved_per_s = 0;
+  double achieved_per_s = 0;   ///< as run_batches has it
+  double steady_per_s = 0;
 
   /// Batches out at once for each worker.
   std::size_t prefetch() const {
