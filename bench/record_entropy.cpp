@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,13 +63,13 @@ class records {
     std::uint64_t before_ns = 0;
     detail::compact_block_header header{};
     for (std::string_view left = bytes; !left.empty();) {
-      const std::size_t size = lotus::tool::find_block(left, header);
-      if (size == 0 || size > left.size()) break;
+      const std::optional<std::size_t> size = lotus::tool::find_block(left, header);
+      if (!size || *size == 0 || *size > left.size()) break;
       lotus::tool::compact_record r;
       if (decoder.begin(header, left)) {
         while (decoder.next(r)) add(r, before_ns);
       }
-      left.remove_prefix(size);
+      left.remove_prefix(*size);
     }
   }
   std::uint64_t count() const { return count_; }

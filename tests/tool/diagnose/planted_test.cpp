@@ -114,7 +114,7 @@ void judge(const planted& p, answers& idle) {
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
   const bool unexplained =
-      answer.has("why") && contains(answer["why"].text(), "a replay of the run makes");
+      answer.has("why") && contains(answer["why"].text(), "a simulation of the run makes");
   if (unexplained) ++idle.unexplained;
   CHECK(answer["verdict"].is_null() == (unexplained || !unsafe.empty()));
   CHECK(answer.has("why") == answer["verdict"].is_null());

@@ -174,7 +174,7 @@ TEST_CASE("a run that its own records do not explain has no answers") {
   logs.write(dir);
   const result r = ask_logs(dir, {});
   CHECK(r.status == 0);
-  CHECK(contains(r.out, "no answers: a replay of the run makes"));
+  CHECK(contains(r.out, "no answers: a simulation of the run makes"));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
   CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);  // a script asks, and there is no answer
 }

@@ -175,6 +175,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();
+  d.run_ns = static_cast<double>(batches.length_ns());
   d.steady = batches.steady_per_s();
   const distribution step = describe(steps);
   d.mean_step_ns = step.mean_ns;

@@ -60,8 +60,9 @@ struct diagnosis {
   double mean_step_ns = 0;
   double mean_preprocess_ns = 0;
   double std_preprocess_ns = 0;
-  double wait_share = 0;                         ///< of the consumer's time, 0..1
-  double head_of_line_share = 0;                 ///< of the waiting, 0..1
+  double wait_share = 0;          ///< of the consumer's time, 0..1
+  double head_of_line_share = 0;  ///< of the waiting, 0..1
+  double run_ns = 0;  ///< length of the run that `achieved` is about; 0 if it is unknown
   std::optional<double> achieved;                ///< batches per second, over the whole run
   std::optional<double> steady;                  ///< likewise, in steady state
   std::optional<double> preprocessing_capacity;  ///< batches per second, of the slowest stage

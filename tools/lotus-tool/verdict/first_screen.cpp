@@ -116,10 +116,9 @@ class composer {
       return text;
     }
     text += ": " + count_text(d_.received, "batch", "batches");
-    if (d_.path.run_ns > 0) {
-      const auto run_ns = static_cast<double>(d_.path.run_ns);
-      text += " in " + human_time(run_ns) + " (" +
-              rate(static_cast<double>(d_.received) * 1e9 / run_ns) + ')';
+    if (d_.run_ns > 0) {
+      text += " in " + human_time(d_.run_ns) + " (" +
+              rate(static_cast<double>(d_.received) * 1e9 / d_.run_ns) + ')';
     }
     if (d_.makes_itself && !d_.on_demand) {
       text += ", no workers";
@@ -232,9 +231,7 @@ class composer {
     }
   }
 
-  std::string time_with(double gain) const {
-    return human_time(static_cast<double>(d_.path.run_ns) / gain);
-  }
+  std::string time_with(double gain) const { return human_time(d_.run_ns / gain); }
 
   void advice() {
     std::vector<const move*> all;

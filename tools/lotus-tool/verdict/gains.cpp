@@ -269,10 +269,10 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
-    return "a replay of the run makes only " + rate(run.fitted()) + ", not " +
+    return "a simulation of the run makes only " + rate(run.fitted()) + ", not " +
            rate(run.achieved()) + ": the run did more at once than its logs show";
   }
-  return "a replay of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
+  return "a simulation of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
          ": what holds it up is not in its logs";
 }
 

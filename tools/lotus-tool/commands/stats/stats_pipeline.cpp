@@ -58,9 +58,9 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   out << '\n';
   rows.print(out);
   out << fitted(out,
-                "achieved: " + rate(run.run.batches.achieved_per_s()) + ", in steady state " +
-                    rate(run.run.batches.steady_per_s()) +
-                    "; what a stage could make holds for this contention",
+                "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
+                    ", in steady state " + rate(run.run.batches.steady_per_s()) +
+                    "; 'could make' holds for this contention",
                 "  ", "    ")
       << '\n';
 }

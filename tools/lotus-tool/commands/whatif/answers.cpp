@@ -106,11 +106,12 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(
              out, style::bold,
-             fitted(out, "achieved " + three_digits(run.achieved()) + " batches/s over " +
-                             human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
-                             " in steady state); its replay is " + human_share(std::abs(off)) +
-                             (off < 0 ? " below" : " above") +
-                             ", which is taken out of what follows (half of it far from the run)"))
+             fitted(out,
+                    "measured: " + three_digits(run.achieved()) + " batches/s over " +
+                        human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
+                        " in steady state); the simulation is " + human_share(std::abs(off)) +
+                        (off < 0 ? " below" : " above") +
+                        ", and predictions are corrected for it (by half of it far from the run)"))
       << "\n\n";
   if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run)) << "\n\n";
   if (answers.way) {
