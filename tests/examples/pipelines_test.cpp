@@ -49,7 +49,7 @@ TEST_CASE("consumer_loop says consumed before the step, and late behind it") {
     CHECK((before_ns > behind_ns) == (*how != '\0'));
     e.check_tool();
 #ifdef LOTUS_TOOL_PROGRAM
-    CHECK((e.tool_says("diagnose run").find("consumed-late") != std::string::npos) ==
+    CHECK((e.tool_says("diagnose --details run").find("consumed-late") != std::string::npos) ==
           (*how != '\0'));
 #endif
   }

@@ -22,11 +22,12 @@ std::string whole_run() {
 std::string lossy_run(const temp_dir& dir) {
   fs::copy(whole_run(), dir.path() + "/run", fs::copy_options::recursive);
   dir.file("run/.lotus_info_1_1",
-           "pid 1\n" + blank_room + "\nrecords 5 7\nrecords 100000 1234000\n");
-  dir.file("run/.lotus_info_1_2", "pid 1\nrecords 63000 160                          \n");
-  dir.file("run/.lotus_info_2_3", "pid 2\nrecords 840 0\n");
-  dir.file("run/.lotus_info_3_4", "pid 3\n" + blank_room + "\n");
-  dir.file("run/.lotus_info_4_5", "pid 4\nrecords -1 -1\nrecords 5\nrecords x y\n");
+           "pid 1\nrun one_run\n" + blank_room + "\nrecords 5 7\nrecords 100000 1234000\n");
+  dir.file("run/.lotus_info_1_2",
+           "pid 1\nrun one_run\nrecords 63000 160                          \n");
+  dir.file("run/.lotus_info_2_3", "pid 2\nrun one_run\nrecords 840 0\n");
+  dir.file("run/.lotus_info_3_4", "pid 3\nrun one_run\n" + blank_room + "\n");
+  dir.file("run/.lotus_info_4_5", "pid 4\nrun one_run\nrecords -1 -1\nrecords 5\nrecords x y\n");
   return dir.path() + "/run";
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a pin thread that is only an operation: no verdict, and it is named")
   CHECK(a.checks == std::set<std::string>{"unrecorded-work"});
   CHECK(contains(text_of(a, "unrecorded-work"), "Pin"));
   CHECK(contains(a.whole["why"].text(), "Pin"));
-  CHECK(contains(a.text, "no verdict"));
+  CHECK(contains(a.text, "No verdict"));
   CHECK(contains(a.text, "LOTUS_STAGE"));
 }
 

@@ -120,5 +120,5 @@ TEST_CASE("a reader that prefetches and is reset: one epoch, what was discarded 
   CHECK(d["discarded"].integer() == 3);
   CHECK(d["verdict"].text() == "preprocessing-bound");
   CHECK(d["workers"].integer() == 1);
-  CHECK(contains(run({"diagnose", dir.path(), "-q"}).out, "made and discarded"));
+  CHECK(contains(run({"diagnose", dir.path(), "--details", "-q"}).out, "built and discarded"));
 }

@@ -294,9 +294,11 @@ void run_batches::find_epoch_times() {
 void run_batches::find_length() {
   std::vector<std::int64_t> steps;
   std::int64_t first_ns = INT64_MAX;
+  std::int64_t first_left_ns = INT64_MAX;
   for (const batch& b : batches_) {
     const std::optional<std::int64_t> left = left_ns(b);
     if (!left) continue;
+    first_left_ns = std::min(first_left_ns, *left);
     first_ns = std::min(first_ns, *left);
     for (const optional_record n : {b.queued, b.wait}) {
       if (n && !records_[*n].is_marker()) first_ns = std::min(first_ns, records_[*n].start_ns);
@@ -311,6 +313,7 @@ void run_batches::find_length() {
     std::nth_element(steps.begin(), middle, steps.end());
     median_step_ns_ = *middle;
   }
+  begins_with_reception_ = first_ns == first_left_ns;
   for (const epoch_times& e : epochs_) {
     length_ns_ = std::max(length_ns_, e.last_ns + last_step_ns(e) - first_ns);
   }
@@ -324,6 +327,7 @@ std::optional<double> run_batches::achieved_per_s() const noexcept {
   std::size_t batches = 0;
   for (const epoch_times& e : epochs_) batches += e.handed_over;
   if (batches < 2 || length_ns_ <= 0) return std::nullopt;
+  if (begins_with_reception_) --batches;
   return static_cast<double>(batches) * 1e9 / static_cast<double>(length_ns_);
 }
 

@@ -197,6 +197,9 @@ class run_batches {
   std::vector<std::uint32_t> first_epochs_;  // of each consumer, rising
   std::size_t consumers_ = 1;
   std::int64_t length_ns_ = 0;
+  /// Nothing was recorded of the first batch before its reception, so its time is not in
+  /// length_ns_.
+  bool begins_with_reception_ = false;
   std::int64_t median_step_ns_ = 0;
   double late_share_ = 0;
   double mean_late_ns_ = 0;

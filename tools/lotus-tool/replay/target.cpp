@@ -34,7 +34,7 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
               double target_per_s) {
   const auto reaches = [&](double faster) {
     settings.faster[work] = faster;
-    return run.guess(settings).per_s >= target_per_s;
+    return run.guess(settings).steady_per_s >= target_per_s;
   };
   if (!reaches(most_faster)) return 0;
   double low = 1;
@@ -53,7 +53,7 @@ double consumer_rate(const what_if& run) {
   change.making_faster = 1e6;
   change.no_start_up = true;
   change.own_thread = run.recorded().makes_itself;
-  return run.guess(change).per_s;
+  return run.guess(change).steady_per_s;
 }
 
 way_to_target find_way(const what_if& run, const name_table& names, double target_per_s) {
@@ -66,7 +66,7 @@ way_to_target find_way(const what_if& run, const name_table& names, double targe
     for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
       pipeline_change settings = plain;
       if (single) settings.prefetch = prefetch;
-      const double per_s = run.guess(settings).per_s;
+      const double per_s = run.guess(settings).steady_per_s;
       if (per_s >= near_enough * target_per_s) {
         way.settings = settings;
         return way;

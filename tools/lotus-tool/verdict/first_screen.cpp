@@ -131,7 +131,9 @@ class composer {
 
   std::string headline() const {
     const std::string waited =
-        ": the consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
+        d_.pushed
+            ? ": batches leave the pipeline with its last stage, at " + rate(d_.steady)
+            : ": the consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
     std::string text;
     switch (*d_.is) {
       case verdict::preprocessing_bound:
@@ -287,7 +289,8 @@ class composer {
         s_.not_worth.emplace_back("a larger prefetch depth");
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("delivery in any order");
-      if (g.bound == verdict::consumer_bound) s_.not_worth.emplace_back("faster steps");
+      if (g.bound == verdict::consumer_bound && !d_.pushed)
+        s_.not_worth.emplace_back("faster steps");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");
       }

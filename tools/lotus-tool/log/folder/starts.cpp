@@ -128,6 +128,9 @@ class grouping {
       if (i > 0 && one.start_ns <= all_[last_to_end].end_ns) join(last_to_end, i);
       const auto parent = by_pid.find({one.host, one.parent});
       if (parent != by_pid.end()) join(parent->second, i);
+      // One process that records again appends to the same logs.
+      const auto same = by_pid.find({one.host, one.pid});
+      if (same != by_pid.end()) join(same->second, i);
       for (const std::size_t child : by_parent[{one.host, one.pid}]) join(child, i);
       if (one.forked != 0) join(by_main.try_emplace({one.host, one.forked}, i).first->second, i);
       if (!one.run.empty()) join(by_run.try_emplace(one.run, i).first->second, i);

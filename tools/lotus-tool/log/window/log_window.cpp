@@ -72,7 +72,8 @@ class narrowed_run {
     const bool text =
         std::any_of(logs_.begin(), logs_.end(), [](const log& l) { return !l.file->compact; });
     if (text) {
-      seen_.back_ns = std::max(seen_.back_ns, run_processes::read(run.info_dir, run.earlier_info).back_ns());
+      seen_.back_ns =
+          std::max(seen_.back_ns, run_processes::read(run.info_dir, run.earlier_info).back_ns());
     }
     return seen_.first_ns <= seen_.last_ns;
   }

@@ -334,8 +334,8 @@ class policy_finder {
   bound_finder out_;
   double idle_from_ns_ = 0;
   std::optional<std::int64_t> ended_ns_;  // the last step of the epoch before
-  std::size_t out_of_order_ = 0;      // hand-overs behind a larger number
-  std::size_t out_of_turn_ = 0;       // hand-overs behind a batch that was ready later
+  std::size_t out_of_order_ = 0;          // hand-overs behind a larger number
+  std::size_t out_of_turn_ = 0;           // hand-overs behind a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

@@ -93,7 +93,8 @@ void sweep(const std::vector<operation>& ops, const std::vector<const located_sa
 /// The threads of a run's logs.
 class log_threads {
  public:
-  explicit log_threads(const run_files& run) : processes_(run_processes::read(run.info_dir, run.earlier_info)) {
+  explicit log_threads(const run_files& run)
+      : processes_(run_processes::read(run.info_dir, run.earlier_info)) {
     for (const log_file& file : run.files) {
       const process_info* const process = processes_.process_of(file.number);
       const auto [first, is_new] = process_of_.try_emplace(of_log(file.number), process);
