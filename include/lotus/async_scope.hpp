@@ -1,4 +1,4 @@
-// Operations that pause, and go on on whatever thread.
+// Operations that can be suspended and resumed on any thread.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
@@ -12,7 +12,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of this thread that no other asynchronous operation of the process has.
+/// Range of numbers reserved for this thread's asynchronous operations; unique within the process.
 struct async_ids {
   std::uint32_t next = 0;
   std::uint32_t end = 0;
@@ -29,10 +29,10 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 
 }  // namespace detail
 
-/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
-/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
-/// thread on which it ends; lotus-tool puts them together.
-/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
+/// Logs one operation in segments: each lasts from construction or a resume() to the next suspend()
+/// or the destruction, which may be on another thread. Each segment is a line "S<name>" of the
+/// thread on which it ends; lotus-tool joins them.
+/// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
   /// @param name  interned by content: needs to live only for this call.
@@ -47,11 +47,11 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { piece_.end(tag_); }
 
-  /// The operation waits from here on; nothing where it does already. Before the coroutine is
-  /// handed to whoever will resume it.
+  /// Suspends the operation; does nothing if it is suspended already. Call it before another thread
+  /// can resume the coroutine.
   void suspend() noexcept { piece_.end(tag_); }
 
-  /// It goes on, on this thread; nothing where it runs already.
+  /// Resumes the operation on this thread; does nothing if it is running already.
   void resume() noexcept {
     if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
   }

@@ -1,4 +1,5 @@
-// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
+// Records the history of batches: preprocessed and wait (spans), arrived, consumed, queued
+// (events).
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
 
@@ -14,8 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Before batches and waits begin, and before they end: where threads cannot notice when they are
-/// switched out. So what is found at the end was in the batch, and what at the begin was not.
+/// Called before batches and waits begin and before they end, if threads cannot notice by
+/// themselves that they were switched out. So a switch that is found at the end happened during the
+/// batch, and one found at the beginning happened before it.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -23,7 +25,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
 template <event_kind Kind>
 class batch_span : span {
  public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
@@ -40,7 +42,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// A wait that can begin again once it has ended.
+/// A wait that can begin again after it has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -53,14 +55,14 @@ class repeated_wait {
     publish_wait();
     wait_.begin(tag_of(0));
   }
-  /// Logs what has begun, as the wait for this batch.
+  /// Ends the wait that has begun and logs it as the wait for this batch.
   void end(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     look_at_batch();
     publish_end_of_wait();
     wait_.end(tag_of(batch));
   }
-  /// What has begun is not logged.
+  /// Ends the wait that has begun without logging it.
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
@@ -77,17 +79,17 @@ class repeated_wait {
 
 }  // namespace detail
 
-/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
+/// Scope in a worker around all the work that builds batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// The same for a batch whose number is known only later, or that may not come about, as at the end
-/// of the data:
+/// The same for a batch whose number is known only later, or if there may be no batch, as at the
+/// end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
 ///   b.empty() ? p.discard() : p.number(b.index);
 ///
-/// Lasts from construction to the end of the block. Nothing is logged without a number, nor after
+/// Lasts from construction to the end of the block. Nothing is logged without a number or after
 /// discard(). Belongs to one thread.
 class preprocessed_batch {
  public:
@@ -104,13 +106,13 @@ class preprocessed_batch {
     span_.end(tag());
   }
 
-  /// What is preprocessed is this batch. The last call counts; below 2^56, else the batch is
-  /// dropped and counted.
+  /// Sets the number of the batch that is being preprocessed. The last call counts; a batch with a
+  /// number of 2^56 or more is dropped and counted.
   void number(std::uint64_t batch) noexcept {
     number_ = batch;
     has_number_ = true;
   }
-  /// There is no batch: the scope ends here and logs nothing.
+  /// There is no batch: ends the scope here and logs nothing.
   void discard() noexcept { span_.forget(tag()); }
 
  private:
@@ -123,22 +125,23 @@ class preprocessed_batch {
   bool has_number_ = false;
 };
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
-/// top and options::snapshot_when_wait_ms know of it.
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". During the wait it is
+/// visible to lotus-tool top and options::snapshot_when_wait_ms.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+/// In the consumer, right after it received batch `i`; the step begins: "SBatchConsumed_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
-/// In the consumer, a wait whose batch is known afterwards: from construction to consumed(), or to
-/// got(). Without either nothing is logged, as at the end of the data. Belongs to one thread.
+/// In the consumer, a wait whose batch is known only afterwards: lasts from construction to
+/// consumed() or got(). Without either call nothing is logged, as at the end of the data. Belongs
+/// to one thread.
 class wait_for_batch {
  public:
   wait_for_batch() noexcept { wait_.begin(); }
@@ -146,11 +149,12 @@ class wait_for_batch {
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;
 
-  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
+  /// Ends the wait, which was for this batch. Call it once; a number of 2^56 or more is dropped and
+  /// counted.
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// got(), and the consumer begins to use the batch: call it right after the batch has arrived.
-  /// What follows, up to the next wait, is the step.
+  /// Calls got() and records that the consumer begins to use the batch: call it right after the
+  /// batch has arrived. What follows, up to the next wait, is the step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -160,13 +164,13 @@ class wait_for_batch {
   detail::repeated_wait wait_;
 };
 
-/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
-/// "SBatchWait_i" with the 1000-ns marker.
+/// In the consumer, when batch `i` arrives while the consumer waits for another one, and is
+/// buffered: "SBatchWait_i" with the 1000-ns marker.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
-/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
+/// In the consumer, when batch `i` is dispatched to a worker: "SBatchQueued_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }

@@ -1,4 +1,4 @@
-// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+// Chains of transforms that share clock reads: k operations need only k + 1.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
@@ -17,13 +17,13 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
-/// functions) and without template arguments.
+/// Returns the short name of a type: without enclosing namespaces, classes or functions, and
+/// without template arguments.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type of its own.
+  // A function has no type name of its own.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -31,7 +31,7 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses is none of theirs
+  int arguments = 0;  // a '>' in parentheses does not close an argument list
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
     const bool outside = arguments == 0 && parentheses == 0;
@@ -67,8 +67,8 @@ inline record_tag transform_tag() noexcept {
   return known_tag_of<transform_name>::tag.of(transform_name::name());
 }
 
-/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
-/// that it changed.
+/// Calls `f` with `value` moved in. Returns what f returns, or the value that f changed if f
+/// returns nothing.
 template <class F, class T>
 LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
   if constexpr (std::is_invocable_v<F&, T&&>) {
@@ -93,11 +93,11 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged. Made by op().
+/// A callable and the name under which it is logged; returned by op().
 template <class F>
 struct operation {
-  F call;                  ///< what runs
-  detail::record_tag tag;  ///< under which it is logged
+  F call;                  ///< the callable
+  detail::record_tag tag;  ///< the tag under which it is logged
 };
 
 /// Gives a callable a name: compose(op("Flip", f)).
@@ -123,7 +123,7 @@ auto as_operation(F&& f) {
   }
 }
 
-/// Operations one after another.
+/// Operations that run one after another.
 template <class... Fs>
 struct operation_list {
   template <class T>
@@ -155,17 +155,18 @@ struct operation_list<F, Fs...> {
 
 }  // namespace detail
 
-/// A fixed list of operations, called one after another; made by compose(). Copies when its
-/// callables copy. Thread safety: that of the callables.
+/// A fixed list of operations, called one after another; returned by compose(). Copyable if its
+/// callables are. Thread safety: that of the callables.
 template <class... Fs>
 class composed {
  public:
-  /// Takes the operations, to be called in this order.
+  /// Stores the operations, to be called in this order.
   explicit composed(operation<Fs>... operations)
       : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
 
-  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
-  /// Exceptions of an operation pass through, logged up to there.
+  /// Passes `value` through all operations by move. Logs one line for each, and "STransform" for
+  /// all together. If an operation throws, the exception propagates and the time up to it is
+  /// logged.
   template <class T>
   auto operator()(T&& value) {
     detail::operation_run run{whole_};
@@ -177,9 +178,9 @@ class composed {
   detail::record_tag whole_;
 };
 
-/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless given by op(). A callable takes what the one before returned,
-/// or changes it in place and returns nothing.
+/// Combines callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless op() gives one. A callable receives what the previous one
+/// returned, or changes it in place and returns nothing.
 template <class... Fs>
 auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -187,7 +188,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// An operation on `T` that a chain was given.
+/// One operation on `T` in a chain.
 template <class T>
 class chain_link {
  public:
@@ -223,7 +224,7 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` put together at run time. Otherwise as compose().
+/// A list of operations on `T` that is assembled at run time; otherwise like compose().
 template <class T>
 class chain {
  public:
@@ -234,7 +235,7 @@ class chain {
   }
   /// Leaves `other` without operations.
   chain(chain&& other) noexcept { swap(other); }
-  /// Copies or moves, as the argument does.
+  /// Copies or moves, depending on the argument.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;
@@ -243,7 +244,8 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// Appends an operation: callable with T and returning T, or callable with T& and returning
+  /// nothing.
   /// @param name  interned by content.
   template <class F>
   chain& add(std::string_view name, F&& f) {
@@ -252,7 +254,7 @@ class chain {
     return *this;
   }
 
-  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  /// Passes `value` through all operations by move; returns it unchanged if there are none.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -263,7 +265,7 @@ class chain {
     return value;
   }
 
-  /// How many operations there are.
+  /// Returns the number of operations.
   std::size_t size() const noexcept { return size_; }
 
  private:
@@ -286,14 +288,14 @@ class chain {
   detail::record_tag whole_ = detail::transform_tag();
 };
 
-/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
-/// lap begins where the one before ended. "STransform" around all is logged at the end of the
-/// block.
+/// Times consecutive pieces of code with one call after each: `laps lap; decode(); lap("Decode");
+/// crop(); lap("Crop");` Each lap begins where the previous one ended. "STransform" for all
+/// together is logged at the end of the block.
 class laps {
  public:
   laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
-  /// Logs what ran since the lap before, or since construction.
+  /// Logs the time since the previous lap, or since construction.
   /// @param name  interned by content.
   void operator()(std::string_view name) noexcept {
     if (!detail::is_recording()) return;

@@ -1,11 +1,11 @@
-// Compile-time knobs, attributes and the inline namespace.
+// Compile-time settings, attributes and the inline namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
 #include "lotus/version.hpp"
 
-/// 1 where scopes are recorded: Linux on x86-64 and aarch64. Elsewhere lotus/lotus.hpp compiles,
-/// with g++ and clang, and records nothing: start() returns false.
+/// 1 if scopes are recorded: on Linux with x86-64 or aarch64. Elsewhere lotus/lotus.hpp compiles
+/// with g++ and clang, but records nothing: start() returns false.
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
@@ -23,12 +23,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Around what runs rarely in the engine: opening and closing, recovery, limits, snapshots, other
-// profilers. A header-only file compiles all of it, and at -O2 that would take most of the time;
-// -Og takes half, and less code. Around nothing that runs for each record or for each call of a
-// scope, and no function that such code wants inlined: g++ inlines none across the border outward.
-// Never more optimization, or larger code, than the file is compiled with; the compiled library is
-// compiled once, as its builder says.
+// Encloses code of the engine that runs rarely: opening and closing, recovery, limits, snapshots,
+// other profilers. A header-only file compiles all of it, which would take most of its compile time
+// at -O2; -Og takes half the time and gives less code. It must not enclose anything that runs for
+// each record or each scope, or any function that such code needs inlined: g++ does not inline
+// across this border. It never raises the optimization or code size of the file; the compiled
+// library is compiled once, with its builder's options.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -51,27 +51,27 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// What the front end calls and the engine defines, in the object file whoever calls it: that is
-// what LOTUS_IMPLEMENTATION is for. Inline all the same, so that it is one with those of
-// header-only files of the program.
+// Marks functions that the front end calls and the engine defines. LOTUS_IMPLEMENTATION makes its
+// file emit them even if that file does not call them. They stay inline, so that they merge with
+// those of header-only files of the same program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Of a declaration in the front end whose definition is LOTUS_DETAIL_COLD and such a one.
+// Marks a declaration in the front end whose definition is LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// State that each shared object has for itself, and the functions that touch it. Without it the
-// linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
-// keep a plugin from unloading.
+// Marks state that each shared object has for itself, and the functions that use it. Without it the
+// linker would merge this state between objects built with default visibility, and STB_GNU_UNIQUE
+// would keep a plugin from unloading.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
   #define LOTUS_DETAIL_PER_MODULE
 #endif
-// In a function: `called`, a function without parameters, runs when the object is loaded, before
-// its static constructors, once for each file in which this function is kept. A variable with a
-// constructor would do that in every file that includes the header.
+// Used inside a function: runs `called`, a function without parameters, when the object is loaded,
+// before its static constructors, once for each file that keeps the enclosing function. A variable
+// with a constructor would do so in every file that includes the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -85,8 +85,8 @@
       ".popsection"                                            \
       :                                                        \
       : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
-// g++ runs the constructor of a template's static when the object is loaded unless it is told not
-// to: a scope in an earlier static constructor would find nothing there.
+// Without this, g++ runs the constructor of a template's static member only when the object is
+// loaded: a scope in an earlier static constructor would find it uninitialized.
 #if defined(__clang__)
   #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
 #elif __GNUC__ >= 10

@@ -1,4 +1,4 @@
-// A range of batches whose waits and receptions are recorded while a loop goes through it.
+// A range that records waits and receptions of batches while a loop iterates over it.
 #ifndef LOTUS_CONSUME_HPP
 #define LOTUS_CONSUME_HPP
 
@@ -14,7 +14,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// The functions that a range-based for would find: members, or others by the type's namespace.
+// The functions that a range-based for would find: members, or others by argument-dependent lookup.
 // <string_view> provides std::begin() and std::end().
 using std::begin;
 using std::end;
@@ -33,7 +33,7 @@ template <class Source>
 inline constexpr bool is_range<Source, std::void_t<decltype(begin_of(std::declval<Source&>()))>> =
     true;
 
-/// Whether the second may end what the first begins.
+/// Whether the second type can be the end of a range that the first begins.
 template <class Iterator, class Sentinel, class = void>
 inline constexpr bool are_iterators = false;
 template <class Iterator, class Sentinel>
@@ -56,7 +56,7 @@ struct iterator_pair {
 /// Numbers batches from 0 in the order of their reception.
 struct order_of_reception {};
 
-/// What consume() returns. A loop takes each batch once, so this is an input range.
+/// What consume() returns. It is an input range: a loop can read each batch only once.
 /// @tparam Source  a range, or a reference to one.
 template <class Source, class Number>
 class consumed_range {
@@ -66,7 +66,7 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // a loader's may be comparable only as a variable
+    mutable Sentinel end;  // mutable: some loaders' iterators compare only with non-const ones
   };
 
   template <class Iterator>
@@ -74,7 +74,7 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// At the end of the data the wait was for nothing.
+    /// At the end of the data there is no batch, so the last wait is discarded.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -88,7 +88,7 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait after the batch was taken: an iterator may build it only now.
+    /// Ends the wait only after dereferencing: an iterator may build the batch here.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -102,7 +102,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait when the batch is where it is returned to, so that it need not be movable.
+    /// Ends the wait after the batch was built in its final place, so that the batch need not be
+    /// movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -112,7 +113,7 @@ class consumed_range {
     Iterator at_;
   };
 
-  /// The first wait begins: a loader may start here.
+  /// Begins the first wait here, because a loader may start its work in begin().
   auto begin() {
     next_ = 0;
     wait_.begin();
@@ -138,33 +139,33 @@ class consumed_range {
 ///
 ///   for (auto&& batch : lotus::consume(loader)) train(batch);
 ///
-/// Batches are numbered from 0 in the order in which they come, so workers must number them so too.
-/// The body of the loop is the consumer's step. What the loader throws passes through.
-/// @param batches  anything that a range-based for accepts; a temporary is kept, another one must
-/// outlive the loop. Belongs to one thread.
+/// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
+/// The body of the loop is the consumer's step. Exceptions of the loader propagate.
+/// @param batches  anything that a range-based for accepts; a temporary is stored, anything else
+/// must outlive the loop. Belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
 
-/// The same for a loader that has iterators only.
+/// The same for a loader that has only iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Moved where that is cheaper; clang-tidy sees copies of types that are copied when moved.
+// Moved if that is cheaper; clang-tidy sees the copies of types that have no cheaper move.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// The same where batches know their numbers: lotus::consume(loader, &Batch::index).
-/// @param number  called with each batch, or a pointer to a member of it; gives an integer.
+/// The same for batches that know their numbers: lotus::consume(loader, &Batch::index).
+/// @param number  called with each batch, or a pointer to a member of it; returns an integer.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// The same for a loader that has iterators only.
+/// The same for a loader that has only iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {

@@ -1,4 +1,4 @@
-// Several loaders in one process, each of which numbers its batches by itself.
+// Loaders: lets several loaders in one process number their batches independently.
 #ifndef LOTUS_LOADER_HPP
 #define LOTUS_LOADER_HPP
 
@@ -11,7 +11,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns whose the records of this thread were so far.
+/// Returns the loader to which this thread's records belonged so far.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -22,13 +22,14 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 }  // namespace detail
 
-/// Batches, stages and operations of this thread that end in the block belong to the loader of this
-/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
-/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
-/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
+/// Until the end of the block, the batches, stages and operations of this thread belong to the
+/// named loader, which lotus-tool treats as a pipeline of its own, with logs in a subfolder of that
+/// name. Children that this thread forks belong to the loader too, but threads that it starts do
+/// not. Scopes may be nested. Cost: a few system calls; meant for a worker's whole lifetime, or an
+/// epoch. Errors: none thrown.
 class loader_scope {
  public:
-  /// @param name  empty: the default loader, as without a scope.
+  /// @param name  if empty, the default loader, which is also used without a loader_scope.
   explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;

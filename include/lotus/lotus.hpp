@@ -1,8 +1,8 @@
-// Lotus: tells a C++ data-preprocessing pipeline where its time goes.
+// Lotus: shows where a C++ data-preprocessing pipeline spends its time.
 //
-// Header-only, as it is. Where LOTUS_COMPILED is defined in every file, the engine is compiled in
-// that one alone which defines LOTUS_IMPLEMENTATION too; the library target lotus::lotus is that.
-// Files built either way may be mixed.
+// Header-only by default. If every file defines LOTUS_COMPILED, the engine is compiled only in the
+// file that also defines LOTUS_IMPLEMENTATION; the library target lotus::lotus is built that way.
+// One program may mix files built either way.
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
@@ -26,8 +26,8 @@
 
 #endif  // LOTUS_LOTUS_HPP
 
-// Beyond the guard: another header may have included this one before LOTUS_IMPLEMENTATION was
-// defined.
+// Outside the include guard: another header may have included this one before LOTUS_IMPLEMENTATION
+// was defined.
 #if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
 #include "lotus/engine/engine.hpp"
 #endif

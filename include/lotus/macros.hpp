@@ -1,4 +1,4 @@
-// Every public macro; the only reader of LOTUS_DISABLE.
+// All public macros; no other header reads LOTUS_DISABLE.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
@@ -14,17 +14,17 @@
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"
 
-// Makes a name that no other macro of this file has, so that two may stand on one line or in one
-// macro of the user's.
+// Makes a unique name, so that two macros may be used on one line or inside one macro of the
+// user's.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
 #endif
 
-// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
-// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
-// scope stands in an argument of another macro, as in an assertion of a test.
+// clang 22's -Wpedantic reports __COUNTER__ as an extension where it is expanded, which is in the
+// user's code. The warning stays off after this header: a pragma inside the macros takes effect too
+// late if a scope is in an argument of another macro, such as a test's assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
@@ -68,7 +68,7 @@
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // Whether the name is a literal is seen by how it is written.
+  // The spelling of the argument shows whether the name is a literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -92,60 +92,62 @@
 
 /// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
-/// The same with a name known only at run time: anything a std::string_view is made from.
+/// The same with a name known only at run time: anything convertible to std::string_view.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
 
-/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
-/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
-/// literal or anything a std::string_view is made from.
+/// LOTUS_SCOPE that also stores the operation's arguments as text: LOTUS_SCOPE_ARGS("Resize",
+/// image.shape()); see lotus::scope_with_arguments. The name is a literal or anything convertible
+/// to std::string_view.
 #define LOTUS_SCOPE_ARGS(name, ...) \
   LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
 
-/// Counts the time from here to the end of the block instead of logging it: for operations of a
-/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
-/// is made from.
+/// Aggregates the time from here to the end of the block instead of logging it: for operations that
+/// take about a microsecond; see lotus::aggregated_scope. The name is a literal or anything
+/// convertible to std::string_view.
 #define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
-/// Scope in a worker around all that makes batch `i`.
+/// Scope in a worker around all the work that builds batch `i`.
 #define LOTUS_BATCH_PREPROCESSED(i) \
   LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
 /// Scope in the consumer around its wait for batch `i`.
 #define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` came out of order and is put aside.
+/// In the consumer: batch `i` arrived out of order and is buffered.
 #define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` is handed over.
+/// In the consumer: batch `i` was received, and the step begins.
 #define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
-/// In the consumer: the work for batch `i` is given to a worker.
+/// In the consumer: batch `i` is dispatched to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
-/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
-/// anything a std::string_view is made from; see lotus::stage.
+/// Scope: this thread works on batch (or item, or request) `i` in the stage `name`, which is a
+/// literal or anything convertible to std::string_view; see lotus::stage.
 #define LOTUS_STAGE(name, i) \
   LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
-/// Item `item` goes into batch `batch`; see lotus::batch_takes.
+/// Item `item` becomes part of batch `batch`; see lotus::batch_takes.
 #define LOTUS_BATCH_TAKES(batch, item)                                        \
   LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
                             static_cast<::std::uint64_t>(item))
-/// To the end of the block, what this thread records belongs to the loader `name`; see
+/// Until the end of the block, all records of this thread belong to the loader `name`; see
 /// lotus::loader_scope.
 #define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
-/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
+/// Sets the counter `name` (a literal or anything convertible to std::string_view) to `n`.
 #define LOTUS_COUNTER(name, n) \
   LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
 
-/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
+/// Resumes the profiler that runs this program, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
-/// It stops; once for each LOTUS_RESUME().
+/// Pauses the profiler; call it once for each LOTUS_RESUME().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
-/// It collects nothing more until the program ends.
+/// Detaches the profiler: it collects nothing more until the program ends.
 #define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
 
-/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
+/// For a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } The block is one
 /// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
-/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
-/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
-/// block takes and gives, so that the compiler moves no work on them out of the block.
-// The analyzer does not see the innermost region put back where many follow one another.
+/// for LOTUS_MAP_PASSES (1) passes that are collected and logged like a scope; without a collector
+/// it runs exactly once. LOTUS_MAP_OP selects the only region to collect. After the name, list the
+/// variables that the block reads and writes, so that the compiler moves no work on them out of the
+/// block.
+// clang's analyzer does not see that the innermost region is restored if many regions follow one
+// another.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 

@@ -1,4 +1,4 @@
-// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
+// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees only it.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -15,8 +15,8 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler believe that what stands there is read and written here, so that what
-/// computes it or is computed from it stays on its side.
+/// Makes the compiler assume that the value is read and written here, so that computations that
+/// produce or use it stay on their side of this point.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -31,11 +31,11 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }  // namespace detail
 
 #if LOTUS_SUPPORTED
-/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
-/// break, return or an exception ends the pass and pauses. Its code: engine/map_passes.hpp.
+/// The passes of one LOTUS_MAP_REGION. The object is declared in the head of a `for`: a block left
+/// by break, return or an exception ends the pass and pauses. Its code is in engine/map_passes.hpp.
 class map_region {
  public:
-  /// @param name  of the operation; copied, up to 255 bytes.
+  /// @param name  name of the operation; copied, up to 255 bytes.
   LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept {
     begin_region(name);
   }
@@ -43,12 +43,12 @@ class map_region {
   map_region& operator=(const map_region&) = delete;
   LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
-  /// Ends a pass and begins the next; false when there is none.
+  /// Ends a pass and begins the next; returns false if there is none.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // Not the constructor and the destructor themselves: of those clang emits only the variants for
-  // base classes where nothing calls them, as in the file with LOTUS_IMPLEMENTATION.
+  // Not in the constructor and destructor themselves: if nothing calls them, as in the file with
+  // LOTUS_IMPLEMENTATION, clang emits only their variants for base classes.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -56,7 +56,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// The region of this thread that collects, the inner of nested ones.
+  /// The innermost region of this thread that collects.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -73,14 +73,14 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Its block runs once.
+/// Runs its block once.
 class map_region {
  public:
-  /// The name is not used: nothing is collected here.
+  /// Ignores the name: nothing is collected on this system.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  /// True the first time.
+  /// Returns true only the first time.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:
@@ -88,8 +88,9 @@ class map_region {
 };
 #endif
 
-/// A region with what its block takes and gives: that is computed neither before nor after a pass.
-/// Without it the compiler may move a pure function of local values out of the region.
+/// A region that knows the values that its block reads and writes, so that they are computed
+/// neither before nor after a pass. Without it the compiler may move a pure function of local
+/// values out of the region.
 template <class... Values>
 class fenced_map_region {
  public:
@@ -97,7 +98,7 @@ class fenced_map_region {
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{detail::address_of(values)..., nullptr} {}
 
-  /// As map_region::next().
+  /// See map_region::next().
   LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
     fence(std::index_sequence_for<Values...>{});
     const bool more = region_.next();

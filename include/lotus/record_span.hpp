@@ -1,5 +1,5 @@
-// Spans that are no block of a program: those that it has measured itself, and ranges of a
-// timeline.
+// Spans that are not blocks of a program: spans that the program measured itself, and timeline
+// ranges.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
@@ -15,15 +15,15 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
-/// have one name; leading zeros belong to the name.
+/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
+/// million iterations share one name; leading zeros belong to the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// A stretch of this thread's time, to the end of the block, that has a name on the timeline of
-/// lotus-tool and, with LOTUS_ANNOTATE, of other profilers: for orientation, in no log of Lotus'
-/// format and in no statistics. For what is to be measured take LOTUS_SCOPE.
+/// A named range of this thread's time, to the end of the block, for orientation: shown on the
+/// timeline of lotus-tool and, with LOTUS_ANNOTATE, of other profilers, but in no log of Lotus'
+/// format and in no statistics. To measure something, use LOTUS_SCOPE.
 /// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
 class range : detail::span {
  public:
@@ -34,16 +34,16 @@ class range : detail::span {
   ~range() = default;
 };
 
-/// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
-/// each shared object of the program, has its own. Costs an allocation.
+/// Begins a range that range_pop() ends, for ranges that do not match a block. Ranges nest; each
+/// thread has its own in each shared object of the program. Costs an allocation.
 LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
 
-/// Ends the range of this thread that was pushed last; without one nothing.
+/// Ends the range that this thread pushed last; does nothing if there is none.
 LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
 namespace detail {
 
-/// Nanoseconds of a time point of std::chrono, without <chrono>.
+/// Returns the nanoseconds of a std::chrono time point, without including <chrono>.
 template <class TimePoint>
 constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   using period = typename TimePoint::period;
@@ -59,13 +59,13 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 
 }  // namespace detail
 
-/// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
-/// and more the longer ago: clocks drift.
-/// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
-/// lotus-tool as one that cannot be; an async_scope may overlap anything.
+/// Logs the operation "S<name>" of this thread from `begin` to `end`. Accurate to less than a
+/// microsecond for recent times; the error grows with age, because clocks drift. If a span partly
+/// overlaps a scope of this thread, as time in a queue may, lotus-tool reports it as impossible; an
+/// async_scope may overlap anything.
 /// @param name        interned by content: needs to live only for this call.
-/// @param begin, end  of std::chrono::steady_clock, in whatever unit, or of another clock that
-/// counts as CLOCK_MONOTONIC does.
+/// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
+/// counts like CLOCK_MONOTONIC.
 /// Errors: none thrown. Thread safety: any thread.
 template <class Begin, class End>
 void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {

@@ -1,4 +1,4 @@
-// RAII scopes: one record for the time between two braces.
+// RAII scopes: each records the time from its construction to the end of its block.
 #ifndef LOTUS_SCOPE_HPP
 #define LOTUS_SCOPE_HPP
 
@@ -20,14 +20,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag under which an operation is recorded; never empty.
+/// Returns the tag under which an operation is recorded; it is never empty.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
   return {event_kind::operation, s->intern(name)};
 }
 
-/// The tag of a name that is always the same, once it is known.
+/// Caches the tag of a name that never changes.
 class known_tag {
  public:
   record_tag of(std::string_view name) noexcept {
@@ -41,8 +41,8 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// A member of a hidden template, since a static in an inline function would keep a plugin from
-/// unloading.
+/// The tag is a static member of a hidden template: a static variable in an inline function would
+/// keep a plugin from unloading.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -50,7 +50,7 @@ struct LOTUS_DETAIL_PER_MODULE known_tag_of {
 template <class Here>
 LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
 
-/// Whether source text is nothing but string literals.
+/// Returns whether the source text consists only of string literals.
 constexpr bool is_literal(std::string_view text) noexcept {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -65,8 +65,8 @@ constexpr bool is_literal(std::string_view text) noexcept {
   return true;
 }
 
-/// A place in the source, which has the type `Here` for itself, and the name that it gives.
-/// @tparam Fixed  whether the name is the same every time.
+/// A place in the source, identified by the type `Here`, and the name used there.
+/// @tparam Fixed  whether the name is the same at every execution.
 template <class Here, bool Fixed>
 struct place {
   std::string_view name;
@@ -80,8 +80,8 @@ struct place {
   }
 };
 
-/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
-/// only ever on the stack, for its end is the end of a block.
+/// Base of all scopes: measures from construction to destruction. It can be neither copied nor
+/// moved, and exists only on the stack, because it ends with its block.
 class span {
  public:
   span(const span&) = delete;
@@ -90,7 +90,8 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  /// @param make_tag  called only if the span is measured; nothing is recorded if it returns an
+  /// empty tag.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
@@ -119,14 +120,16 @@ class span {
     }
   }
 
-  /// Empty where it is not measured.
+  /// Returns the tag; it is empty if the span is not measured.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Records an event with the begin of this span, which is measured and follows.
+  /// Records an event just before this span's record, with this span's start time. The span must be
+  /// measured.
   LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
 
-  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
+  /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
+  /// if the span is measured.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
     if (tag_.empty()) return;
@@ -151,14 +154,15 @@ class span {
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
+  [[maybe_unused]] const void* thread_ = nullptr;  ///< unique to the thread that began the span;
+                                                   ///< for debug builds
 };
 
-/// Measures what does not end with a block. Thread safety: one thread at a time.
+/// Measures a time that need not end with a block. Thread safety: one thread at a time.
 class measured_span {
  public:
-  /// Begins, where this is recording.
-  /// @param tag  that it has by now: what it allocates is held under its name.
+  /// Begins to measure, if this process is recording.
+  /// @param tag  the tag as known so far; what the thread allocates meanwhile is attributed to it.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
@@ -168,7 +172,7 @@ class measured_span {
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
 
-  /// Ends, and logs what has begun.
+  /// Ends the measurement and logs it, if one has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
@@ -179,7 +183,7 @@ class measured_span {
     begin_ticks_ = 0;
   }
 
-  /// What has begun with that tag is not logged.
+  /// Discards the measurement that began with this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
     if (recording_mode() == recording::annotated) end_rarely(0, tag);
@@ -199,11 +203,10 @@ class measured_span {
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
 class scope : detail::span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
-  /// With a name known when compiled: its id is looked up once.
+  /// For a name known at compile time: its id is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}

@@ -1,5 +1,5 @@
-// Scopes that leave more or less than a record: a text of what the operation was given beside it,
-// or only a count and how long it took.
+// Scopes that record more or less than a span: scope_with_arguments adds the operation's arguments
+// as text, aggregated_scope only counts operations and their durations.
 #ifndef LOTUS_SCOPE_ARGUMENTS_HPP
 #define LOTUS_SCOPE_ARGUMENTS_HPP
 
@@ -26,7 +26,7 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
+/// Arguments as text, "[3, 224, 224], bilinear". Text that is too long is cut and ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t most_bytes = 120;
@@ -80,7 +80,7 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
   LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
   template <class Number>
   void put_printed(const char* format, Number number) noexcept;
-  /// @param kept_free  bytes at the end that it does not use.
+  /// @param kept_free  number of bytes to keep free at the end of the buffer.
   LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
 
   char text_[most_bytes];
@@ -90,13 +90,14 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
 
 }  // namespace detail
 
-/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
+/// A scope that also stores the operation's arguments; see LOTUS_SCOPE_ARGS.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
-/// two scopes, of writing the text, and of looking it up.
+/// two scopes plus formatting the text and looking it up.
 class scope_with_arguments : detail::span {
  public:
   /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
-  /// these; are read where this is recording. Each text that differs is kept in memory.
+  /// these; they are read only while this process is recording. Every distinct text stays in
+  /// memory.
   template <class Here, bool Fixed, class... Arguments>
   explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
                                 const Arguments&... arguments) noexcept
@@ -113,12 +114,12 @@ class scope_with_arguments : detail::span {
   detail::record_tag arguments_;
 };
 
-/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
-/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
+/// Aggregates one operation, from here to the end of the block, instead of logging it: counts how
+/// often it ran, its total time, and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
 class aggregated_scope {
  public:
-  /// @param place  with the name, which need not live longer than this call.
+  /// @param place  holds the name, which needs to live only for this call.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
       const detail::place<Here, Fixed>& place) noexcept {
@@ -157,7 +158,7 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// What it allocates is the operation's around it, which has a record.
+  /// Allocations are attributed to the enclosing operation, which has a record.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::large_stage_number};

@@ -1,4 +1,4 @@
-// Start and stop, at once or by steps.
+// Starts and stops recording, for the whole run or for selected steps.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
@@ -15,12 +15,12 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// Starts recording; see options. Records what ends from now on, on every thread, also of other
-/// shared objects of this process and of children it forks. At most 5 ms: what processes that died
-/// left, and takes longer to put into the logs, is put there meanwhile.
-/// @return false, after saying why once, when the directory cannot be written; the program can go
-/// on and just is not recorded. True also when this very recording runs already. Thread safety: all
-/// of these functions.
+/// Starts recording; see options. Records all scopes that end from now on, on every thread, also
+/// those of other shared objects of this process and of children it forks. Takes at most 5 ms: if
+/// recovering the records of processes that died takes longer, it continues in the background.
+/// @return false, after one message with the reason, if the directory cannot be written; the
+/// program can go on and is just not recorded. Also true if the same recording is running already.
+/// Thread safety: all functions here may be called on any thread.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -32,55 +32,59 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts with step 0 of a schedule: records its active steps only, each such stretch of steps into
-/// a folder of its own, `steps_<first>_<last>` beside where the logs would be, a run for
-/// lotus-tool. What begins and ends within the stretch is recorded, on every thread; a process that
-/// was forked within it records into that folder until it calls step() itself.
-/// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
-/// active, as above.
+/// Starts recording with step 0 of a schedule. Only its active steps are recorded: each range of
+/// consecutive active steps goes into a folder of its own, `steps_<first>_<last>`, in the directory
+/// of `log_file`; lotus-tool reads it as a run. On every thread, what begins and ends within the
+/// range is recorded. A process forked within the range records into that folder until it calls
+/// step() itself.
+/// @return false, after one message with the reason, if the schedule has no active steps; if step 0
+/// is active, also for the reasons given above.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// The same with a `log_file` only.
+/// The same with only a `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
   return start(chosen, steps);
 }
 
-/// One step is over, the next begins; nothing without a schedule. Where recorded steps are over,
-/// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
+/// Ends the current step and begins the next; does nothing without a schedule. When a range of
+/// active steps ends, writes all its records and calls on_trace_ready. Thread safety: any thread;
+/// the steps of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes every record that is complete by now to the logs. Not needed before exit.
+/// Writes all records that are complete so far to the logs. Not needed before exit.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Puts what is recorded by now aside, in a run folder of its own beside the run's,
-/// `<run>.snapshot-<UTC>-<reason>`, for lotus-tool: of this process all that is complete, of others
-/// of the run what they have drained. No thread waits for it that records. What an older snapshot
-/// holds is deleted where all would be more than options::snapshots_bytes.
-/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. At most 64 bytes count.
-/// @return false, after saying why, where there is no recording, no room, or one is being made.
+/// Stores a copy of what is recorded so far in a run folder of its own next to the run's,
+/// `<run>.snapshot-<UTC>-<reason>`, which lotus-tool reads. It holds all complete records of this
+/// process, and what other processes of the run have drained. No recording thread has to wait. The
+/// oldest snapshots are deleted if all together would exceed options::snapshots_bytes.
+/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. Only the first 64 bytes
+/// count.
+/// @return false, after a message with the reason, if nothing is being recorded, if there is no
+/// room, or if another snapshot is being taken.
 inline bool snapshot(std::string_view reason) noexcept {
   return detail::join_session(true).snapshot(reason.data(), reason.size());
 }
 
-/// Ends recording, everything written. Scopes still open are not recorded. Of a schedule whose
-/// steps are being recorded it calls on_trace_ready. start() may follow.
+/// Ends recording and writes all records. Scopes that are still open are not recorded. Calls
+/// on_trace_ready if active steps of a schedule are being recorded. start() may be called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
 }
 
-/// How many records this process has lost: dropped by choice (full_ring::drop), because neither
-/// disk nor memory could take them, or for a batch number of 2^56 or more.
+/// Returns how many records this process has lost: dropped by choice (full_ring::drop), because
+/// neither disk nor memory could hold them, or because the batch number was 2^56 or more.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }

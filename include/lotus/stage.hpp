@@ -1,4 +1,4 @@
-// Pipelines of stages: which batch, item or request a thread works for.
+// Pipelines of stages: records on which batch, item or request a thread works.
 #ifndef LOTUS_STAGE_HPP
 #define LOTUS_STAGE_HPP
 
@@ -16,14 +16,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A span with a number of 64 bits, most of which are small.
+/// A span with a 64-bit number; most numbers are small and need no second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  the tag of an operation; called where the span is measured.
+  /// @param make_name  returns the tag of an operation; called only if the span is measured.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// An operation, as long as no number is given.
+  /// A plain operation until set_number() is called.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
@@ -36,7 +36,7 @@ class numbered_span : span {
     number_ = number;
     retag([number](record_tag operation) { return stage_tag(operation, number); });
   }
-  /// Nothing is recorded.
+  /// Discards the span: nothing is recorded.
   void forget() noexcept {
     retag([](record_tag) { return record_tag{}; });
   }
@@ -52,7 +52,7 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when it ends; without one it is an operation.
+/// A stage whose number may be known only when it ends; without a number it is a plain operation.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -73,7 +73,7 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts to what a pointer to T converts to, if that is a pointer: not to bool.
+/// Converts like a T, but only to pointers: not to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -81,14 +81,14 @@ struct pointer_only {
   operator To() const noexcept;
 };
 
-/// Whether it is known what a callable takes: neither a template nor overloaded.
+/// Whether the parameters of a callable are known: it is neither a template nor overloaded.
 template <class F, class = void>
 inline constexpr bool has_one_signature =
     std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
 template <class F>
 inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
 
-/// Whether a projection takes these, no pointer among them as a bool.
+/// Whether a projection accepts these arguments without converting a pointer to bool.
 template <class Number, class... Given>
 constexpr bool is_projection_of() noexcept {
   if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
@@ -102,15 +102,15 @@ constexpr bool is_projection_of() noexcept {
   }
 }
 
-/// Whether a value may be "no more": a pointer, an optional.
+/// Whether a value can mean "no more": a pointer, an optional.
 template <class T, class = void>
 inline constexpr bool is_nullable = false;
 template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection takes what the value of this type points to. Pointers to members take
-/// pointers as well, but no null pointer.
+/// Whether a projection accepts what a value of this type points to. Pointers to members accept
+/// pointers as well, but not null pointers.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -122,7 +122,7 @@ constexpr bool is_projection_of_content() noexcept {
   }
 }
 
-/// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
+/// What staged() returns: calls `Function`; `Number` gets the number from its arguments or result.
 template <class Number, class Function>
 class staged_function {
  public:
@@ -171,7 +171,7 @@ class staged_function {
   Function function_;
 };
 
-/// A first argument that is a number.
+/// Uses the first argument as the number.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -182,17 +182,16 @@ struct argument_number {
 
 }  // namespace detail
 
-/// Scope: this thread works for batch (or item, or request) `number` in a stage of the pipeline. An
-/// operation, "S<name>", that lotus-tool also takes for a part of that batch's way.
+/// Scope: this thread works on batch (or item, or request) `number` in a stage of the pipeline. It
+/// is an operation, "S<name>", that lotus-tool also shows as a part of that batch's path.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
-/// of 2^32 - 1 or more takes a second record.
+/// of 2^32 - 1 or more needs a second record.
 class stage : detail::numbered_span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
   LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// With a name known when compiled: its id is looked up once.
+  /// For a name known at compile time: its id is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
                                    std::uint64_t number) noexcept
@@ -203,12 +202,12 @@ class stage : detail::numbered_span {
 /// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
 /// call is a stage.
 /// @param name      interned by content: needs to live only for this call.
-/// @param number    of the batch, item or request: called with the arguments, or, where it does not
-/// take those, with the result, or with what the result points to (a pointer or an optional that a
-/// source returns). Gives an integer, or an optional one. Nothing is logged where there is none, or
-/// where the result is null, as at the end of a source.
-/// @param function  what it throws passes through; it is logged up to there, where its number was
-/// known before.
+/// @param number    returns the number of the batch, item or request, as an integer or an optional
+/// integer. It is called with the arguments or, if it does not accept those, with the result, or
+/// with what the result points to (a pointer or an optional that a source returns). Nothing is
+/// logged if there is no number, or if the result is null, as at the end of a source.
+/// @param function  its exceptions propagate; the time up to one is logged if the number was known
+/// before the call.
 template <class Number, class Function>
 auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
@@ -220,8 +219,9 @@ auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 
-/// This item goes into that batch (a shuffle buffer, collation): then stages may number items.
-/// @param batch, item  below 2^56, else it is dropped and counted.
+/// Item `item` becomes part of batch `batch` (a shuffle buffer, collation): so stages may number
+/// items.
+/// @param batch, item  if one is 2^56 or more, the event is dropped and counted.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;

@@ -1,4 +1,4 @@
-// A call that is counted and not recorded: its begin and its end.
+// Begin and end of a call that is counted instead of recorded.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
@@ -14,14 +14,15 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets the next begin or end of a span look.
+/// Makes the next begin or end of a span read the clocks, so that it records the calls' self time.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
-/// and those of handlers that interrupted the taking of another.
-/// @param taken  by a thread that may have been interrupted meanwhile.
+/// Handles calls that cannot be added directly: a thread's first call, the call after the first one
+/// of a name or duration, and calls of handlers that interrupted the adding of another.
+/// @param taken  whether the call was added already, so that only those of interrupting handlers
+/// are left.
 LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
 
-/// A call begins. Returns what its end gives to aggregate().
+/// A call begins. Returns the value that its end must pass to aggregate().
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -31,9 +32,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
-/// this returns.
-/// @param outer_ticks  as begin_aggregated() gave.
+/// Adds a call to the sums of its name; every reader sees it once this returns, even after a kill.
+/// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                           record_tag tag, std::uint64_t outer_ticks) noexcept {
@@ -46,7 +46,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // A span has begun or ended inside, and looked.
+  // A span has begun or ended inside this call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -56,7 +56,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_rarely(call, false);
   }
-  // As in push().
+  // As in push(): a handler that interrupts this sees `storing`.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);

@@ -1,4 +1,4 @@
-// The aggregates of one thread, added up from the blocks that they stand in.
+// Adds up the aggregates of one thread from the blocks that contain them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
@@ -16,7 +16,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What one aggregate came to at one moment.
+/// The values of one aggregate at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -28,21 +28,22 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// How blocks are.
+/// State of the blocks to read.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
-  moving,  ///< copied while their thread went on adding calls
+  whole,   ///< unchanged copies of one moment; or in place, while the thread at most ends a call
+  moving,  ///< copied while the thread continued to add calls
 };
 
-/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
-/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
-/// they were copied.
+/// Reads aggregates while their thread may be adding to them, and checks all values. For `moving`
+/// copies the counts are those of the buckets, and the sums are those of some moment during the
+/// copying.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
       : moving_{state == aggregate_state::moving} {}
 
-  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
+  /// Adds one block of the thread, in place or copied whole; it is not owned. Returns false if
+  /// memory is missing.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
     if (place == nullptr) return false;
@@ -54,12 +55,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// The thread; 0: several, one after the other.
+  /// Returns the thread's id, or 0 if several threads used the blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
-  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
-  /// @param to  room for one.
-  /// @return how many make no sense, and were left out.
+  /// Calls `each(const whole_aggregate&)` for every aggregate that has a call.
+  /// @param to  buffer for one aggregate.
+  /// @return how many were left out because they are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
     std::uint64_t doubted = 0;
@@ -74,7 +75,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return doubted;
-    // The first of its name.
+    // The last call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -83,7 +84,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every chunk that is whole.
+  /// Calls `each(chunk_header, at)` for every complete chunk.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
@@ -127,14 +128,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     last_number_ = 0;
   }
 
-  /// Where its thread goes on adding to it, again.
+  /// Reads an aggregate; retries if the thread changes it meanwhile.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy stays as it is.
+    // A copy does not change.
     const int most_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // Each before the count is looked at again.
+      // These loads must come before the count is checked again.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
@@ -154,7 +155,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Calls have come between what was copied of it first and last.
+  /// For a copy during which calls were added: takes the count from the buckets.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -192,11 +193,11 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
   bool moving_;
-  growing_memory blocks_;  ///< of pointers
+  growing_memory blocks_;  ///< pointers to blocks
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;
   aggregate_call last_{};
-  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
+  std::uint64_t last_number_ = 0;  ///< 0: already added, or there is none
 };
 
 using each_block = function_ref<void(aggregates_block&)>;

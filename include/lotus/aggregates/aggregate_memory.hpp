@@ -1,4 +1,4 @@
-// The room that a thread's aggregates get as it needs them.
+// Provides a thread's aggregates with memory when they need it.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
@@ -20,11 +20,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Another block of the thread; null where there is no memory.
+/// Returns another block for the thread, or null if there is no memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
-/// Thread safety: none; under the producer's guard, and only the thread itself adds.
+/// Blocks of one thread and the index of what they contain, in private memory directly from the
+/// kernel. Thread safety: none; guarded by the producer's guard, and only the thread itself adds to
+/// it.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_blocks = std::size_t{1} << 14;
@@ -40,17 +41,17 @@ struct aggregate_memory {
   };
 
   std::uint32_t chain = 0;
-  std::uint32_t aggregates = 0;  ///< so many there are
+  std::uint32_t aggregates = 0;  ///< number of aggregates
   std::size_t blocks = 0;
-  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
+  bool retired = false;  ///< of a recording that has ended, or of a forked child's parent
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
-  std::size_t left = 0;  ///< bytes of that block
+  std::size_t left = 0;  ///< free bytes in the last block
   page* last_page = nullptr;
   local_aggregate** table = nullptr;
-  std::size_t places = 0;  ///< of the table, a power of two
+  std::size_t places = 0;  ///< size of the table, a power of two
 
-  /// Null where there is no memory.
+  /// Returns null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -61,9 +62,9 @@ struct aggregate_memory {
     return made;
   }
 
-  /// Gives all of it back.
-  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
-  /// replaced by private memory, and nothing is given back.
+  /// Releases all memory.
+  /// @param in_use  the thread was interrupted while adding a call and will continue with it:
+  /// replaces the blocks by private memory and releases nothing.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -74,7 +75,7 @@ struct aggregate_memory {
       }
     }
     if (in_use) return;
-    // This stands in the first of them, which goes last.
+    // This object is in the first page, which is released last.
     for (page* p = last_page; p != nullptr;) {
       page* const before = p->before;
       munmap(p, p->bytes);
@@ -82,14 +83,14 @@ struct aggregate_memory {
     }
   }
 
-  /// Calls `each(aggregates_block&)`, the last one first.
+  /// Calls `each(aggregates_block&)` for every block, beginning with the last one.
   void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
-  /// none to be had.
-  /// @param new_block  aggregates_block*(): one more, or null.
+  /// Adds a call after making room for it and for the previous one, if needed. Returns false if
+  /// there is no memory.
+  /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
       return false;
@@ -114,13 +115,14 @@ struct aggregate_memory {
     a.told_name = static_cast<std::uint32_t>(to->key);
     a.untold_ticks += call.self_ticks;
     a.last_to = to;
-    // Of a name that has no sums of its own: those of all others.
+    // `to` is the shared aggregate if this name has none of its own.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
+  /// Makes room for calls with this key and duration. Returns their aggregate, or null without
+  /// memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -167,7 +169,7 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// What takes place is whole before it is counted in.
+  /// Counts a chunk in only when it is complete.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);

@@ -1,4 +1,4 @@
-// Aggregates as text: a section of the hidden file beside the logs of a process.
+// Aggregates as text: sections of the hidden file next to the logs of a process.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
@@ -29,9 +29,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
+/// Returns ns per tick, times 2^32, averaged over the whole map. Clock steps do not affect it.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
+  constexpr std::uint64_t least_ns = 50'000'000;  // the two readings have an error of some ns
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
   const clock_segment& last = map.current();
@@ -39,7 +39,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   const std::uint64_t ns =
       (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
       (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  // What a file says may be anything.
+  // Values from a file may be anything.
   const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
   if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
   const wide rate = (wide{ns} << 32) / ticks;
@@ -47,26 +47,26 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Which section it is. Of sections of one name the last one counts.
+/// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< of the recording
-  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
+  std::uint64_t begun_ns;  ///< begin of the recording
+  std::uint64_t late;      ///< 0, or the number of a call that ended after the recording did
 };
 
-/// One section, of one loader.
+/// One section, for one loader.
 class aggregate_text {
  public:
-  /// @param rate  ns a tick, times 2^32.
+  /// @param rate  ns per tick, times 2^32.
   aggregate_text(const section_name& name, std::uint64_t rate) noexcept
       : name_{name}, rate_{rate} {}
 
   /// Adds a line.
   /// @param line_start  "S<name>,".
-  /// @param tid         0: of several threads.
+  /// @param tid         0 if several threads share the aggregate.
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
-    // In a damaged file a total may have gone round.
+    // In a damaged file a total may have overflowed.
     const std::uint64_t self_ticks =
         of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
     const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
@@ -81,7 +81,7 @@ class aggregate_text {
     ++lines_;
   }
 
-  /// The whole of it; empty where no line was added, or memory was missing.
+  /// Returns the whole section; empty if no line was added or memory was missing.
   std::string_view finish() noexcept {
     if (lines_ == 0) return {};
     put_bound("end,", lines_);
@@ -124,11 +124,11 @@ class aggregate_text {
   growing_memory text_;
 };
 
-/// Returns 0 or what file_error_text() knows.
+/// Appends a section; returns 0 or an error that file_error_text() knows.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
-/// Makes a section for each loader that some aggregates belong to.
-/// @param for_each_chain  calls what it is given for every thread; called once for each loader.
+/// Writes a section for each loader that has aggregates.
+/// @param for_each_chain  calls its argument for every thread; called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
                                               const name_lookup& names,
@@ -137,7 +137,7 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
-  // The least loader behind the one before is next.
+  // The next loader is the one with the smallest id above the current one.
   std::optional<std::uint64_t> next = 0;
   while (next) {
     const std::uint64_t loader = *next;
@@ -158,14 +158,14 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// The name of a process' file of sections, in its run's folder or its loader's.
-/// @param out  max_prefix_bytes + 48 bytes.
+/// Writes the name of a process's file of sections, which is in the folder of its run or loader.
+/// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
-/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
-/// knows; then what was appended of it is no section.
+/// Appends a section to the file of its process and loader. Returns 0 or an error that
+/// file_error_text() knows; after an error, what was appended is not a valid section.
 /// @param pid  of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,

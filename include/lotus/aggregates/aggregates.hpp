@@ -1,5 +1,5 @@
-// Operations that are counted and not recorded: where their sums stand in the ring file, and how
-// the end of one gets into them.
+// Operations that are counted instead of recorded: the layout of their sums in the ring file, and
+// how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
@@ -15,52 +15,53 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations fall into buckets of whole ticks: below 2 * 64 each number has its own, from there on
-// each doubling has 64 of one width. A bucket's middle is so within 0.8 % of all that is in it.
+// Durations fall into buckets of whole ticks. Below 2 * 64 each number has its own bucket; above,
+// each doubling is divided into 64 buckets of equal width. So the middle of a bucket is within 0.8
+// % of all durations in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
 inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
 
-/// The bucket of a duration; below octaves * octave_buckets.
+/// Returns the bucket of a duration; less than octaves * octave_buckets.
 constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
   const auto shift = static_cast<unsigned>(63 - octave_bits) -
                      static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
   return static_cast<std::uint32_t>((shift << octave_bits) + (ticks >> shift));
 }
 
-/// The least duration that falls into a bucket, in ticks.
+/// Returns the smallest duration of a bucket, in ticks.
 constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   if (octave == 0) return bucket;
   return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
 }
-/// How many durations fall into a bucket.
+/// Returns how many different durations fall into a bucket.
 constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
 }
 
-// A block of aggregates holds chunks, one behind the other: an aggregate for each name and loader,
-// and the counts of an octave where a call first needs them. Only the thread whose they are writes
-// to them.
+// A block of aggregates contains chunks, one after another: one with the aggregate for each name
+// and loader, and one with the counts of an octave, added when a call first needs them. Only the
+// thread that owns them writes to them.
 //
-// The last call of a thread stands by itself, and is added to its aggregate when the next one ends:
-// to look for the bucket of a duration that has just been measured would keep the processor
-// waiting, as the clock is read only when all before it is done.
+// A thread's last call is stored separately and added to its aggregate when the next one ends: the
+// clock is read only when all earlier instructions are done, so looking up the bucket of a duration
+// that was just measured would stall the processor.
 
 /// A call that has ended.
 struct aggregate_call {
-  std::uint64_t key;    ///< which aggregate it belongs to
-  std::uint64_t ticks;  ///< less than 0, by a few, where two processors' clocks are apart: then 0
-  std::uint64_t self_ticks;  ///< of these, what no other scope had
+  std::uint64_t key;    ///< selects its aggregate
+  std::uint64_t ticks;  ///< slightly negative if two processors' clocks differ; then counts as 0
+  std::uint64_t self_ticks;  ///< the part of it in no other scope
 };
 
 constexpr bool is_negative(const aggregate_call& call) noexcept {
   return static_cast<std::int64_t>(call.ticks) < 0;
 }
 
-/// The key of a name and of a loader, by their ids.
+/// Returns the key for the ids of a name and a loader.
 constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
   return std::uint64_t{loader} << 32 | name;
 }
@@ -74,17 +75,18 @@ struct last_call {
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;                 ///< the same in all blocks of a thread
-  std::atomic<std::uint32_t> threads;  ///< whose they have been, one after the other
-  std::atomic<std::uint32_t> tid;      ///< of the last of them
+  std::uint32_t chain;                 ///< the same in all blocks of one thread
+  std::atomic<std::uint32_t> threads;  ///< number of threads that used it, one after another
+  std::atomic<std::uint32_t> tid;      ///< of the latest of them
   std::uint32_t unused;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the chunks
-  last_call last[2];  ///< of the greater number; in the thread's first block, in others 0
+  std::atomic<std::uint64_t> used_bytes;  ///< size of the chunks
+  last_call last[2];  ///< the one with the greater number counts; only used in a thread's first
+                      ///< block
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// @param number  of the call, from 1
+  /// @param number  the call's number, from 1
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -95,25 +97,25 @@ struct aggregates_block {
   }
 };
 
-/// Of so many names and loaders a thread has sums; all others are one aggregate more.
+/// Maximum number of aggregates of a thread; all other names and loaders share one more.
 inline constexpr std::uint32_t most_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
 
 struct chunk_header {
   chunk_kind kind;
-  std::uint32_t number;  ///< of the aggregate, among those of its thread
+  std::uint32_t number;  ///< the aggregate's number within its thread
 };
 
-/// What an aggregate came to with a call, all of it or nothing.
+/// The sums of an aggregate after a call; a reader sees all of them or none.
 struct aggregate_sums {
   std::atomic<std::uint64_t> total_ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> in_bucket;  ///< that the call fell into: see bucket_content()
-  std::atomic<std::uint64_t> call;       ///< its number among the thread's
+  std::atomic<std::uint64_t> in_bucket;  ///< bucket of that call: see bucket_content()
+  std::atomic<std::uint64_t> call;       ///< its number within the thread
 };
 
-/// A bucket and how much is in it, which its own count may not say yet.
+/// A bucket and its count after a call, which may not have been stored in the bucket itself yet.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -122,7 +124,7 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is whole at any instant
+  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is consistent at any moment
   aggregate_sums sums[2];
 };
 
@@ -136,43 +138,43 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// Where an aggregate of this process stands.
+/// The location of an aggregate of this process.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until one is needed
+  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until needed
 };
 
 struct aggregate_memory;
 
-/// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
-/// for `memory`. Its first block is in the thread's gate.
+/// The aggregates of one thread, and how much of its time they contain. For the owning thread,
+/// except `memory`. The gate of the thread points to its first block.
 struct thread_aggregates {
-  const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
-  std::uint64_t calls = 0;                   ///< that ended; the last one is last[calls % 2] of
-                                             ///< the first block
-  local_aggregate** table = nullptr;         ///< by key, with room left
-  std::uint64_t mask = 0;                    ///< of places in it
-  std::atomic<std::uintptr_t> storing{0};    ///< as thread_ring::storing, while a call is added
-  std::uint32_t interrupting = 0;            ///< calls, below
-  /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
-  /// its own either.
+  const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
+  std::uint64_t calls = 0;                   ///< number of calls that ended; the last one is
+                                             ///< last[calls % 2] of the first block
+  local_aggregate** table = nullptr;         ///< hash table by key, never full
+  std::uint64_t mask = 0;                    ///< number of places in it - 1
+  std::atomic<std::uintptr_t> storing{0};    ///< like thread_ring::storing, while a call is added
+  std::uint32_t interrupting = 0;            ///< number of entries in interrupting_calls
+  /// Ticks spent in scopes inside the open one. At least `recorded_inside` if a span began or ended
+  /// in it, because then its other ticks are not its own either.
   std::uint64_t inner_ticks = 0;
-  std::uint64_t untold_ticks = 0;      ///< calls' own, that no record has told of yet
-  aggregate_memory* memory = nullptr;  ///< under the producer's guard
-  std::uint32_t told_name = 0;         ///< one that the thread has calls of
-  /// Those of handlers that interrupted the adding of a call.
+  std::uint64_t untold_ticks = 0;      ///< self time of calls that no record contains yet
+  aggregate_memory* memory = nullptr;  ///< guarded by the producer's guard
+  std::uint32_t told_name = 0;         ///< the name of one of these calls
+  /// Calls of signal handlers that interrupted the adding of a call.
   static constexpr std::uint32_t most_interrupting = 16;
   aggregate_call interrupting_calls[most_interrupting];
 
   static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
 
-  /// Where the key's stands in `table`, or would stand.
+  /// Returns where the search for a key in `table` begins.
   static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the last call to what it belongs to. False where there is no room for it yet.
+  /// Adds the last call to its aggregate. Returns false if there is no room for it yet.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -192,14 +194,14 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // Before this it is the last call that has to be added, from here on it is in; what its bucket
-    // does not say yet is in the sums.
+    // Until this store, a reader must add the last call itself; from here on the sums contain it.
+    // If its bucket does not contain it yet, the sums have the bucket's count.
     stored.count.store(so_many + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
 
-  /// Null where there is none yet.
+  /// Returns null if there is none yet.
   LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
     for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
       const local_aggregate* const found = table[place];
@@ -207,9 +209,9 @@ struct thread_aggregates {
     }
   }
 
-  /// Of calls that no record has told of; a span begins or ends.
+  /// Returns the self time of calls that no record contains yet, because a span begins or ends.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // A handler that interrupted the adding of a call.
+    // A signal handler interrupted the adding of a call.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
     const std::uint64_t own_ticks = untold_ticks;
@@ -218,7 +220,8 @@ struct thread_aggregates {
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// What a handler interrupted in take(), and left for good, is as if it had not begun.
+  /// A handler interrupted take() and abandoned it by siglongjmp: undoes the call, as if it had not
+  /// begun.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -232,8 +235,8 @@ struct thread_aggregates {
     const std::uint64_t so_many = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[so_many % 2];
     if (so_many == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call has been added: taken back, for the next one adds it. Whatever its bucket says,
-    // the sums say the same until their count goes back.
+    // The last call has been added already: removes it, because the next call will add it. Whatever
+    // its bucket contains, the sums have the right count until their own count goes back.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -241,8 +244,8 @@ struct thread_aggregates {
     stored.count.store(so_many - 1, std::memory_order_release);
   }
 
-  /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
-  /// there is no room for it, or for the one before.
+  /// Adds a call; every reader sees it once this returns, even after a kill. Returns false if there
+  /// is no room for it, or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -259,7 +262,7 @@ struct thread_aggregates {
   }
 };
 
-/// What every thread has.
+/// The part of a thread's state that counts calls and stores records.
 struct aggregating_ring : thread_ring {
   thread_aggregates aggregates;
 };

@@ -1,4 +1,4 @@
-// The aggregates that a ring file holds, copied block by block.
+// Copies the aggregates in a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
@@ -17,21 +17,21 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The ring file that aggregates are read from.
+/// The ring file from which aggregates are read.
 struct aggregates_source {
-  int descriptor;          ///< borrowed
-  std::uint64_t begun_ns;  ///< as the file says
-  std::uint64_t rate;      ///< as mean_rate() of its clock
-  name_lookup names;       ///< how lines begin
+  int descriptor;          ///< not owned
+  std::uint64_t begun_ns;  ///< from the file's header
+  std::uint64_t rate;      ///< mean_rate() of its clock
+  name_lookup names;       ///< starts of lines
 };
 
 using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
 
-/// Copies of all blocks of a ring file.
+/// Copies of all aggregate blocks of a ring file.
 class LOTUS_DETAIL_PER_MODULE dead_aggregates {
  public:
-  /// @param state           moving, where the file's process may live.
-  /// @param for_each_block  calls what it is given for every block's place in the file.
+  /// @param state           `moving` if the file's process may still be running.
+  /// @param for_each_block  calls its argument for the place of every block in the file.
   dead_aggregates(const aggregates_source& of, aggregate_state state,
                   function_ref<void(each_place)> for_each_block) noexcept
       : of_{of}, state_{state} {
@@ -39,10 +39,10 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     copies_.finish();
   }
 
-  /// Blocks that are not believed.
+  /// Returns the number of blocks that were ignored as implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
-  /// As detail::for_each_section().
+  /// See detail::for_each_section().
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
@@ -51,7 +51,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// The library's own are smaller.
+  /// Larger than all blocks that the library writes.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -64,7 +64,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    block->header.bytes = bytes;  // it may have been changed since it was looked at
+    block->header.bytes = bytes;  // the process may have changed it after its size was read
   }
 
   const aggregates_source of_;

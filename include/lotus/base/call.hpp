@@ -1,4 +1,4 @@
-// std::invoke without <functional>.
+// Equivalent of std::invoke that does not need <functional>.
 #ifndef LOTUS_BASE_CALL_HPP
 #define LOTUS_BASE_CALL_HPP
 
@@ -10,7 +10,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The object that a member is taken of: given itself, by a std::reference_wrapper or by a pointer.
+/// Returns the object whose member is accessed, given the object, a std::reference_wrapper or a
+/// pointer.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
@@ -34,7 +35,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call_member(Member Class::*m
   }
 }
 
-/// Calls what std::is_invocable_v says can be called: functions, function objects, and members.
+/// Calls anything for which std::is_invocable_v is true: functions, function objects, and members.
 template <class Function, class... Arguments>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call(Function&& function,
                                                          Arguments&&... arguments) {

@@ -1,4 +1,4 @@
-// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+// Raw clock ticks, and their conversion to nanoseconds since the Unix epoch.
 #ifndef LOTUS_BASE_CLOCK_HPP
 #define LOTUS_BASE_CLOCK_HPP
 
@@ -26,8 +26,8 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
-/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
+/// Whether hardware_ticks() advances at one rate on every core: on x86-64 if CPUID's invariant-TSC
+/// bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the TSC unstable.
 /// The aarch64 counter always does (Arm ARM D11).
 inline bool hardware_ticks_invariant() noexcept {
 #if defined(__x86_64__)
@@ -39,7 +39,7 @@ inline bool hardware_ticks_invariant() noexcept {
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
+  // kvm-clock and Hyper-V's clock are based on the TSC themselves.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -47,18 +47,18 @@ inline bool hardware_ticks_invariant() noexcept {
 #endif
 }
 
-/// One moment read on three clocks.
+/// One moment, read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stands while the machine sleeps
+  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stops while the machine sleeps
   std::int64_t realtime_ns;
 };
 
-/// Notices that the machine slept: CLOCK_BOOTTIME goes on then, CLOCK_MONOTONIC stands.
+/// Detects that the machine slept: then CLOCK_BOOTTIME has gone on and CLOCK_MONOTONIC has not.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  read in this order: a thread that is put aside in between
-  /// makes the difference smaller, never greater.
+  /// @param boottime_ns, monotonic_ns  read in this order: if the thread is preempted in between,
+  /// the difference gets smaller, never larger.
   /// @return how long the machine slept since the last call, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
@@ -73,17 +73,17 @@ class sleep_watch {
   std::int64_t asleep_ns_ = INT64_MIN / 2;
 };
 
-/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
+/// A segment of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
 struct clock_segment {
   std::uint64_t start_ticks;
-  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
+  std::int64_t start_ns;   ///< in nanoseconds since the Unix epoch
   std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
-  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
+  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps that were followed so far
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned: what a ring file says may be anything.
+    // Unsigned arithmetic cannot overflow: values from a ring file may be anything.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
         static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
@@ -96,23 +96,24 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
-/// share a clock read still meet exactly, whichever drain turned them into text.
+/// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
+/// clock read still meet exactly, even if different drains convert them to text.
 ///
-/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
-/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
+/// While CLOCK_REALTIME only drifts, the map follows it: each tie() bends the line towards it. If
+/// it is stepped forward, times jump ahead from then on; if it is stepped back, times go on as
 /// before, so that starts stay in order. Durations never contain a step.
 ///
-/// While the machine sleeps, the counter may go on or stand: no rate is taken across that, and the
-/// line begins anew at the wall clock when it wakes. Durations contain what the counter has
+/// While the machine sleeps, the counter may go on or stop: no rate is computed across a sleep, and
+/// the line restarts at the wall clock when the machine wakes. Durations contain what the counter
 /// counted.
 ///
-/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
+/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none; the session
+/// locks.
 class clock_map {
  public:
-  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
+  static constexpr std::int64_t step_ns = 1'000'000;  ///< a larger difference is a step
 
-  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
+  /// Starts the line at `first`; `second`, read some ms later, gives the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -121,8 +122,8 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
-  /// @param slept_ns  how long the machine slept since the anchor before.
+  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, else 0.
+  /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
     if (now.ticks <= last.start_ticks) return 0;
@@ -150,7 +151,7 @@ class clock_map {
 
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
-  /// The segment that holds `ticks`; the first one for anything older.
+  /// Returns the segment that contains `ticks`; the first one for anything older.
   const clock_segment& at(std::uint64_t ticks) const noexcept {
     std::uint32_t low = 0;
     std::uint32_t high = count_;
@@ -161,14 +162,14 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether begin() has been here; for maps read from a file.
+  /// Whether begin() was called; needed for maps read from a file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// The line goes on at the wall clock, with the rate of before: so far there is no other.
+  /// Continues the line at the wall clock with the previous rate, since no other is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -180,7 +181,7 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // Where the counter went on, the rate was not quite right for so long.
+    // If the counter went on, the small error of its rate has accumulated during the whole sleep.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -189,7 +190,7 @@ class clock_map {
     return stepped ? stepped_ns : 0;
   }
 
-  /// No step of the wall clock ever enters the rate.
+  /// Uses elapsed_ns, so that no step of the wall clock affects the rate.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
     if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
@@ -197,7 +198,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
+  /// Returns a rate that corrects `error_ns` within the time in which it arose; at most 1000 ppm
+  /// off.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -228,8 +230,8 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
-  /// part more coarsely. Never across a step, which must stay where it was.
+  /// Drops every second segment of the older three quarters: a long run keeps its whole past, the
+  /// older part more coarsely. Keeps segments at a step, which must stay where it was.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -238,12 +240,12 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // Nothing but steps: forget the oldest, as the newest matter most.
+    // If there are only steps, drops the oldest: the newest matter most.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
+  /// Makes `s` end where `next` starts, after the segment between them was removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -255,7 +257,7 @@ class clock_map {
   std::uint32_t count_;
   clock_anchor anchors_[anchor_capacity];
   std::uint32_t anchor_count_;
-  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
+  std::int64_t held_back_ns_;  ///< total by which the wall clock was stepped back while recording
 };
 
 }  // namespace detail

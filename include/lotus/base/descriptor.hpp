@@ -1,4 +1,4 @@
-// Descriptors in somebody else's program: out of its way, and used only while they are ours.
+// File descriptors inside the user's program: kept off its numbers, and checked before each use.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -15,9 +15,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a fresh descriptor to a number that the program does not count on: where it was started
-/// without 0, 1 or 2, a file of ours would be what it prints to. The number is high where there is
-/// room, and never below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
+/// Moves a new descriptor to a number that the program does not expect: if it was started without
+/// 0, 1 or 2, it would otherwise print into our file. The new number is high if possible, and never
+/// below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
 inline int out_of_the_way(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -30,13 +30,13 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// openat(2), close-on-exec and out of the way.
+/// openat(2), close-on-exec, with a number from out_of_the_way().
 inline int open_out_of_the_way(int directory, const char* path, int flags,
                                mode_t mode = 0) noexcept {
   return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
-/// Which file a descriptor is of.
+/// Identifies the file that a descriptor refers to.
 struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -46,27 +46,28 @@ struct file_identity {
   }
 };
 
-/// A descriptor that stays open while the program runs, which may close it, as daemons do, and get
-/// the number for a file of its own: ask holds() before each use. A program that itself opens the
-/// same file under this number is not told from us. Copies share it, and it is never closed by
-/// itself. Thread safety: none. Not for anonymous files, which all have one inode.
+/// A descriptor that stays open while the program runs. The program may close it, as daemons do,
+/// and reuse its number for another file: call holds() before each use. If the program opens the
+/// same file under this number, we cannot detect that. Copies share the descriptor, and the
+/// destructor does not close it. Thread safety: none. Not for anonymous files, because they all
+/// have the same inode.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;
-  /// @param fd  open, with this status.
+  /// @param fd  an open descriptor with this status.
   owned_descriptor(int fd, const struct stat& status) noexcept
       : fd_{fd}, file_{status.st_dev, status.st_ino} {}
-  /// @param fd  -1: none
+  /// @param fd  an open descriptor, or -1 for none.
   explicit owned_descriptor(int fd) noexcept {
     struct stat status {};
     if (fd >= 0 && fstat(fd, &status) == 0) *this = {fd, status};
   }
 
-  /// Just the number; -1: none.
+  /// Returns the number without checking it; -1: none.
   int number() const noexcept { return fd_; }
   const file_identity& file() const noexcept { return file_; }
 
-  /// Whether the file is open and this is still its number. One system call.
+  /// Whether the file is still open under this number. One system call.
   bool holds() const noexcept {
     struct stat status {};
     return holds(status);
@@ -75,7 +76,7 @@ class owned_descriptor {
     return fd_ >= 0 && fstat(fd_, &status) == 0 && file_.is(status);
   }
 
-  /// Closes it, if it is still ours.
+  /// Closes the descriptor if it still refers to our file.
   void close() noexcept {
     if (holds()) ::close(fd_);
     fd_ = -1;
@@ -86,10 +87,10 @@ class owned_descriptor {
   file_identity file_;
 };
 
-/// A log that is kept open; it may be moved away meanwhile.
+/// A log that is kept open; its file may be moved meanwhile.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< when its name was last looked at, CLOCK_MONOTONIC
+  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time when the file of this name was last checked
 };
 
 template <std::size_t Count>

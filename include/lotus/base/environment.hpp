@@ -1,4 +1,4 @@
-// Every environment variable of lotus, in one table, and the one way to read them.
+// All environment variables of lotus in one table, and the functions that read them.
 #ifndef LOTUS_BASE_ENVIRONMENT_HPP
 #define LOTUS_BASE_ENVIRONMENT_HPP
 
@@ -15,7 +15,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the order of the table.
+/// In the same order as environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
@@ -36,25 +36,28 @@ enum class variable : std::uint8_t {
 };
 
 enum class variable_type : std::uint8_t {
-  text,    ///< what it may be, its user checks
-  number,  ///< a whole one, in decimal
-  word,    ///< one of some
-  words,   ///< several of some, with commas
+  text,    ///< any text; the code that uses it validates it
+  number,  ///< a whole decimal number
+  word,    ///< one word of a list
+  words,   ///< several words of a list, separated by commas
 };
 
 struct variable_row {
   const char* name;
   variable_type type;
-  const char* values;       ///< as they are shown; of words: all of them, with '|'
-  const char* otherwise;    ///< as it is shown: where it is not set, is empty, or makes no sense
-  const char* meaning;      ///< in a few words
-  std::uint64_t least = 0;  ///< of a number
-  std::uint64_t most = 0;   ///< likewise
-  std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
+  const char* values;       ///< as shown to the user; for words: all possible ones, separated by
+                            ///< '|'
+  const char* otherwise;    ///< as shown to the user: used if the variable is unset, empty or
+                            ///< invalid
+  const char* meaning;      ///< a short description
+  std::uint64_t least = 0;  ///< for a number
+  std::uint64_t most = 0;   ///< for a number
+  std::uint64_t by_default = 0;  ///< for a number; for a word the first of `values` is the default
 };
 
-/// The one list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them:
-/// WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
+/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// programs under them.
 /// programs under them.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
@@ -65,7 +68,7 @@ enum class collector_id : std::uint8_t {
 #undef LOTUS_DETAIL_ID
 };
 
-/// As LOTUS_COLLECTOR names them.
+/// The names that LOTUS_COLLECTOR accepts.
 inline constexpr const char* collector_names[] = {
 #define LOTUS_DETAIL_NAME(name) #name,
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
@@ -73,8 +76,8 @@ inline constexpr const char* collector_names[] = {
 };
 
 #define LOTUS_DETAIL_WORD(name) #name "|"
-/// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
-/// as not set, so that VARIABLE= before a command takes back what a shell exports.
+/// All variables; `lotus-tool help environment` prints this table. An empty variable counts as not
+/// set, so that VARIABLE= before a command cancels what a shell exports.
 inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
      "records a program that does not call lotus::start(), to logs that begin so"},
@@ -121,20 +124,20 @@ constexpr const variable_row& row_of(variable which) noexcept {
   return environment_table[static_cast<std::size_t>(which)];
 }
 
-/// Null where it is not set, or to nothing.
+/// Returns null if the variable is unset or empty.
 inline const char* environment_text(variable which) noexcept {
   const char* const text = secure_getenv(row_of(which).name);
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-/// Says what is wrong about a value. @param bad  the value, or the word of it, that makes no sense.
+/// Reports an invalid value. @param bad  the value, or the invalid word of it.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// What has been reported, a bit for each variable.
+/// Which variables have been reported: one bit for each.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 
-/// Reports a value that makes no sense, at the first call for a variable in this shared object.
+/// Reports an invalid value, at most once for each variable and shared object.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which,
                                                                   std::string_view bad,
                                                                   report_variable report) noexcept {
@@ -143,7 +146,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which
   report(row_of(which), bad);
 }
 
-/// A whole number in decimal, and nothing else. False where that is not `text`, or it is too large.
+/// Parses a whole decimal number without any other characters. Returns false if `text` is none, or
+/// if the number is too large.
 inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   std::uint64_t sum = 0;
   if (*text == '\0') return false;
@@ -156,7 +160,8 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Whether a number is given that makes sense. @param value  that one, else the default.
+/// Returns whether the variable holds a valid number. @param value  set to that number, else to the
+/// default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {
   const variable_row& row = row_of(which);
@@ -172,7 +177,7 @@ inline bool environment_number(variable which, std::uint64_t& value,
   return true;
 }
 
-/// The place of a word among those of the row; -1 where it is none of them.
+/// Returns the index of a word in the row's list, or -1 if it is not in the list.
 inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
   std::string_view left = row.values;
   for (int place = 0;; ++place) {
@@ -183,8 +188,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// The word that is given, by its place in the row: the first one where none is, and where it is
-/// not known `unknown`.
+/// Returns the index in the row's list of the word that is set: 0 if none is set, and `unknown` if
+/// it is not in the list.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -195,7 +200,8 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// The words that are given, a bit for each at its place in the row; others are left out.
+/// Returns the words that are set, as one bit for each at its index in the row's list; ignores
+/// unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);
   std::string_view left = text == nullptr ? "" : text;

@@ -1,4 +1,4 @@
-// Reading from descriptors, and writing to them.
+// Reading from file descriptors and writing to them.
 #ifndef LOTUS_BASE_FILE_HPP
 #define LOTUS_BASE_FILE_HPP
 
@@ -16,9 +16,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
-/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
-/// taken back; a signal that was there before is the program's and stays. Three system calls.
+/// Prevents that a write of ours to a closed pipe, or beyond RLIMIT_FSIZE, kills the program.
+/// Blocks SIGPIPE and SIGXFSZ for this thread during the object's lifetime, and removes a signal
+/// that our own call raised; a signal that was pending before belongs to the program and stays.
+/// Three system calls.
 class write_signals_ours {
  public:
   write_signals_ours() noexcept {
@@ -33,7 +34,7 @@ class write_signals_ours {
   write_signals_ours(const write_signals_ours&) = delete;
   write_signals_ours& operator=(const write_signals_ours&) = delete;
 
-  /// @param error  with which the call has failed. Returns it.
+  /// Removes the signal that a failed call raised. @param error  the call's errno. Returns it.
   int after(int error) const noexcept {
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
@@ -51,8 +52,8 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
-/// bytes.
+/// Reads the beginning of a kernel-generated file, as much as fits; gives an empty text if it
+/// cannot be read. Returns the number of bytes.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
@@ -78,20 +79,19 @@ LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t byt
   return 0;
 }
 
-/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
+/// Extends an empty file to `bytes` without allocating disk space. Returns 0 or errno.
 inline int lengthen(int fd, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
-/// or errno.
+/// Extends a file of `held` bytes by `bytes` and allocates disk space for them. Returns 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
 }
 
-/// Reads `bytes` at `offset`; false where the file does not have them.
+/// Reads `bytes` at `offset`; returns false if the file is shorter.
 inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
   auto* out = static_cast<char*>(to);
   while (bytes > 0) {

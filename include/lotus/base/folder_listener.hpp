@@ -1,4 +1,4 @@
-// A function of the program's, kept: whom to tell of a folder, without <functional>.
+// Holds a callback of the program that receives a folder's path, without needing <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -13,22 +13,21 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A function that somebody was given, as all shared objects see it. Its code is that of the object
-/// which made it.
+/// A callback as all shared objects see it. Its code belongs to the object that created it.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
   std::atomic<std::uint32_t> kept{
-      0};  ///< 1 once it is: four bytes, which every processor can exchange
-  kept_function* before = nullptr;  ///< that was kept before it
+      0};  ///< 1 after keep(): four bytes, which every processor can exchange
+  kept_function* before = nullptr;  ///< the callback that was kept before this one
 };
 
-/// The newest one that this object keeps for ever, by which the older ones are found.
+/// The last callback that this object keeps forever; the earlier ones are linked to it.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// Nobody, or a function to be called with the folder as a const std::string&, a std::string_view
-/// or a const char*. Copies share the function. Thread safety: as of a std::shared_ptr.
+/// An optional function to be called with the folder as a const std::string&, a std::string_view or
+/// a const char*. Copies share the function. Thread safety: that of a std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;
@@ -57,8 +56,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// It is not destroyed any more: another thread may be about to call it, and the object with its
-  /// code may be gone when the last owner is.
+  /// Keeps the function forever: another thread may be about to call it, and the shared object with
+  /// its code may be unloaded before the last owner is gone.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -71,7 +70,7 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // Made in one place, of a function: it never competes with a copy.
+    // Constructed only in one place, from a function: it never competes with a copy.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -83,7 +82,7 @@ class folder_listener {
     Function function;
   };
 
-  /// A null pointer, or a std::function without a function.
+  /// Whether it is a null pointer, or a std::function without a function.
   template <class Function>
   static bool is_nobody(const Function& function) noexcept {
     using type = std::decay_t<Function>;

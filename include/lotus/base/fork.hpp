@@ -1,4 +1,4 @@
-// What the dynamic loader is asked, and how a fork is kept away from that.
+// Queries to the dynamic loader, and handlers that keep a fork from happening during one.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -18,29 +18,32 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What must not be underway on any thread while one forks, as the child would find it so for ever.
-/// One for each shared object; trivially destructible.
+/// Operations that must not be in progress on any thread during a fork, because in the child they
+/// would never finish. One for each shared object; trivially destructible.
 struct at_forks {
   mutex loader;  ///< held from before a fork until after it
 
-  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
+  /// Called with `loader` held and signals blocked; may be null. All are set together, under
+  /// `loader`.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// False in a child that was made without these handlers; may be null. In such a child locks may
-  /// be held for ever, and so may they be in its own children: nothing is done at their forks.
+  /// Returns false in a child that was created without these handlers; may be null. In such a
+  /// child, and in its own children, locks may be held forever: nothing is done when it forks.
   bool (*in_own_process)() noexcept = nullptr;
 
-  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
-  unsigned times_registered = 0;      ///< as seen by the fork that is underway
-  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
-  sigset_t signals_before{};          ///< of the thread that forks
+  std::atomic<pid_t> registering{0};  ///< the process that is registering the handlers, or
+                                      ///< `registered`
+  unsigned times_registered = 0;      ///< as counted during the current fork
+  bool before_was_called = false;     ///< a fork handler of the program may create the session
+                                      ///< after our handler ran
+  sigset_t signals_before{};          ///< signal mask of the thread that forks
 
   static constexpr pid_t registered = -1;
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
+/// Whether this thread is within a fork, or has just been forked, and so holds all locks: scopes in
 /// the program's own fork handlers must not wait for them.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
@@ -76,8 +79,8 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
-/// it does it anew: then they may be there twice.
+/// Returns when the handlers are registered. If a process forks while another of its threads is
+/// registering them, the child registers them again: they may then run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();
@@ -93,23 +96,24 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
-/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
-/// chance in a child. `each` runs under that lock, which all objects of the process share.
+/// Calls dl_iterate_phdr(3), but never while another thread forks: in the child, glibc leaves the
+/// state of its lock to chance. `each` runs under that lock, which all objects of the process
+/// share.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // When the object is loaded, and so before there are threads in most programs: a fork that is
-  // underway on another thread may not see handlers that come now.
+  // Registers when the object is loaded, which in most programs is before there are threads: a fork
+  // that is in progress on another thread may not see handlers that are registered now.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  register_at_forks();  // scopes in static constructors of other objects run earlier
+  register_at_forks();  // for scopes in static constructors of other objects, which run earlier
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
   if (!held) this_module_at_forks.loader.unlock();
 }
 
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
+/// Keeps the shared object that contains `code` in memory, even after dlclose: the drain thread,
+/// fork handlers and other objects continue to call it.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
   void* extra = nullptr;

@@ -1,4 +1,4 @@
-// A callable that is borrowed for one call, without being a template parameter of what calls it.
+// A reference to a callable for one call, so that the called function need not be a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -10,8 +10,8 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// As std::function_ref of C++26, for parameters: a template would compile the function once for
-/// every lambda that it is given. Borrows the callable, which must outlive the call.
+/// Like std::function_ref of C++26, for parameters: a template would be compiled once for each
+/// lambda passed to it. Does not own the callable, which must outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {

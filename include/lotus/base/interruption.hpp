@@ -1,4 +1,4 @@
-// Whether code that a signal handler interrupted will go on.
+// Finds out whether code that a signal handler interrupted will continue.
 #ifndef LOTUS_BASE_INTERRUPTION_HPP
 #define LOTUS_BASE_INTERRUPTION_HPP
 
@@ -13,21 +13,22 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A walk up this thread's stack, to a place on it.
+/// A walk up this thread's stack to a given place on it.
 struct stack_walk {
-  /// The code at `place` may have called a small function, or have begun to leave its own.
+  /// Tolerance: the code at `place` may have called a small function, or begun to return from its
+  /// own.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
-  std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
+  std::uintptr_t other_begin;  ///< bounds of the signal stack, whose frames are skipped
   std::uintptr_t other_end;
-  bool from_signal = false;  ///< the last frame was one where a signal came in
-  bool interrupted = false;  ///< there, by a handler that runs
-  bool passed = false;       ///< further up, and it was not
+  bool from_signal = false;  ///< the previous frame was interrupted by a signal
+  bool interrupted = false;  ///< found: a running handler interrupted the code at `place`
+  bool passed = false;       ///< the walk is beyond `place`, and no handler interrupted it
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc says so of the frame that a signal interrupted, LLVM of the one inside of that.
+    // libgcc sets this flag for the frame that a signal interrupted, LLVM for the frame inside it.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_it = before_instruction != 0 || walk.from_signal;
@@ -41,9 +42,10 @@ struct stack_walk {
   }
 };
 
-/// Whether this thread is in a signal handler that interrupted what it was doing there. If not, a
-/// handler has left that for good, by siglongjmp. True where the stack cannot be walked.
-/// @param place  stack_pointer() of what was interrupted.
+/// Whether this thread is in a signal handler that interrupted what it was doing at `place`. If
+/// not, a handler has abandoned that code by siglongjmp. Returns true if the stack cannot be
+/// walked.
+/// @param place  stack_pointer() of the code in question.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   stack_t other{};
   const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;

@@ -1,4 +1,4 @@
-// Locks that survive signals and fork.
+// Locks that are safe with signals and fork.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -15,9 +15,9 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps this thread from being cancelled for its lifetime; errno is at its end what it was. All
-/// system calls of a scope stand inside one: its end changes no errno that somebody is about to
-/// look at, and is no place where a thread ends.
+/// Disables cancellation of this thread during its lifetime, and restores errno at its end. All
+/// system calls of a scope run inside one: so a scope neither changes an errno that the program is
+/// about to read nor becomes a cancellation point.
 class uncancelled {
  public:
   uncancelled() noexcept : errno_{errno} {
@@ -35,8 +35,8 @@ class uncancelled {
   int before_ = 0;
 };
 
-/// Blocks every signal of this thread for its lifetime, too. All slow paths run inside one, so a
-/// handler never meets a lock that its own thread holds. Two system calls.
+/// Also blocks all signals for this thread during its lifetime. All slow paths run inside one, so a
+/// handler never needs a lock that its own thread holds. Two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -53,13 +53,13 @@ class signals_blocked {
   sigset_t before_;
 };
 
-/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
+/// A mutex that is trivially destructible, because it is in memory that is never destroyed.
 class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
   bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  /// False where another thread kept it for a second.
+  /// Returns false if another thread holds it for a whole second.
   bool lock_within_a_second() noexcept {
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until);
@@ -82,15 +82,15 @@ class locked {
   mutex& mutex_;
 };
 
-/// What the first caller finds, for all callers. Nobody waits for ever for somebody who may wait
-/// for him, and these go on with `meanwhile` at once: the finder himself, where what he loads runs
-/// code that asks again, and processes that were forked meanwhile, for in them nobody goes on
-/// finding. Trivially destructible. Thread safety: all.
+/// Lazy lookup: the first caller looks a value up for all callers. It cannot deadlock: two kinds of
+/// callers get `meanwhile` at once. One is the thread that is looking up, if a library that it
+/// loads runs code that asks again. The other is processes forked during the lookup, in which
+/// nobody will finish it. Trivially destructible. Thread safety: all.
 template <class T>
 class found_once {
  public:
-  /// Callers that come while it is being found wait, for a second at most: where finding loads a
-  /// library, the thread that waits may be a static constructor, which runs under the dynamic
+  /// Callers that come during the lookup wait, but for at most a second: the lookup may load a
+  /// library, and the waiting thread may be in a static constructor, which holds the dynamic
   /// loader's lock.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
@@ -99,7 +99,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Callers that come while it is being found do not wait.
+  /// Callers that come during the lookup do not wait.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -107,7 +107,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// What has been found by now, or `meanwhile`. Never waits.
+  /// Returns the value if it has been found, else `meanwhile`. Never waits.
   T known(T meanwhile) const noexcept {
     return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
   }
@@ -133,7 +133,7 @@ class found_once {
   }
 
   std::atomic<bool> found_{false};
-  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
+  std::atomic<pid_t> finder_{0};  ///< the process that is looking up, or has finished
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
   T value_{};

@@ -1,4 +1,4 @@
-// What is mapped into this process.
+// Lists what is mapped into this process.
 #ifndef LOTUS_BASE_MAPPINGS_HPP
 #define LOTUS_BASE_MAPPINGS_HPP
 
@@ -32,13 +32,14 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // discards an absurdly long line
     std::memmove(text, text + at, held);
   }
   close(fd);
 }
 
-/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+/// Returns the path at the end of a line of /proc/self/maps, from its first '/'; empty if there is
+/// none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
   return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);

@@ -1,4 +1,4 @@
-// A page at an address that all shared objects of a process know.
+// A memory page at an address that all shared objects of a process know.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -19,8 +19,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
-/// version of the library: who changes it changes `ours`.
+/// Lets shared objects find common data without /proc or a file. The layout is the same in all
+/// versions of the library: whoever changes it must change `ours`.
 struct meeting_page {
   struct point {
     char name[56];
@@ -33,7 +33,7 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Null where there is none.
+  /// Returns null if there is none.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Null where there is no room. One at a time.
+  /// Returns null if the page is full. Only one thread may call it at a time.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -55,21 +55,22 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Where the page may be, the first that is free: below what kernels with three levels of page
-/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
+/// Possible addresses of the page; the first free one is used. They lie below the limit of kernels
+/// with three levels of page tables, in the low memory that AddressSanitizer leaves to programs,
+/// and above its shadow.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Whether a word can be read there, without trying.
+/// Whether a word can be read at this address, without accessing it.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // Looks at the set before it finds that there is nothing to do with it.
+  // The kernel reads the signal set before it finds that the request is invalid.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
 
-/// The page of this process; null where it has none.
+/// Returns the page of this process, or null if it has none.
 inline meeting_page* find_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -80,12 +81,12 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
-/// One at a time.
+/// Returns null if all addresses are in use, or if the kernel cannot tell (before 4.17). Only one
+/// thread may call it at a time.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    // Private: a forked child has it too, but not its parent's.
+    // Private: a forked child gets a copy, not its parent's page.
     void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (memory == MAP_FAILED) continue;

@@ -11,21 +11,21 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
-/// malloc may still record. Null when there is none.
+/// Returns zeroed private memory directly from the kernel, so that a signal handler that
+/// interrupted malloc can still record. Returns null if there is none.
 inline void* map_memory(std::size_t bytes) noexcept {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Lets the kernel clear whole pages of such memory in every child process. False where it cannot
-/// (Linux before 4.14).
+/// Makes the kernel clear whole pages of such memory in every child process. Returns false if it
+/// cannot (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK, which older headers lack
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
 
-/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
+/// Zeroed memory directly from the kernel that can grow. Owns it.
 class growing_memory {
  public:
   growing_memory() noexcept = default;
@@ -35,7 +35,8 @@ class growing_memory {
     if (memory_ != nullptr) munmap(memory_, room_);
   }
 
-  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
+  /// Adds `bytes` and returns a pointer to them, or null if there is no memory. Invalidates earlier
+  /// pointers.
   void* add(std::size_t bytes) noexcept {
     if (bytes > room_ - used_) {
       std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;

@@ -1,4 +1,4 @@
-// Whether this is the process that what is in memory belongs to.
+// Detects whether the state in memory belongs to this process.
 #ifndef LOTUS_BASE_OWN_PROCESS_HPP
 #define LOTUS_BASE_OWN_PROCESS_HPP
 
@@ -14,13 +14,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Tells a child that was made without fork handlers (_Fork, clone): it has a copy of everything,
-/// locks that nobody will release included. A child of vfork has not, as it runs in its parent's
-/// memory. Thread safety: claim() while the process has one thread; is_this() any thread, also in
-/// signal handlers.
+/// Detects a child that was created without fork handlers (_Fork, clone): it has copies of
+/// everything, including locks that nobody will release. A child of vfork is not one, because it
+/// runs in its parent's memory. Thread safety: call claim() while the process has one thread;
+/// is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// What is in memory belongs to this process from now on.
+  /// Declares that the state in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class own_process {
   }
 
   mark* mark_ =
-      nullptr;  ///< on a page that is cleared in children; null: the kernel cannot do that
+      nullptr;  ///< on a page that is cleared in children; null if the kernel cannot do that
   pid_t pid_ = 0;
 };
 

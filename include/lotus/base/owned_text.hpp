@@ -1,4 +1,4 @@
-// A text of the program's, kept: what options hold, without <string>.
+// An owned string for the text options, without needing <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
@@ -11,7 +11,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Has c_str(), as std::filesystem::path and texts of other libraries have.
+/// Whether T has c_str(), like std::filesystem::path and strings of other libraries.
 template <class T, class = void>
 inline constexpr bool is_c_text = false;
 template <class T>
@@ -19,15 +19,15 @@ inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
                                        decltype(std::declval<const T&>().c_str()), const char*>>> =
     true;
 
-/// Takes and gives whatever a program has its paths in. The same in every shared object, whichever
-/// std::string each was built with, so it may cross between them.
-/// Errors: std::bad_alloc, as of a std::string. Thread safety: none.
+/// Converts from and to any type in which a program holds paths. Shared objects may disagree on
+/// std::string's ABI, but this class is the same in all of them, so it can be passed between them.
+/// Errors: std::bad_alloc, like std::string. Thread safety: none.
 class owned_text {
  public:
   owned_text() noexcept = default;
   owned_text(const char* text) : owned_text{std::string_view{text}, kept{}} {}
-  /// @param text  a std::string_view, what converts to one (std::string), or what has c_str()
-  /// (std::filesystem::path).
+  /// @param text  a std::string_view, anything convertible to one (std::string), or anything with
+  /// c_str() (std::filesystem::path).
   template <class Text,
             class = std::enable_if_t<!std::is_same_v<Text, owned_text> &&
                                      (std::is_convertible_v<const Text&, std::string_view> ||
@@ -40,21 +40,21 @@ class owned_text {
     swap(copy);
     return *this;
   }
-  /// From anything that it is constructed from.
+  /// Also assigns from anything that a constructor accepts.
   owned_text& operator=(owned_text&& other) noexcept {
     swap(other);
     return *this;
   }
   ~owned_text() { delete[] text_; }
 
-  /// Ends in a '\0'.
+  /// Null-terminated.
   const char* c_str() const noexcept { return text_ == nullptr ? short_ : text_; }
   const char* data() const noexcept { return c_str(); }
   std::size_t size() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
   operator std::string_view() const noexcept { return view(); }
-  /// To a std::string.
+  /// Converts to a std::string.
   template <class String,
             class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
                                      std::is_constructible_v<String, const char*, std::size_t>>>
@@ -99,9 +99,10 @@ class owned_text {
     __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
-  char* text_ = nullptr;  ///< null: it is in short_
+  char* text_ = nullptr;  ///< null: the text is in short_
   std::size_t bytes_ = 0;
-  /// The default stands here: the session is never destroyed, and leak checkers would report it.
+  /// Holds the default without allocation: leak checkers would report memory that the session,
+  /// which is never destroyed, still owns.
   char short_[24] = {};
 };
 

@@ -1,8 +1,9 @@
-// How all shared objects of one process find something that there is once.
+// Lets all shared objects of one process find something that exists only once in it.
 //
-// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
-// the program exports nothing. So the first object to ask puts it into a page at a known address;
-// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
+// Neither an inline variable nor dlsym can find it if objects are built with hidden visibility and
+// the program exports nothing. So the first object that needs it puts it into a page at a known
+// address; if that page is not available, into a mapping with a name that all can see in
+// /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
@@ -25,11 +26,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
+/// What shared objects find: null, or a T that is never destroyed.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
-/// In a mapping with a name, or null.
+/// Returns the mapping with this name, or null.
 LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
   void* found = nullptr;
   for_each_mapping([&](std::string_view line) {
@@ -41,13 +42,14 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   return found;
 }
 
-/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
+/// Makes a mapping with this name; its descriptor is closed at once. Returns null if that fails, or
+/// if the mapping could not be found again.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
-    // Private: a forked child has it too, but not its parent's.
+    // Private: a forked child gets a copy, not its parent's mapping.
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   }
   close(fd);
@@ -57,7 +59,7 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// The meeting point `name` of this process, or null. Allocates nothing.
+/// Returns the meeting point `name` of this process, or null. Allocates nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();
@@ -65,7 +67,7 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Made where there is none; null where that fails.
+/// Creates the meeting point if there is none; returns null if that fails.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
@@ -77,8 +79,8 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
-/// objects share, so two threads never make two.
+/// Calls `use(meeting_point<T>*)`, with null if none can be created. Holds the loader's lock, which
+/// all objects share, so that two threads never create two.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {

@@ -1,4 +1,4 @@
-// Where the stack of this thread is.
+// Reads this thread's stack pointer.
 #ifndef LOTUS_BASE_STACK_POINTER_HPP
 #define LOTUS_BASE_STACK_POINTER_HPP
 
@@ -9,8 +9,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Of the function that this is inlined into; never 0. One move: __builtin_frame_address(0) would
-/// make the function keep a frame pointer.
+/// Returns the stack pointer of the function into which this is inlined; never 0. One move
+/// instruction: __builtin_frame_address(0) would force the function to keep a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)

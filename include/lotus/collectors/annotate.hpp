@@ -1,4 +1,4 @@
-// Scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
+// Shows scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
@@ -21,15 +21,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that the environment asks for and that are there.
+/// The profilers that the environment asks for and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
-  bool torch = false;  ///< where the program has it: torch_annotation
+  bool torch = false;  ///< used if the program has it: torch_annotation
 };
 
 LOTUS_DETAIL_PER_MODULE inline found_once<annotators> chosen_annotators;
-/// PyTorch's profiler; null where no part of the program includes lotus/torch.hpp.
+/// PyTorch's profiler; null if no part of the program includes lotus/torch.hpp.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<const annotation_calls*> torch_annotation{nullptr};
 
 LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
@@ -42,7 +42,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // In the order of the table.
+  // Bits in the order of the words in environment_table.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
@@ -50,21 +50,21 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds out what the environment asks for. The first call may load a profiler's library: not to be
-/// made under a lock. Calls that come meanwhile do not wait: tasks begin when it is there. Errors:
-/// said once. Thread safety: all.
+/// Finds the profilers that the environment asks for. The first call may load a profiler's library:
+/// do not make it while holding a lock. Other calls meanwhile do not wait: tasks begin when the
+/// library is loaded. Errors: reported once. Thread safety: all.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
 
-/// What choose_annotation() has found; false until it has.
+/// Whether choose_annotation() found a profiler; false until it has finished.
 LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
   const annotators to = chosen_annotators.known({});
   return to.itt != nullptr || to.nvtx != nullptr ||
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
-/// A name as the profilers' C functions take it, cut at 255 bytes.
+/// A name as a C string for the profilers' functions, cut at 255 bytes.
 class task_text {
  public:
   explicit task_text(std::string_view name) noexcept {
@@ -78,7 +78,7 @@ class task_text {
   char text_[256];
 };
 
-/// VTune's handle of a text, which the first call leaves in `handle`.
+/// Returns VTune's handle of a text; the first call stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -90,7 +90,7 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// @param task  zeros: this thread's innermost one.
+/// @param task  if all zeros, this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
   const itt_library& itt = *itt_library::get();
@@ -109,10 +109,10 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task of this thread. Only where annotation_wanted().
+/// Begins a task of this thread. Call it only if annotation_wanted().
 /// @param name    copied; cut at 255 bytes.
-/// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
-/// @param number  of the batch, or a stage's: shown beside the name.
+/// @param handle  used for this name only: null, or VTune's handle, which the first task stores.
+/// @param number  of the batch or stage: shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,
     std::optional<std::uint64_t> number = std::nullopt) noexcept {
@@ -132,16 +132,16 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// Tasks that have begun and may end on another thread. Where too many are open at once, further
-/// ones are on no timeline. Thread safety: all; each number is one thread's at a time.
+/// Tasks that may end on another thread. If too many are open at once, further ones are on no
+/// timeline. Thread safety: all; only one thread at a time may use a number.
 class async_tasks {
  public:
   struct task {
-    std::atomic<std::uint64_t> key;  ///< its number + 1; 0: this place is free
+    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0: this place is free
     std::uint64_t nvtx_range;
   };
 
-  /// Null where there is no place for it.
+  /// Returns null if there is no free place.
   task* begin(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < most_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -150,7 +150,7 @@ class async_tasks {
     }
     return nullptr;
   }
-  /// Null where it has not begun. Whoever ends it sets its key to 0.
+  /// Returns null if the task has not begun. The caller that ends it sets its key to 0.
   task* find(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < most_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -171,9 +171,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a stretch of an asynchronous operation, which may overlap others of this thread and end
-/// on another. PyTorch's profiler knows no such. Only where annotation_wanted().
-/// @param number  that no other operation has now. The rest is as of begin_task().
+/// Begins a segment of an asynchronous operation, which may overlap others of this thread and end
+/// on another thread. PyTorch's profiler does not support this. Call it only if
+/// annotation_wanted().
+/// @param number  not used by any other open operation. For the other parameters see begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -192,7 +193,7 @@ LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
   }
 }
 
-/// Ends it, on whatever thread; nothing where it has not begun.
+/// Ends the segment on any thread; does nothing if it has not begun.
 LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
   async_tasks::task* const task = open_async_tasks.find(number);
   if (task == nullptr) return;
@@ -206,7 +207,7 @@ LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcep
   task->key.store(0);
 }
 
-/// Ends the task of this thread that began last.
+/// Ends this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
   const annotators to = chosen_annotators.known({});
   if (to.torch) {

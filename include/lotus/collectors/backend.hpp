@@ -1,4 +1,4 @@
-// What a collector is to the rest of the library: a table of functions.
+// The table of functions that each collector provides.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
@@ -16,28 +16,29 @@ inline std::int64_t collector_timeout_ms() noexcept {
   return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
 }
 
-/// The interval that lotus-tool asked its collector for.
+/// The sampling interval that lotus-tool requested from its collector.
 inline std::uint64_t asked_interval_ns() noexcept {
   return 1'000'000'000 / number_setting(variable::map_rate);
 }
 
-/// One kind of collector. All calls come one at a time, never nested, never after detach().
+/// One kind of collector. Calls come one at a time, never nested, and never after detach().
 struct collector_backend {
-  /// resume() and pause() return only when collection is on or off; without it the caller must
-  /// sleep, or late samples of the code before fall into the region.
+  /// Whether resume() and pause() return only after collection was switched on or off; if not, the
+  /// caller must sleep, or late samples of earlier code fall into the region.
   bool acknowledges = true;
-  /// It sees every instruction from resume() to pause(), the library's own included.
+  /// Whether it counts every instruction from resume() to pause(), including the library's own.
   bool counts_instructions = false;
-  /// Gets ready, paused. False, after saying why, when it cannot be used.
+  /// Prepares the collector, paused. Returns false, after reporting the reason, if it cannot be
+  /// used.
   bool (*begin)() noexcept = nullptr;
-  /// False when the collector does not answer any more.
+  /// Returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
-  /// For good. May be called at any time after begin().
+  /// Ends collecting for good. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
-  /// CPU time between two samples, in ns; 0 where there are no samples.
+  /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
+  /// Reports the end of a collected region (times of CLOCK_MONOTONIC in ns). May be null.
   void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 

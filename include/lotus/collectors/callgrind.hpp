@@ -1,5 +1,5 @@
-// callgrind: its client requests, written out, so that no header of valgrind is needed and all
-// files of a program agree.
+// callgrind, through its client requests. They are written out here, so that no header of valgrind
+// is needed and all files of a program agree.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
@@ -13,7 +13,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
+/// Numbers of valgrind's requests: the first is the core's, the others are those of tool "CT".
 enum class valgrind_request : std::uint64_t {
   running_on_valgrind = 0x1001,
   dump_stats_at = 0x43540003,
@@ -21,8 +21,8 @@ enum class valgrind_request : std::uint64_t {
   stop_instrumentation = 0x43540005,
 };
 
-/// Asks valgrind; without it the instructions do nothing and the answer is 0 (valgrind manual, "The
-/// Client Request mechanism"). Some 2 ns natively.
+/// Sends a request to valgrind; without valgrind the instructions do nothing and the answer is 0
+/// (valgrind manual, "The Client Request mechanism"). About 2 ns natively.
 inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
   volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
   std::uint64_t answer = 0;
@@ -51,7 +51,7 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
+/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region gets a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;

@@ -1,4 +1,4 @@
-// The profiler of the process: which one it is, and its state, which all shared objects share.
+// The profiler of the process, and its state, which all shared objects share.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
@@ -24,9 +24,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The collector that the environment asks for; null for none.
+/// Returns the collector that the environment asks for, or null for none.
 inline const collector_kind* chosen_collector() noexcept {
-  // In the table stand auto, the kinds in their order, and none.
+  // The words in the table are auto, the collectors in their order, and none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;
@@ -37,7 +37,7 @@ inline const collector_kind* chosen_collector() noexcept {
   return nullptr;
 }
 
-/// The collector of the process. Entries of its vtable are called in the object which made it.
+/// The collector of the process. Virtual, so that calls run the code of the object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -46,10 +46,10 @@ class collector_state {
   }
   virtual ~collector_state() = default;
 
-  /// False also when it was detached, or does not answer any more.
+  /// Also false if the collector was detached or no longer answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Collects from the first to the last of nested calls. False where nothing collects.
+  /// Collects from the first to the last of nested calls. Returns false if nothing is collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -80,7 +80,8 @@ class collector_state {
     const collector_backend* backend = backend_;
     return backend == nullptr || backend->acknowledges;
   }
-  /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
+  /// Whether it counts every instruction from resume() to pause(), including the library's own:
+  /// callgrind.
   virtual bool counts_instructions() const noexcept {
     const collector_backend* backend = backend_;
     return backend != nullptr && backend->counts_instructions;
@@ -97,7 +98,7 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// In a forked child the lock may be one that a thread of its parent holds.
+  /// In a forked child, a thread of its parent may hold the lock: creates a new one.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -115,10 +116,10 @@ class collector_state {
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// What this object knows of the collector of the process.
+/// The collector of the process, as this shared object has found it.
 LOTUS_DETAIL_PER_MODULE inline found_once<collector_state*> this_collector;
 
-/// The collector of the process, made if there is none yet; null where nothing collects.
+/// Returns the collector of the process, and creates it if needed; null if nothing is collected.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,

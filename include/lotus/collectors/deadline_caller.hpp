@@ -16,8 +16,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
-/// time; made anew in a forked child, which has no threads but the one that forked.
+/// A thread that makes the calls, so that the caller need not wait for a call that hangs. Only one
+/// thread may use it at a time. A forked child, which has only the thread that forked, starts a new
+/// one.
 class deadline_caller {
  public:
   static deadline_caller& instance() noexcept {
@@ -25,7 +26,7 @@ class deadline_caller {
     return caller;
   }
 
-  /// False when `what` has not returned in time; no call may be made after that.
+  /// Returns false if `what` did not return in time; no further call is allowed after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -57,7 +58,7 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The program's signals are for its own threads.
+    // The program's signals must go to its own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -92,7 +93,7 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
+/// Calls `what`, a function of a vendor's library; returns false if it does not return in time.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }

@@ -1,5 +1,5 @@
-// Intel VTune, through the interface between programs and its collector library (ittnotify),
-// without ittnotify: the types below are that interface's binary layout.
+// Intel VTune, through the binary interface of its collector library (ittnotify), without including
+// ittnotify: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
@@ -20,14 +20,14 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// VTune sets it to the path of its collector library.
+/// VTune sets this variable to the path of its collector library.
 inline constexpr char itt_library_variable[] = "INTEL_LIBITTNOTIFY64";
 
 struct itt_id {
   unsigned long long d1, d2, d3;
 };
 struct itt_domain {
-  volatile int flags;  ///< 0: nothing of this domain is wanted
+  volatile int flags;  ///< 0: the collector wants nothing of this domain
   const char* name;
   void* name_wide;
   int extra1;
@@ -36,7 +36,7 @@ struct itt_domain {
 };
 struct itt_string_handle;
 
-/// A function that the collector fills in.
+/// A function pointer that the collector sets.
 struct itt_function {
   const char* name;
   void** function;
@@ -66,7 +66,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// VTune's functions, each null where its library has none. Leaked, for it keeps pointers to it.
+/// VTune's functions; each is null if its library lacks it. Never destroyed: VTune keeps pointers
+/// to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -78,14 +79,14 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
   void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
-  /// To the task of this id; of an id of zeros to this thread's innermost one.
+  /// Adds to the task with this id; an id of zeros means this thread's innermost task.
   void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
-  /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
-  /// when there is none; null also while another thread is loading it and does not get on. Thread
-  /// safety: all.
+  /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
+  /// after reporting the reason, if there is none, and null also while another thread is loading it
+  /// and takes too long. Thread safety: all.
   static itt_library* get() noexcept {
     static found_once<itt_library*> loaded;
     return loaded.get(load, nullptr);
@@ -104,8 +105,8 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // Only a library that was given a program's table collects; its functions looked up by name do
-    // nothing before. Old ones know no table.
+    // A library collects only after it received a program's table; functions looked up by name do
+    // nothing before that. Old libraries do not know tables.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);

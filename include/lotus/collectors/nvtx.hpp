@@ -1,5 +1,5 @@
-// NVIDIA's Nsight tools, through the interface between programs and the library that such a tool
-// injects (NVTX 3), without NVTX: the types below are that interface's binary layout.
+// NVIDIA's Nsight tools, through the binary interface of the library that such a tool injects (NVTX
+// 3), without including NVTX: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
@@ -16,12 +16,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tool sets it to the path of its library.
+/// The tool sets this variable to the path of its library.
 inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// nvtxEventAttributes_t, its second version.
+/// Version 2 of nvtxEventAttributes_t.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -38,7 +38,8 @@ struct nvtx_event {
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
-/// The tool's functions, each null where it has none. Leaked, for the tool keeps pointers to it.
+/// The tool's functions; each is null if the tool lacks it. Never destroyed: the tool keeps
+/// pointers to it.
 class nvtx_library {
  public:
   nvtx_domain* (*domain_create)(const char*) = nullptr;
@@ -49,8 +50,8 @@ class nvtx_library {
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< "lotus"
 
-  /// The library that the tool has named, loaded and set up at the first call; null, after saying
-  /// why, when there is none. Thread safety: all.
+  /// Returns the library that the tool names; the first call loads and initializes it. Returns
+  /// null, after reporting the reason, if there is none. Thread safety: all.
   static const nvtx_library* get() noexcept {
     static found_once<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
@@ -72,7 +73,7 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Numbers of the interface.
+  // Constants of the interface.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -125,7 +126,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Where the tool puts its functions: five of them here, all others where nobody calls them.
+  /// Returns where the tool stores its functions: five in this object, all others in an unused
+  /// place.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];

@@ -1,4 +1,4 @@
-// perf record and perf stat, through their control channel with acknowledgement.
+// perf record and perf stat, through their control channel with acknowledgments.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -57,13 +57,13 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer; false when none comes in time.
+  /// Sends a command and waits for the answer; returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
     const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero; what counts is the newline.
+    // An answer is "ack\n" and a zero byte; the newline ends it.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
@@ -82,8 +82,8 @@ class perf_control {
   }
 
  private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
-  /// that is given as a descriptor is opened anew for that.
+  /// Opens for reading and writing, so that opening a FIFO never blocks and writing never raises
+  /// SIGPIPE; a pipe given as a descriptor is reopened for this reason.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -99,7 +99,7 @@ class perf_control {
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program, and says how to reach it.
+/// Whether perf runs this program and the environment names its control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }

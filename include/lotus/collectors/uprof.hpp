@@ -17,21 +17,21 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
-/// arguments are passed in registers.
+/// Resumes or pauses. uProf 4.0 expects 1, for the CPU profile. 5.1 has no parameter and ignores
+/// the argument, because it is passed in a register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
   uprof_call resume;
   uprof_call pause;
-  bool strict;  ///< they return when it is done
+  bool strict;  ///< they return only when the switch is done
 };
 
-/// What use_uprof() was given; null: look for exported functions.
+/// The functions passed to use_uprof(); null: look for exported functions.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// The functions of one group, strict ones first: a run must never mix both groups.
+/// Finds the functions of one group, strict ones first: a run must never mix groups.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -53,7 +53,7 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether the program has uProf's functions already.
+/// Whether uProf's functions are already in the program.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -81,7 +81,7 @@ const collector_backend* uprof_backend_of() noexcept {
   return &table;
 }
 
-/// Null, after saying why, where uProf's functions cannot be found.
+/// Returns null, after reporting the reason, if uProf's functions cannot be found.
 inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
@@ -96,10 +96,10 @@ inline const collector_backend* uprof_backend() noexcept {
 
 }  // namespace detail
 
-/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
-/// In one source file that includes AMDProfileController.h:
+/// For programs that link AMD's static libAMDProfileController, which a lookup at run time cannot
+/// find. In one source file that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-/// To be called before the first resume(). Returns true.
+/// Call it before the first resume(). Returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);

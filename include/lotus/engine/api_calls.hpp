@@ -1,4 +1,4 @@
-// What scopes, batches and ranges do beside the hot path.
+// The slow paths of scopes, batches and ranges.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -24,7 +24,7 @@ namespace detail {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag
 known_tag::first_tag(std::string_view name) noexcept {
   const record_tag tag = operation_tag(name);
-  // The next time there may be memory for the name.
+  // Not cached if the name got no memory: there may be some next time.
   if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
   return tag;
 }
@@ -45,7 +45,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Other measured spans are on no timeline: they get their names too late, or need not nest.
+/// Other measured spans are shown on no timeline: they get their names too late, or need not nest.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_piece;
 }
@@ -134,7 +134,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // No character of UTF-8 in half.
+    // Does not cut inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {

@@ -1,6 +1,5 @@
-// Everything behind the API: what the functions that it calls do. Compiled in every file of a
-// header-only program; in one file, that which defines LOTUS_IMPLEMENTATION, of one with
-// LOTUS_COMPILED.
+// The implementation of the API. A header-only program compiles it in each file; a program with
+// LOTUS_COMPILED only in the file that defines LOTUS_IMPLEMENTATION.
 #ifndef LOTUS_ENGINE_ENGINE_HPP
 #define LOTUS_ENGINE_ENGINE_HPP
 

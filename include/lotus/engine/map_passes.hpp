@@ -1,4 +1,4 @@
-// The passes of a LOTUS_MAP_REGION, as the environment asks for them.
+// The passes of a LOTUS_MAP_REGION, as set in the environment.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
@@ -34,7 +34,7 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// @param path  of the list of regions; `errno` says why.
+/// @param path  of the list of regions; `errno` gives the reason.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
     say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
@@ -42,12 +42,12 @@ inline void cannot_write_list(const char* path) noexcept {
   });
 }
 
-/// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
-/// operation: a fresh sampler's would always come one interval after it was resumed, and what is
-/// shorter would never be seen. A function of its own, which reports leave out by its name; it
-/// calls nothing, for samples of that would bear other names.
+/// Spins for a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
+/// operation: otherwise it would always come one interval after the sampler was resumed, and
+/// shorter operations would never be sampled. It is a function of its own, so that reports can
+/// exclude it by name; it calls nothing, since samples of callees would have other names.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
-  // A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  // One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
@@ -59,8 +59,8 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks a nanosecond, measured for a millisecond at the first call. Not a static that is
-/// made once: a child that is forked meanwhile would wait for that for ever.
+/// Returns hardware ticks per nanosecond; the first call measures for a millisecond. Not a local
+/// static variable: a child forked during its initialization would wait for it forever.
 inline double ticks_per_ns() noexcept {
   static std::atomic<double> known{0};
   const double before = known.load(std::memory_order_relaxed);
@@ -88,7 +88,7 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // The session's own thread first, so that it does not count as started by the program.
+  // Starts the session's own thread first, so that it does not count as started by the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -117,7 +117,7 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // Interned and joined now: not within the region.
+  // Done before the region is collected: interning the name and joining the session.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -129,12 +129,12 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // What reading the clock takes lies outside.
+  // The time of reading the clock is excluded.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind sees every instruction: it is switched last here, and first below.
+  // callgrind counts every instruction: it is switched on last here, and off first below.
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -158,8 +158,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
-/// of one within it are not.
+/// callgrind assigns its counts when they are dumped: those up to now belong to this region, those
+/// of a region nested in it do not.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -174,12 +174,12 @@ inline map_region*& map_region::innermost() noexcept {
 }
 
 inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
-  if (collector_ == nullptr) return 0;  // nobody asks
+  if (collector_ == nullptr) return 0;  // nobody uses the value
   return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
                                    detail::ticks_per_ns());
 }
 
-/// Tells lotus-tool, where it asks, which operations there are.
+/// Appends this operation's name to the list for lotus-tool, if it asks for one.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;

@@ -1,4 +1,4 @@
-// What operations do to the heap, where liblotus_memory.so counts it.
+// Records the allocations of operations, as counted by liblotus_memory.so.
 #ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
 #define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
@@ -22,8 +22,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The library that counts, if the program was started with it. Asks only where the environment
-/// tells of one, for looking up may allocate. Not to be called under a lock.
+/// Returns the counting library if the program was started with it. Looks it up only if LD_PRELOAD
+/// is set, because the lookup may allocate. Do not call it while holding a lock.
 LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   const char* const preloaded = secure_getenv("LD_PRELOAD");
   if (preloaded == nullptr || *preloaded == '\0') return nullptr;
@@ -36,17 +36,16 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records what is counted. Thread safety: all; a recording begins under the session's control
-/// lock.
+/// Records the counts. Thread safety: all; a recording begins under the session's control lock.
 class heap_account {
  public:
-  /// Before any lock.
+  /// Call it before taking any lock.
   void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// A recording has begun: what was open in the one before is forgotten. Records nothing, for who
-  /// holds the session's lock cannot; the first operation will.
+  /// A recording has begun: forgets operations that are open since the previous one. Records
+  /// nothing itself, because the caller holds the session's lock; the first operation will.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -60,12 +59,12 @@ class heap_account {
     heap_told_.store(false, std::memory_order_relaxed);
   }
 
-  /// In a recording that began while the library was being looked for. As begin_recording().
+  /// Does the same for a recording that began while the library was being looked up.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
 
-  /// Before the recording ends.
+  /// Call it before the recording ends.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
       tell_heap(*counts, unit);
@@ -73,9 +72,9 @@ class heap_account {
     }
   }
 
-  /// Under which name an operation's allocations are held; the making of a batch, and a wait, as if
-  /// they were operations.
-  /// @param intern  gives a name its id.
+  /// Returns the name to which an operation's allocations are attributed; building a batch and
+  /// waiting for one count as operations too.
+  /// @param intern  returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
     const record_kind& kind = kind_of(tag);
@@ -97,8 +96,8 @@ class heap_account {
     counts->enter(name, is_batch);
   }
 
-  /// @param begin_ticks  of its record; 0: there is none.
-  /// @param begun_as     the name that it began with.
+  /// @param begin_ticks  of its record; 0 if there is no record.
+  /// @param begun_as     the name with which it began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
     const heap_hook* const counts = hook();
     heap_change change;
@@ -111,7 +110,7 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// Its clock goes on, but batches are counted from 0.
+  /// The child keeps its parent's clock but counts batches from 0.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:
@@ -135,7 +134,7 @@ class heap_account {
     counts.sum(sums);
     const std::uint64_t ticks = now_ticks();
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
-    // Also where both are 0.
+    // Also records a value of 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
          {event_kind::heap, name, to_32_bits(sums.units)});
   }
@@ -154,8 +153,8 @@ class heap_account {
         &ticks);
   }
 
-  /// The heap is told of a thousand times a second at most; what of it is whose, at rarer and rarer
-  /// ends, so that all of it is less than what operations tell.
+  /// Records the heap at most a thousand times a second. Records which operations hold it at
+  /// increasing intervals, so that all of it stays less than the records of the operations.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);

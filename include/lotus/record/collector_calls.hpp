@@ -1,4 +1,4 @@
-// What the API asks of the profiler that runs the program.
+// Calls of the API to the profiler that runs the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -11,11 +11,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// Set once this object has found that there is none.
+/// True once this object has found that there is no collector.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Looks for the collector, the first time; collectors/collector_state.hpp.
+/// Looks for the collector at the first call. Defined in collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}

@@ -1,4 +1,4 @@
-// What is said of an environment variable that makes no sense.
+// Messages about invalid environment variables.
 #ifndef LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 #define LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 
@@ -14,7 +14,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// For the functions of base/environment.hpp that read a number or words.
+/// The report function for the functions of base/environment.hpp that read numbers or words.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -32,7 +32,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     return say("%s=%.*s: must be %s; taken as: %s", row.name, bytes, bad.data(), row.values,
                row.otherwise);
   }
-  // "itt|nvtx|torch" as "itt, nvtx and torch".
+  // Converts "itt|nvtx|torch" to "itt, nvtx and torch".
   char words[128];
   std::size_t used = 0;
   for (const char* c = row.values; *c != '\0' && used < sizeof(words) - 8; ++c) {
@@ -48,7 +48,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// As environment_number(), without whether it is given.
+/// Like environment_number(), but returns the value itself.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);

@@ -1,4 +1,4 @@
-// What the shared objects of one process have of the one session.
+// The interface through which all shared objects of a process use its one session.
 #ifndef LOTUS_RECORD_HUB_HPP
 #define LOTUS_RECORD_HUB_HPP
 
@@ -25,77 +25,78 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// That steps were recorded, and where.
+/// Notifies that active steps were recorded, and in which folder.
 struct step_notice {
   folder_listener listener;
   char folder[4096 + 512];
 };
 
-/// Scopes as another profiler's annotations, of this thread.
+/// Functions that show this thread's scopes as annotations of another profiler.
 struct annotation_calls {
   void (*begin)(const char* name) noexcept;
-  void (*end)() noexcept;  ///< of the one that began last, if there is one
+  void (*end)() noexcept;  ///< ends the innermost annotation, if there is one
 };
 
-/// When a span begins and ends.
+/// Begin and end of a span in ticks.
 struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// What the session does for the objects that share it. The code is that of the object which made
-/// the hub; it is never unloaded.
+/// Functions of the session for the shared objects that use it. Their code belongs to the object
+/// that made the hub; it is never unloaded.
 struct services {
-  /// @param begins  nothing that this thread will record has begun yet.
+  /// @param begins  whether nothing that this thread will record has begun yet.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call where there is no room for it yet; false where it is lost.
+  /// Adds a call for which there is no room yet; returns false if the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
-  /// How much of the time since it was asked last was in such calls of this thread; where that is
-  /// not 0, the tag of the record that tells of it.
+  /// Returns the self time of this thread's aggregated calls since the last request. If it is not
+  /// 0, also sets the tag of the record to write for it.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
-  /// Counts and says that a batch is not recorded.
+  /// Counts and reports a batch that is not recorded because of its number.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  its listener is kept.
+  /// @param steps  its listener is kept alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// Both return whether there is a listener to be told.
+  /// Both return whether there is a listener to call.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
   bool (*snapshot)(const char* reason, std::size_t bytes) noexcept;
   std::uint64_t (*dropped)() noexcept;
-  /// The records of this thread belong to this loader from now on: the id of its name, 0 the
-  /// default one. Returns whose they were.
+  /// Assigns this thread's records to a loader from now on, given by the id of its name; 0 is the
+  /// default one. Returns the previous loader.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
-  /// Where recording is on and the thread has no ring yet.
+  /// Call it if recording is on and the thread has no ring yet.
   void (*get_ring)(producer&) noexcept;
-  /// Reads the thread's clocks, and lets the watch begin anew.
+  /// Reads the thread's clocks and resets the watch.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
-  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  /// Reserves async_ids_at_once numbers within this process and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// The ticks of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  /// Converts times of CLOCK_MONOTONIC to ticks of a span that is recorded next.
   given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  /// Says once that a scope has ended on another thread than it began on.
+  /// Reports once that a scope ended on another thread than the one on which it began.
   void (*crossed_threads)(record_tag) noexcept;
-  /// A shared object wants to know from now on whether recording is on.
+  /// Registers a shared object, which is informed from now on whether recording is on.
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins on this thread, and ends: on a profiler's timeline, and where the
-  /// heap is counted. Only in recording::annotated.
+  /// A span with this tag begins or ends on this thread: shows it on a profiler's timeline and
+  /// counts its allocations. Only in recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  /// @param begin_ticks  of its record, which follows; 0: there is none.
+  /// @param begin_ticks  of its record, which follows; 0 if there is no record.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
-  /// Likewise, for what is on no timeline.
+  /// The same without a timeline: only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
-  /// @param begun_as  the tag that it began with.
+  /// @param begun_as  the tag with which it began.
   void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
-  /// PyTorch's profiler is part of the program. @param calls  lives as long as the process.
+  /// PyTorch's profiler is part of the program. @param calls  must stay valid until the process
+  /// exits.
   void (*annotate_torch)(const annotation_calls& calls) noexcept;
-  /// Gives a message to the program's on_message; false where it has none.
+  /// Passes a message to the program's on_message; returns false if it has none.
   bool (*deliver)(const char* line) noexcept;
 };
 
@@ -104,18 +105,18 @@ inline constexpr std::uint32_t async_ids_at_once = 256;
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,  ///< this object has not asked yet
-  /// Scopes show on a profiler's timeline too, or tell what they did to the heap, and are logged if
-  /// recording is on.
+  unknown = 2,  ///< this object has not asked the session yet
+  /// Scopes are also shown on a profiler's timeline, or their allocations are counted; they are
+  /// logged if recording is on.
   annotated = 3,
 };
 
-/// What one shared object knows of the session.
+/// What one shared object knows about the session.
 struct module_state {
   std::atomic<recording> mode{recording::unknown};
   std::atomic<bool> hardware_clock{true};
   std::atomic<const services*> hub{nullptr};
-  module_state* next = nullptr;  ///< the session's list
+  module_state* next = nullptr;  ///< for the session's list
 
   constexpr module_state() noexcept = default;
   module_state(const module_state&) = delete;
@@ -124,14 +125,15 @@ struct module_state {
 
 LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 
-/// The session's services; makes the session at the first call of the process. record/join.hpp.
+/// Returns the session's services; the first call in the process creates the session. Defined in
+/// record/join.hpp.
 LOTUS_DETAIL_RARE const services& join_session(bool environment_counts) noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
 }
 
-/// Whether this object's scopes have to be measured.
+/// Whether scopes of this shared object must be measured.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   const recording mode = recording_mode();
   if (mode == recording::off) return false;
@@ -142,15 +144,15 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
 
 LOTUS_DETAIL_RARE record_tag refuse_batch(std::uint64_t number) noexcept;
 
-/// The tag of a record about a batch; empty, and its number said once, where that is not below
-/// 2^56.
+/// Returns the tag of a record about a batch. If the number is 2^56 or more, returns an empty tag
+/// and reports the number once.
 LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t number) noexcept {
   if (LOTUS_DETAIL_UNLIKELY(number >> record_tag::value_bits != 0)) return refuse_batch(number);
   return {kind, number};
 }
 
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
-/// Before the record of what ends: what is told of it stands before it.
+/// Call it before writing the record of a span that ends: its heap records precede it.
 LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// How a shared object finds the one session of its process.
+// Lets a shared object find the one session of its process.
 #ifndef LOTUS_RECORD_JOIN_HPP
 #define LOTUS_RECORD_JOIN_HPP
 
@@ -11,26 +11,26 @@
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 
-// Itanium C++ ABI, 3.3.6.3.
+// See Itanium C++ ABI, 3.3.6.3.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What tells one shared object from another, there. Under a name of our own: where a header before
-/// this one has a static object in a function, g++ has declared the other, in a way that differs.
+/// Identifies this shared object in that call. Declared under a name of our own: if an earlier
+/// header has a static object in a function, g++ has already declared __dso_handle differently.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, options, schedule, module_state, producer or record change.
 inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Makes the session, where this object has made none, and returns its services; session.hpp.
+/// Returns this object's services, after creating its session if it has none; session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
-/// The services of the session, if there is one; makes none.
+/// Returns the services of the session, or null if there is no session; never creates one.
 LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
   if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
   const auto* hub = find_meeting_point<const services>(hub_name);
@@ -43,15 +43,16 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// When the object is unloaded, or the process exits: after the static objects of this object,
-/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
-/// which sanitizers take for the program's own: they would call it when the object is gone.
+/// Runs when the object is unloaded or the process exits, after the destructors of this object's
+/// static objects, which may still record. Registered as the compiler does it for a static object,
+/// not by atexit(3): sanitizers would treat that as the program's own and call it after the object
+/// is gone.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Says that other objects will not find the session of this one; record/message.hpp.
+/// Reports that other objects cannot find this object's session. Defined in record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
@@ -65,7 +66,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // Where there is no hub, every object keeps a session for itself.
+      // Without a hub, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);

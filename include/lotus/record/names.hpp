@@ -1,4 +1,4 @@
-// Names of operations: how they are written into a line, and the table that makes them small ids.
+// Names of operations: their form in a log line, and the table that maps them to small ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
@@ -20,10 +20,10 @@ namespace detail {
 inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
-/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
-/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
-/// for a batch record. Undone by lotus-tool.
+/// Writes "S" and the name in the form used in log lines to `out` (max_line_name_bytes); returns
+/// the length. Replaces by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, a
+/// blank at either end, and the B of a name that begins with "Batch". So a name can neither end a
+/// field or line nor look like a batch record. lotus-tool reverses this.
 inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   constexpr char hex[] = "0123456789ABCDEF";
   const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
@@ -45,14 +45,15 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name once seen. Lives as long as the process.
+/// A name that occurred once. Exists until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  mutable std::atomic<void*> task_handle;  ///< a profiler's, of this name; its collector's affair
-  // Followed by the raw name, then by the name as a line begins with it, comma included.
+  mutable std::atomic<void*> task_handle;  ///< a collector's handle for this name; managed by the
+                                           ///< collector
+  // Followed by the raw name, then by the name as at the start of a line, with the comma.
 
   std::string_view raw() const noexcept {
     return {reinterpret_cast<const char*>(this + 1), raw_bytes};
@@ -62,13 +63,13 @@ struct name_entry {
   }
 };
 
-/// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
+/// The name for unnamed_id. Ring files do not list it, since recovery knows it.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// How a line begins whose name is in no list.
+/// Start of a line whose name is in no list.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// How lines begin, by the id of their name: "S<name>,".
+/// Looks up the start of a line, "S<name>,", by the id of its name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -76,12 +77,12 @@ struct name_lookup {
   std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
 };
 
-/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
-/// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
-/// Thread safety: all; also from signal handlers.
+/// Interns names by content. Reading takes no lock. Nothing is ever freed, so ids and entries stay
+/// valid until the process exits. Ids count from 1; a name for which there is no room gets
+/// unnamed_id. Thread safety: all; also from signal handlers.
 class name_table {
  public:
-  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< names
+  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
 
   /// @param most_names  at most `limit`.
   explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
@@ -99,7 +100,7 @@ class name_table {
     return add(name, hash);
   }
 
-  /// @param id  what intern() returned.
+  /// @param id  a result of intern().
   const name_entry& entry(std::uint32_t id) const noexcept {
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       return *reinterpret_cast<const name_entry*>(unnamed_);
@@ -110,7 +111,7 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Of any id: what stands in a ring file may have been written by anybody who has it mapped.
+  /// Accepts any id: any process that maps a ring file can have written into it.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -134,7 +135,7 @@ class name_table {
     std::atomic<const name_entry*> entries[page_names];
   };
   struct index {
-    std::size_t slots;  ///< a power of two; the slots follow
+    std::size_t slots;  ///< a power of two; the slots follow this struct
     std::atomic<const name_entry*>* data() noexcept {
       return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
     }
@@ -162,7 +163,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  /// Returns an index that is at most half full after one more name; an outgrown one is not freed,
+  /// because readers may still use it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -190,7 +192,7 @@ class name_table {
     return p;
   }
 
-  /// Makes an entry in `memory`, which has room for it and both texts.
+  /// Creates an entry in `memory`, which must have room for it and both texts.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
@@ -225,7 +227,7 @@ class name_table {
   }
 
   const std::uint32_t most_names_;
-  /// Made beforehand, as it is for when there is no memory.
+  /// Created in advance, because it is needed when there is no memory.
   alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
                                     unnamed_line_start.size()];
   mutex mutex_;

@@ -1,4 +1,4 @@
-// Operations that share clock reads, for compose.hpp.
+// A run of operations that share clock reads, for compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -16,8 +16,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
+/// A run of operations, each of which begins when the previous one ends. Logs each operation when
+/// it ends, and "STransform" for all of them when the run ends, also by an exception.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -30,7 +30,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// What runs now. An exception that ends it has it logged up to there.
+  /// Sets the operation that runs now. If it ends by an exception, it is logged up to that point.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -54,18 +54,19 @@ class operation_run {
     }
   }
 
-  /// What runs gets its name when it ends; see laps.
+  /// The current operation gets its name only when it ends; see laps.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
 
  private:
-  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  /// Needed because equal clock readings do not prove that nothing ran: aarch64's counter may run
+  /// at only 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// By an exception of an operation, or before the first.
+  /// Called when an operation throws, or if the run ends before its first operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;

@@ -1,5 +1,5 @@
-// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
-// one that hangs does not.
+// Publishes that a thread is waiting for a batch, so that observers can see a hang: a wait is
+// recorded only when it ends.
 #ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
 #define LOTUS_RECORD_PUBLISHED_WAIT_HPP
 
@@ -13,10 +13,10 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives a thread a ring that has none: its first wait may be the one that hangs.
+/// Gives this thread a ring if it has none, because its first wait may be the one that hangs.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
-/// In the ring file, which a kill leaves.
+/// Stores the wait's begin in the ring file, which survives a kill.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
   if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
@@ -25,7 +25,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
-/// The wait is over, or given up; none is fine.
+/// Call it when the wait is over or canceled, or even if there was none.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
   std::atomic<std::uint64_t>* const waiting_since =
@@ -40,7 +40,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// For the life of an object.
+/// Publishes a wait during the object's lifetime.
 class published_wait {
  public:
   LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }

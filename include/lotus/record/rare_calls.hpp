@@ -1,4 +1,4 @@
-// What a thread does beside the hot path: its first record, a full ring, a look at its clocks.
+// The slow paths of a thread: its first record, a full ring, reading its clocks.
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
 
@@ -25,8 +25,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Null where there can be none.
-/// @param begins  this is the begin of what is recorded, or the thread has been here since.
+/// Returns null if this thread cannot have a producer.
+/// @param begins  true if what is recorded begins now, or if this was also called when it began.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -35,7 +35,8 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // All spans look at the CPU as they begin, so this is none; but it may have begun any time ago.
+  // A span would have called this at its begin, by looking at the CPU. So this is not one, and it
+  // may have begun at any time.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
@@ -66,7 +67,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // Another shared object may have a watch already, for this one to mark.
+  // If another shared object already has a watch for this thread, this object's can be set up and
+  // marked.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -87,7 +89,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
     return;
   }
   if (place != 0) {
-    // A handler has left that for good, by siglongjmp.
+    // A handler has abandoned the previous call by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }

@@ -1,4 +1,4 @@
-// The shared objects of the process that record: each learns whether recording is on.
+// The list of shared objects that record; each is informed whether recording is on.
 #ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
 #define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
@@ -11,10 +11,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all. Called with signals blocked.
+/// Thread safety: all. Call it with signals blocked.
 class module_list {
  public:
-  /// Tells `m` all it must know, now and at every later set_mode(); adds it if it is new.
+  /// Passes `m` what it must know, and its mode again at each later set_mode(); adds it if it is
+  /// new.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {

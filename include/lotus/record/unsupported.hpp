@@ -1,5 +1,5 @@
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
-// same there; programs build and run, and nothing is logged.
+// Replacement for the recording code on systems without support, where LOTUS_SUPPORTED is 0. The
+// API is the same: programs build and run, and nothing is logged.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 

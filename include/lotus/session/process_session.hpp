@@ -1,4 +1,4 @@
-// The one session of a process: start and stop, steps, the environment, shared objects, fork.
+// The one session of a process: start and stop, steps, environment, shared objects, fork.
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
@@ -33,30 +33,30 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
-/// list of shared objects is a leaf.
+/// Created at first use, never destroyed. Take its control lock before any lock of the recorder;
+/// while the list of shared objects is locked, take no other lock.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  /// Null in a child process that was made without fork handlers (_Fork, clone): its session and
-  /// ring file are its parent's, and locks may be held for ever.
+  /// Returns null in a child process that was created without fork handlers (_Fork, clone): its
+  /// session and ring file are its parent's, and locks may be held forever.
   static session* of_this_process() noexcept {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// Likewise, for what would be recorded: reports once that it is not.
+  /// The same for calls that would record something: reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Makes the process's session, if there is none yet that other objects do not find.
-  /// @param table  what it does for shared objects, this one included; lives as long as the
-  /// process.
+  /// Creates the session, unless this object already has one that other objects cannot find.
+  /// @param table  the functions for shared objects, including this one; must stay valid until the
+  /// process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // Memory of its own, never freed: scopes may end after every static object is gone.
+    // In memory of its own, never freed: scopes may end after all static objects are destroyed.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -66,20 +66,20 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  /// Reserves async_ids_at_once numbers within this process and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
-    choose_annotation();  // may load a library: before any lock
+    choose_annotation();  // may load a library, so before taking any lock
     heap_.find();
     const signals_blocked quiet;
-    // Outside of every lock too: a static constructor may be recording, under the loader's.
+    // Also before any lock: a static constructor, which holds the loader's lock, may be recording.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
-    if (this_thread_forks) return;  // the next scope joins
+    if (this_thread_forks) return;  // the next scope will join
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Others may have come, and begun, while this thread looked for libraries.
+    // Other threads may have joined and started recording while this one looked for libraries.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -87,7 +87,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // That of the object with this code is destroyed when the process exits, for it is pinned.
+    // The object with this code is pinned, so its own state is destroyed only when the process
+    // exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
     recorder_.close_at_exit();
@@ -102,7 +103,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  its listener is kept.
+  /// @param steps  its listener is kept alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -147,7 +148,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// What a record of this tag is called.
+  /// Returns the name of a record with this tag.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -175,7 +176,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
-  /// What ranges and aggregated scopes allocate belongs to the operation around them.
+  /// Allocations in ranges and aggregated scopes belong to the enclosing operation.
   bool has_heap(record_tag tag) const noexcept {
     return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
            tag.kind() != event_kind::aggregated;
@@ -204,7 +205,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// Each number has a name of its own there.
+  /// On the timeline each number needs a name of its own.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
@@ -216,7 +217,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
 
-  // --- caller holds control_
+  // --- the caller holds control_
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
@@ -227,12 +228,12 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// By a start() without a schedule, which stop() has to end.
+  /// Whether it was started by a start() without a schedule, which only stop() can end.
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
 
-  /// To another start().
+  /// Ends the current recording for another start().
   void give_way() noexcept {
     end();
     steps_.stop();
@@ -251,9 +252,9 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// What the environment says where the program says nothing.
+  /// Fills settings that the program did not choose from the environment.
   static void ask_environment(options& chosen) noexcept {
-    constexpr std::size_t compact = 1;  // its place in the table
+    constexpr std::size_t compact = 1;  // its index in the table
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
     }
@@ -275,7 +276,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- fork: parent and child each go on with a whole session
+  // --- fork: parent and child each continue with a complete session
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
@@ -301,14 +302,15 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
-  /// Once. Not to the program's handler, which may wait for ever there for a lock of its own.
+  /// Reports once. Not to the program's handler, which might wait forever for a lock of its own
+  /// here.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
         "in it: use fork()");
   }
 
-  /// What a process is told to count where it has begun none.
+  /// The unit that is reported if the process has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -320,7 +322,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< as name_entry::task_handle
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< like name_entry::task_handle
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;

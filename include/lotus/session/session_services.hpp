@@ -1,4 +1,4 @@
-// What the session does for the shared objects of its process: the table, and how it is made.
+// The session's functions for the shared objects of its process: the table and its creation.
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
 #define LOTUS_SESSION_SESSION_SERVICES_HPP
 
@@ -23,7 +23,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the object with this code.
+/// Creates the table in the shared object that contains this code.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {

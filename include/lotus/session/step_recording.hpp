@@ -1,4 +1,4 @@
-// Steps by number: which are recorded, and where.
+// Computes from step numbers which steps are recorded, and where.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
@@ -15,7 +15,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Steps that are recorded together, or with `behind` of 0 none.
+/// A range of steps that are recorded together; `behind` is the step after it, 0 if there is none.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t behind = 0;
@@ -25,12 +25,12 @@ struct step_window {
   }
 };
 
-/// The window that a step lies in. @param steps  of which `active` is not 0.
+/// Returns the range that contains a step. @param steps  its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
   const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
   const std::uint64_t cycle = left_out + steps.active;
-  // As in PyTorch: cycles begin as if the first wait were over already.
+  // As in PyTorch: counts cycles as if the first wait were already over.
   const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
   const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
   if (steps.repeat != 0 && round >= steps.repeat) return {};
@@ -38,10 +38,10 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// Where a program is in its schedule. Thread safety: none.
+/// A program's position in its schedule. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Begins with step 0; false, after saying why, where that cannot be.
+  /// Starts with step 0; returns false, after reporting the reason, if that is impossible.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -54,7 +54,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // In location_ already; and what a session holds in the heap looks leaked, as it never ends.
+    // Already stored in location_; and since the session never ends, leak checkers would report its
+    // heap memory.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -70,7 +71,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
   bool active() const noexcept { return window().behind != 0; }
 
-  /// How the active steps are recorded: in a folder of their own, DIRECTORY/steps_FIRST_LAST.
+  /// Returns the options for recording the active steps: in a folder of their own,
+  /// DIRECTORY/steps_FIRST_LAST.
   options of_active() const {
     step_notice notice;
     write_folder(notice.folder);
@@ -79,7 +81,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// That the active steps are over. @return whether there is somebody to tell.
+  /// Fills the notice that the active steps are over. @return whether there is a listener to call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -88,7 +90,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
  private:
-  /// With the logs' prefix.
+  /// Writes the folder and the prefix of the logs in it.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,

@@ -1,4 +1,4 @@
-// The aggregates of a ring file, as the rest of it is read.
+// Reads the aggregates of a ring file.
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
@@ -13,8 +13,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies them. @param file  borrowed; its blocks have been read.
-/// @param state  moving, where its process may live.
+/// Copies the aggregates. @param file  not owned; its blocks must have been read.
+/// @param state  `moving` if the file's process may still be running.
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
   return dead_aggregates{

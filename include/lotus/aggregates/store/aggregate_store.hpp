@@ -1,4 +1,4 @@
-// Threads' aggregates: they get room in the ring file, and are written when a recording ends.
+// Gives threads' aggregates room in the ring file, and writes them when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
@@ -30,15 +30,16 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: any thread, with the guard of the producer that it is about; of `all` nobody's.
+/// Thread safety: any thread that holds the guard of the producer in question; functions with `all`
+/// need no guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  // --- one thread's
+  // --- for one thread
 
-  /// Takes a call that there may be no room for yet. False where there is none to be had.
+  /// Adds a call for which there may be no room yet. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -60,7 +61,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call at once: nobody writes later.
+  /// Writes a call at once, because nothing will write it later.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -78,7 +79,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Another thread goes on with what a dead one has added up.
+  /// Another thread continues with the sums of a dead one.
   LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
@@ -94,44 +95,44 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Sends the thread's next call the slow way.
+  /// Makes the thread's next call use the slow path.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// The other way round.
+  /// Reverses close().
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// After close(): the call that is being added at this moment takes no longer than this, unless
-  /// its thread does not run.
+  /// Call it after close(): waits for a call that is being added at this moment, unless its thread
+  /// is not running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// They begin anew with the next call.
+  /// The next call begins new aggregates.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// In a forked child: they are the parent's.
+  /// In a forked child: these aggregates belong to the parent.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.untold_ticks = 0;
-    // Where a handler forks that interrupted a call.
+    // `storing` is not 0 if a signal handler that interrupted a call forks.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
 
-  // --- all threads'
+  // --- for all threads
 
-  /// Writes what all have added up, and lets their next calls go the slow way. False where it is in
-  /// the ring file only.
+  /// Writes the sums of all threads, and makes their next calls use the slow path. Returns false if
+  /// they remain in the ring file only.
   LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
     bool any = false;
     all.for_each([&any](producer& p) {
@@ -158,15 +159,16 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
-  /// on; a call that ends just then waits for so long. Returns 0 or what file_error_text() knows.
+  /// Writes them to a copy of the run in `folder`, each thread's as of one moment. The threads
+  /// continue; a call that ends just then waits for so long. Returns 0 or an error that
+  /// file_error_text() knows.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // Its next call goes the slow way, where this guard is waited for.
+      // The thread's next call takes the slow path and waits for this guard there.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
@@ -174,7 +176,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;
-    // No lock from here on: nobody waits for the disk.
+    // From here on no lock is held, so no thread waits for the disk.
     return for_each_section(
         {files_.begun_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
@@ -205,7 +207,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   run_files& files_;
   session_clock& clock_;
   const name_table& names_;
-  mutex lock_;  ///< of all threads' blocks, while they grow or are written
+  mutex lock_;  ///< guards all threads' blocks while they grow or are written
   std::uint32_t chains_ = 0;
   std::uint64_t late_calls_ = 0;
 };
