@@ -1,4 +1,4 @@
-// What stands beside a block: who allocated it, and how much was asked for.
+// The tag stored in each block: which thread and operation allocated it, and its requested size.
 #ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
 #define LOTUS_MEMORY_BLOCK_TAG_HPP
 
@@ -8,12 +8,12 @@
 
 namespace lotus::memory {
 
-/// The last 16 bytes of what the heap gave, which is 16 more than the program asked for. At the end
-/// and not in front: the program's pointer is the heap's own, of whatever alignment, so a block may
-/// come from, or go to, who does not know of us; it is then without a tag, or its tag without a
-/// reader.
+/// The last 16 bytes of a heap block, which is 16 bytes larger than the program requested. The tag
+/// is at the end, so that the program's pointer is the heap's own pointer, with any alignment. So
+/// blocks may be exchanged with code that does not use our functions: its blocks have no tag, and
+/// it ignores our tags.
 struct block_tag {
-  std::uint64_t size_and_check;  ///< the upper 16 bits tell that this is a tag
+  std::uint64_t size_and_check;  ///< the upper 16 bits are a checksum that identifies a tag
   std::uint64_t owner;           ///< slot (16 bits), thread (16), number of the operation (32)
 
   static constexpr unsigned size_bits = 48;
@@ -34,8 +34,8 @@ constexpr std::uint64_t owner_word(std::uint32_t slot, std::uint32_t thread,
   return (std::uint64_t{slot} << 48U) | (std::uint64_t{thread} << 32U) | operation;
 }
 
-/// What the program's own bytes would have to be by chance: one in 65,536, of a block that we have
-/// not seen made.
+/// A checksum of the tag. In a block that we did not allocate, the program's bytes match it by
+/// chance in one of 65,536 cases.
 inline std::uint64_t tag_check(const void* block, std::size_t size, std::uint64_t owner) noexcept {
   const std::uint64_t mixed =
       (reinterpret_cast<std::uintptr_t>(block) ^ owner ^ (std::uint64_t{size} << 20U)) *
@@ -50,7 +50,7 @@ inline void put_tag(void* block, std::size_t usable, std::size_t size,
   std::memcpy(static_cast<char*>(block) + usable - tag_bytes, &tag, tag_bytes);
 }
 
-/// False where the block has none.
+/// Returns false if the block has no tag.
 inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noexcept {
   if (usable < tag_bytes) return false;
   std::memcpy(&tag, static_cast<const char*>(block) + usable - tag_bytes, tag_bytes);
@@ -59,7 +59,7 @@ inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noex
          (tag.size_and_check & ~block_tag::most_bytes) == tag_check(block, size, tag.owner);
 }
 
-/// Whoever gets these bytes next may not come to us for them.
+/// Needed because these bytes may be allocated again without our functions.
 inline void erase_tag(void* block, std::size_t usable) noexcept {
   std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
 }

@@ -50,7 +50,7 @@ thread_counts* take_over() noexcept {
 
 thread_counts* make() noexcept {
   if (threads.load(std::memory_order_relaxed) >= most_threads) return nullptr;
-  // Most of it is never touched: a page for each 512 slots.
+  // Most of it is never touched: each page holds 512 slots.
   void* const memory = mmap(nullptr, sizeof(thread_counts), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,7 +72,7 @@ void thread_ends(void* counts) noexcept {
   t.taken.store(false, std::memory_order_release);
 }
 
-/// The other threads are the parent's.
+/// In a forked child: the other threads exist only in the parent.
 void forked() noexcept {
   heap_sums sums{};
   for (thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
@@ -93,7 +93,7 @@ __attribute__((constructor)) void begin() noexcept {
   pthread_atfork(nullptr, nullptr, forked);
 }
 
-/// Whether what is open on the thread is of this recording; else nothing is open any more.
+/// Whether the thread's open operations belong to the current recording; otherwise forgets them.
 bool is_current(thread_counts& t) noexcept {
   const std::uint32_t now = recording.load(std::memory_order_relaxed);
   if (t.recording == now) return true;
@@ -155,14 +155,14 @@ void held(void (*tell)(void*, std::uint32_t, std::uint64_t, std::uint64_t) noexc
     for (const thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
       bytes += t->held[slot].get();
     }
-    // Less than nothing: freed, while we count, by a thread whose count we had not seen yet.
+    // Negative: freed meanwhile by a thread whose count was read before.
     if (name != 0 && bytes > 0) {
       tell(to, name, when.first_unit(slot), static_cast<std::uint64_t>(bytes));
     }
   }
 }
 
-/// The file that a function of the program is in; null where that is none.
+/// The file that contains a function of the program; null if there is no such function.
 const char* file_of(const char* symbol, Dl_info& info) noexcept {
   void* const function = dlsym(RTLD_DEFAULT, symbol);
   if (function == nullptr || dladdr(function, &info) == 0) return nullptr;
@@ -195,7 +195,7 @@ thread_counts& first_counts() noexcept {
   thread_counts* t = take_over();
   if (t == nullptr) t = make();
   if (t == nullptr) return of_no_thread;
-  mine = t;  // first: what follows may allocate
+  mine = t;  // first, because the following call may allocate
   if (has_key) pthread_setspecific(at_thread_end, t);
   return *t;
 }

@@ -1,4 +1,4 @@
-// What the threads of this process have allocated and freed.
+// The allocations of all threads of this process.
 #ifndef LOTUS_MEMORY_COUNTS_HPP
 #define LOTUS_MEMORY_COUNTS_HPP
 
@@ -6,12 +6,12 @@
 
 namespace lotus::memory {
 
-/// In the thread's own block of memory, and not thread_local, which might have to be constructed: a
-/// load and no call.
+/// Stored in the static TLS block and not as a C++ thread_local, which might need construction:
+/// access takes one load and no call.
 extern
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread thread_counts* mine;
 
-/// Of a thread that has none yet, or none any more. Never null.
+/// The counts for a thread that has none yet, or none any more. Never null.
 __attribute__((cold)) thread_counts& first_counts() noexcept;
 
 inline thread_counts& counts() noexcept {

@@ -1,4 +1,5 @@
-// Under what an allocation is held: the operation, and when it was, in units (batches).
+// Numbers the pairs of operation and time (in units, such as batches) that allocations are
+// attributed to.
 #ifndef LOTUS_MEMORY_GENERATIONS_HPP
 #define LOTUS_MEMORY_GENERATIONS_HPP
 
@@ -10,11 +11,12 @@ namespace lotus::memory {
 
 inline constexpr std::uint32_t slots = 1U << 16U;
 
-/// Numbers for pairs of an operation's name and a generation, a stretch of units: one unit each at
-/// first, twice as many each time that there are 64 generations of a length. So what stays behind
-/// can be told by when it was allocated, in a number of places that grows with the logarithm of
-/// time. Slot 0 is what lies in no operation, of all times. Where the numbers are used up the last
-/// generation goes on. Thread safety: all.
+/// Assigns slot numbers to pairs of an operation's name and a generation, which is a range of
+/// units. A generation is one unit long at first; each time that there are 64 generations of a
+/// length, the length doubles. So memory that is never freed can be attributed to the time of its
+/// allocation, and the number of slots grows only with the logarithm of time. Slot 0 stands for
+/// allocations outside all operations, at any time. If all numbers are used, the last generation
+/// continues. Thread safety: all.
 class generations {
  public:
   /// A unit begins.
@@ -50,7 +52,7 @@ class generations {
     return slot;
   }
 
-  /// Of slots from first_slot() to end_slot(); 0: not known yet.
+  /// The operation of a slot between first_slot() and end_slot(); 0: not known yet.
   std::uint32_t name(std::uint32_t slot) const noexcept {
     return name_[slot].load(std::memory_order_acquire);
   }
@@ -60,7 +62,7 @@ class generations {
   std::uint32_t first_slot() const noexcept { return first_slot_; }
   std::uint32_t end_slot() const noexcept { return next_slot_.load(std::memory_order_acquire); }
 
-  /// In a forked child: what its parent did is none of its own.
+  /// In a forked child: forgets the parent's units.
   void begin_anew() noexcept {
     units_.store(0, std::memory_order_relaxed);
     end_.store(0, std::memory_order_relaxed);
@@ -75,7 +77,7 @@ class generations {
   static constexpr std::uint32_t last_slot = slots - 1;
 
   std::atomic<std::uint64_t> units_{0};
-  std::atomic<std::uint64_t> end_{0};  // of the generation
+  std::atomic<std::uint64_t> end_{0};  // of the current generation
   std::atomic<std::uint64_t> length_{1};
   std::atomic<std::uint64_t> first_unit_{0};
   std::atomic<std::uint64_t> generation_{1};

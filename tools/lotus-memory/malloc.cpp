@@ -1,4 +1,4 @@
-// The malloc family, before that of the program: counts, and passes on.
+// Replaces the malloc functions of the program: counts each call and passes it on.
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ using lotus::memory::real;
 using lotus::memory::tag_bytes;
 using lotus::memory::thread_counts;
 
-/// What is asked of the heap; too much stays too much.
+/// The size to request from the heap; a size that is too large stays too large.
 std::size_t with_tag(std::size_t bytes) noexcept {
   return bytes <= PTRDIFF_MAX - tag_bytes ? bytes + tag_bytes : bytes;
 }
@@ -85,7 +85,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
                                                static_cast<char*>(block));
     return std::memcpy(moved, block, bytes < room ? bytes : room);
   }
-  // Counted before: another thread may have its place at once.
+  // The tag is erased before, because another thread may get the block at once.
   const std::size_t usable = lotus::memory::usable(block);
   block_tag tag;
   const bool tagged = lotus::memory::read_tag(block, usable, tag);
@@ -96,7 +96,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
     return nullptr;
   }
   if (tagged) counts().freed(tag);
-  // Of no bytes: glibc has freed it; others give a block that has no room for a tag.
+  // realloc to 0 bytes: glibc has freed the block; other heaps return one without room for a tag.
   return bytes == 0 ? moved : count(moved, bytes);
 }
 
@@ -131,7 +131,7 @@ LOTUS_MEMORY_FUNCTION void* pvalloc(std::size_t bytes) noexcept {
   return memalign(page, bytes > SIZE_MAX - page ? bytes : (bytes + page - 1) & ~(page - 1));
 }
 
-/// What a program may write to: not the tag.
+/// The bytes that a program may write to, without the tag.
 LOTUS_MEMORY_FUNCTION std::size_t malloc_usable_size(void* block) noexcept {
   if (block == nullptr || is_early(block) || !has_real_heap()) return 0;
   const std::size_t usable = lotus::memory::usable(block);

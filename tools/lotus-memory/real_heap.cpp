@@ -25,7 +25,7 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-bool looking = false;  // the dynamic loader is the first to allocate, before there are threads
+bool looking = false;  // the dynamic loader allocates first, before there are other threads
 std::size_t early_used = 0;
 
 template <class Function>
@@ -34,8 +34,8 @@ bool look_up(Function& function, const char* name) noexcept {
   return function != nullptr;
 }
 
-/// By trial, should a glibc ever keep its blocks otherwise: a small, a middle, a large one, which
-/// is larger than what glibc would learn from.
+/// Checks that glibc stores sizes as expected, with a small, a medium and a large block. The large
+/// one exceeds the size up to which glibc adapts its mmap threshold to freed blocks.
 bool is_as_expected([[maybe_unused]] const real_heap& heap) noexcept {
 #if __has_include(<gnu/libc-version.h>)
   Dl_info its{};

@@ -1,12 +1,12 @@
-// The heap that the program would have without us.
+// Access to the heap functions that the program would use without this library.
 #ifndef LOTUS_MEMORY_REAL_HEAP_HPP
 #define LOTUS_MEMORY_REAL_HEAP_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// A sanitizer's own beginning allocates, by way of us: until it has begun nothing that it has
-// instrumented may run.
+// A sanitizer's initialization allocates memory through our functions. Until it is complete, no
+// instrumented code may run.
 #if defined(__SANITIZE_ADDRESS__)
   #define LOTUS_MEMORY_EARLY __attribute__((no_sanitize("address", "undefined")))
   #define LOTUS_MEMORY_INLINE __attribute__((noinline))
@@ -17,7 +17,7 @@
 
 namespace lotus::memory {
 
-/// The functions of whoever comes behind us: glibc's, or jemalloc's, tcmalloc's, a sanitizer's.
+/// The functions of the next library in the search order: glibc, jemalloc, tcmalloc or a sanitizer.
 struct real_heap {
   void* (*malloc)(std::size_t) = nullptr;
   void* (*calloc)(std::size_t, std::size_t) = nullptr;
@@ -27,11 +27,11 @@ struct real_heap {
   void* (*aligned_alloc)(std::size_t, std::size_t) = nullptr;
   void (*free)(void*) = nullptr;
   std::size_t (*usable_size)(void*) = nullptr;
-  bool glibc = false;  ///< and its blocks are as glibc_usable() takes them
+  bool glibc = false;  ///< it is glibc's heap, and glibc_usable() understands its blocks
 };
 
-/// As glibc's malloc_usable_size(3), which takes a fourth of what a pair of malloc and free does.
-/// The size stands before each block (malloc/malloc.c), its lowest bits are flags.
+/// Same as glibc's malloc_usable_size(3), whose call takes a quarter of the time of a malloc and
+/// free pair. The size is stored before each block (malloc/malloc.c); its lowest bits are flags.
 inline std::size_t glibc_usable(const void* block) noexcept {
   constexpr std::size_t flags = 7;
   constexpr std::size_t is_mapped = 2;
@@ -41,7 +41,8 @@ inline std::size_t glibc_usable(const void* block) noexcept {
 
 extern __attribute__((visibility("hidden"))) real_heap real;
 
-/// Looks them up; false while that is being done, for looking up may allocate.
+/// Looks up the functions. Returns false while that is in progress, because the lookup may
+/// allocate.
 __attribute__((cold)) LOTUS_MEMORY_EARLY bool find_real_heap() noexcept;
 
 LOTUS_MEMORY_EARLY inline bool has_real_heap() noexcept {
@@ -56,7 +57,8 @@ inline std::size_t usable(void* block) noexcept {
                                                                  : real.usable_size(block);
 }
 
-/// Zeroed memory, never given back, for who allocates while we look. Null where it is used up.
+/// Returns zeroed memory that is never freed, for allocations during the lookup. Null if it is used
+/// up.
 LOTUS_MEMORY_EARLY void* early_memory(std::size_t alignment, std::size_t bytes) noexcept;
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,4 +1,4 @@
-// What one thread has allocated and freed, and the operations that are open on it.
+// The allocations of one thread, and its open operations.
 #ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
 #define LOTUS_MEMORY_THREAD_COUNTS_HPP
 
@@ -12,7 +12,7 @@
 
 namespace lotus::memory {
 
-/// A number that one thread counts and all may read: neither a lock nor a locked instruction.
+/// A number that one thread changes and all may read, without a lock or a locked instruction.
 template <class Number>
 class counted {
  public:
@@ -27,20 +27,21 @@ class counted {
 /// An operation that has begun and not ended.
 struct open_operation {
   std::uint64_t owner_around;
-  std::uint64_t allocated_bytes;  // at its begin, of the thread; so are the next four
+  std::uint64_t allocated_bytes;  // of the thread, at its begin; so are the next four
   std::uint64_t allocated_calls;
   std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
   std::int64_t peak;
-  std::uint64_t own_freed_bytes;  // of what was allocated in it, or in what it called
+  std::uint64_t own_freed_bytes;  // of blocks allocated in this operation or in those it called
   std::uint64_t own_freed_calls;
   std::uint32_t number;
   std::uint32_t name;
   bool is_unit;
 };
 
-/// Of one thread at a time; taken over when that has ended, with what it has counted. Zeros are the
-/// beginning. Never freed. Thread safety: the owner only, but for what is `counted`.
+/// Used by one thread at a time. When that thread has ended, another takes the object over with its
+/// counts. All zeros is the initial state. Never freed. Thread safety: only the owner may access
+/// it, except for `counted` members.
 struct alignas(64) thread_counts {
   static constexpr std::uint32_t most_open = 64;
 
@@ -48,17 +49,17 @@ struct alignas(64) thread_counts {
   counted<std::uint64_t> allocated_calls;
   counted<std::uint64_t> freed_bytes;
   counted<std::uint64_t> freed_calls;
-  counted<std::int64_t> peak;  // of allocated_bytes - freed_bytes, since the innermost began
-  std::uint64_t owner;         // what is allocated now has it in its tag
-  std::uint32_t open;          // operations
-  std::uint32_t too_deep;      // beyond most_open
-  std::uint32_t operations;    // that have begun
-  std::uint32_t recording;     // that the open ones are of
-  std::uint32_t number;        // 1 to 65,535; 0: of no thread
+  counted<std::int64_t> peak;  // of live(), since the innermost operation began
+  std::uint64_t owner;         // goes into the tags of new blocks
+  std::uint32_t open;          // number of open operations
+  std::uint32_t too_deep;      // number of operations beyond most_open
+  std::uint32_t operations;    // number of operations that have begun
+  std::uint32_t recording;     // the recording that the open operations belong to
+  std::uint32_t number;        // 1 to 65,535; 0: belongs to no thread
   thread_counts* next;
   std::atomic<bool> taken;
   open_operation stack[most_open];
-  counted<std::int64_t> held[slots];  // by slot: allocated less freed by this thread
+  counted<std::int64_t> held[slots];  // by slot: bytes allocated minus bytes freed by this thread
 
   std::int64_t live() const noexcept {
     return static_cast<std::int64_t>(allocated_bytes.get() - freed_bytes.get());
@@ -77,8 +78,8 @@ struct alignas(64) thread_counts {
     freed_calls.add(1);
     held[tag.slot()].add(-static_cast<std::int64_t>(bytes));
     if (open == 0 || tag.thread() != number) return;
-    // Numbers rise: what has one from the innermost's on was allocated in it, else in the innermost
-    // one around that has begun before.
+    // Numbers increase, so the block was allocated in the innermost open operation whose number is
+    // not larger than that in its tag.
     for (std::uint32_t i = open; i-- > 0;) {
       if (static_cast<std::int32_t>(tag.operation() - stack[i].number) < 0) continue;
       stack[i].own_freed_bytes += bytes;
@@ -87,13 +88,13 @@ struct alignas(64) thread_counts {
     }
   }
 
-  /// None is open.
+  /// Forgets all open operations.
   void forget() noexcept {
     open = too_deep = 0;
     owner = owner_word(0, number, operations);
   }
 
-  /// Where a signal's handler comes between, it enters and leaves above.
+  /// A signal handler that interrupts this adds and removes its operations above the current ones.
   void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
     if (open == most_open) {
       ++too_deep;
@@ -116,7 +117,7 @@ struct alignas(64) thread_counts {
     owner = owner_word(slot, number, operations);
   }
 
-  /// As heap_hook::leave.
+  /// See heap_hook::leave.
   int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
     if (too_deep > 0) {
       --too_deep;
@@ -150,7 +151,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_bytes += o.own_freed_bytes;
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
-    // Outside of all a number too, so that it stays near those that are compared with it.
+    // Blocks allocated outside all operations get a number too, close to those they are compared
+    // with.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

@@ -1,4 +1,4 @@
-// The directory of a run: found or made, and what lies in it.
+// Finds or creates the directory of a run and lists its entries.
 #ifndef LOTUS_FOLDER_DIRECTORY_HPP
 #define LOTUS_FOLDER_DIRECTORY_HPP
 
@@ -43,7 +43,7 @@ struct log_location {
     return 0;
   }
 
-  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  /// Opens the directory; creates it and its parents if missing. Returns a descriptor or -errno.
   int open_directory() noexcept {
     for (char* p = directory + 1; *p != '\0'; ++p) {
       if (*p != '/') continue;
@@ -51,7 +51,7 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+      if (made != 0 && error != EEXIST) break;  // open() will report what is wrong
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
     const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
@@ -65,13 +65,13 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
-/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
+/// Calls `each(name)` for every entry of the directory with descriptor `directory` (borrowed). Does
+/// not use opendir(), which allocates: the caller may be a signal handler that interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
   const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
-  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;
   constexpr std::size_t name_at = 19;
   alignas(8) char entries[2048];

@@ -1,4 +1,4 @@
-// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
+// The folder of each named loader's logs, inside the run's directory.
 #ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
 #define LOTUS_FOLDER_LOADER_FOLDER_HPP
 
@@ -20,23 +20,24 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where logs are, and how they are made.
+/// Where a process writes its logs, and how it creates them.
 struct log_folder {
-  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
+  int directory;  ///< the run's directory; a borrowed descriptor, or -errno if it cannot be opened
   const char* prefix;
   file_owners owners;
-  mode_t mode;       ///< of new logs, less the umask
-  const char* info;  ///< name of the information file of the process whose logs these are
+  mode_t mode;       ///< of new logs, before the umask applies
+  const char* info;  ///< name of the information file of the process that the logs belong to
   name_lookup names;
-  bool compact;  ///< a thread has one log, of blocks
-  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
+  bool compact;  ///< each thread has one log, which consists of blocks
+  /// New files get the owner, group and mode of this file; null: they keep what the system gives
+  /// them.
   const struct stat* like = nullptr;
 
-  /// To the owner of `like`, which there is.
-  /// @param status  of `fd`, which has just been made here.
+  /// Gives a new file to the owner and group of `like`, which must not be null.
+  /// @param status  of `fd`, which has just been created.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
-    // As good as it goes: only root may give a file away.
+    // Ignores failures: only root may give a file away.
     if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
     if (fchmod(fd, new_mode) != 0) errno = 0;
   }
@@ -44,9 +45,9 @@ struct log_folder {
 
 inline constexpr std::size_t max_folder_name_bytes = 200;
 
-/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
-/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
-/// run's directory.
+/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. The
+/// name is the loader's line start without the S and the comma, truncated if too long; `/` and a
+/// leading `.` are escaped so that it cannot point outside the run's directory.
 inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
   char* const begin = out;
   const std::string_view name = line_start.substr(1, line_start.size() - 2);
@@ -61,7 +62,7 @@ inline void put_loader_folder_name(char* out, std::string_view line_start) noexc
   *out = '\0';
 }
 
-/// Opens the folders of loaders, made where missing, and closes them.
+/// Opens the folders of loaders, creates missing ones, and closes them.
 class loader_folders {
  public:
   explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
@@ -69,8 +70,8 @@ class loader_folders {
   loader_folders& operator=(const loader_folders&) = delete;
   ~loader_folders() { close_last(); }
 
-  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
-  /// own stays open until another one's is asked for.
+  /// Returns a descriptor, owned by this object, or a negative error that file_error_text() knows.
+  /// A loader's descriptor stays open until another loader is requested.
   int of(std::uint32_t loader) noexcept {
     if (loader == 0 || run_.directory < 0) return run_.directory;
     if (fd_ < 0 || loader != opened_) {
@@ -81,7 +82,7 @@ class loader_folders {
     return fd_;
   }
 
-  /// The name of the folder that was opened last, or could not be.
+  /// Name of the folder that of() last opened or failed to open.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -92,7 +93,7 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Who may read its files may look for them.
+    // Everyone who may read the folder's files may also search the folder.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
@@ -112,7 +113,7 @@ class loader_folders {
     return fd;
   }
 
-  /// Instead of a folder.
+  /// Returns the error for what exists under the folder's name but is not a folder.
   int what_is_there() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -1,4 +1,4 @@
-// Lines to append-only log files.
+// Appends lines to log files.
 #ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
 #define LOTUS_FOLDER_LOG_APPENDER_HPP
 
@@ -27,21 +27,22 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The most that is appended to a log at once, in bytes.
+/// Maximum number of bytes of one append.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// The number of a ring's logs.
+/// The number in the names of a ring's logs.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
-/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
-/// leaves bytes that are known to be half an append, and only those.
+/// Appends to the logs of one ring. A commit before and after every append records the length of
+/// the log, so that after a crash the bytes of an unfinished append, and only those, can be
+/// removed.
 class log_appender {
  public:
-  /// @param logs       borrowed; opened where closed, left open.
-  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
-  /// @param ring_at    where the ring begins there.
+  /// @param logs       borrowed; opened if closed, and left open.
+  /// @param ring_file  if `ring` is a copy: descriptor of the file that also receives the commits.
+  /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
       : folder_{folder},
@@ -54,21 +55,21 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// How far a log is known to be whole.
+  /// The last committed state of a log.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
-  /// @param loader  whose log: the id of its name, 0 the default one.
+  /// Marks the log as about to grow. Returns 0 or an error that file_error_text() knows.
+  /// @param loader  the loader whose log grows: the id of its name, 0 for the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
     struct stat status {};
     bool open = log.file.holds(status);
     const bool another = position(role).loader != loader;
     if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
-      undo(role);    // of an earlier append, where that has failed
-      open = false;  // deleted or moved while it was open: a new one is made
+      undo(role);    // of an earlier append that failed
+      open = false;  // deleted or moved while it was open: create a new one
     }
     commit_point c = ring_.committed();
     log_position& at = c.logs[static_cast<std::size_t>(role)];
@@ -84,8 +85,7 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
-  /// errno.
+  /// Appends whole lines after begin(). On error the file is restored. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -96,7 +96,7 @@ class log_appender {
     return 0;
   }
 
-  /// Takes back what was appended since the last commit.
+  /// Removes what was appended since the last commit.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -108,27 +108,27 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// From here on commit() is about the records of `from`: of the ring itself, as at first, or of
-  /// private memory that was set aside of it. Where the logs end, the ring says all the same, as
-  /// its commits survive a kill.
+  /// Selects the ring whose records commit() refers to from now on: the ring itself, as initially,
+  /// or a copy of it in private memory. The positions of the logs are committed to the ring in both
+  /// cases, because its commits survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
-  /// main lane are. Returns 0 or errno.
+  /// Commits that the records before `tail` of `lane` are in the logs, and which loader the next
+  /// records of the main lane belong to. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // With one commit of the ring these records are in the logs, and in memory only no more.
+    // A single commit of the ring both counts these records as logged and no longer as in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
-  /// follows, it is somebody else's. Call it before anything else is appended.
+  /// Cuts off what an append that a crash interrupted has left. That is at most max_append_bytes;
+  /// if more bytes follow, another process appended them. Call it before anything else is appended.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -142,11 +142,11 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      logs_[i].file.close();  // it may have been moved
+      logs_[i].file.close();  // the log may have been moved
     }
   }
 
-  /// The log that was opened last, or could not be; or its loader's folder.
+  /// Name of the log, or of the loader's folder, that was last opened or could not be opened.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -157,14 +157,14 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // Lines whose commit is lost would come twice.
+      // Without the commit these lines would be appended again later.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// In the file the index changes last, too: what it points at is whole at any instant.
+  /// The index is written last in the file, too, so that it always refers to a complete commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -189,7 +189,7 @@ class log_appender {
     put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
-  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
+  /// Whether an open log was renamed, as by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
     std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
@@ -198,14 +198,14 @@ class log_appender {
     looked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    if (folder < 0) return true;  // and opening it anew tells why
+    if (folder < 0) return true;  // opening it again reports the reason
     put_name(role, log_number(ring_, at));
     struct stat named {};
     if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
     return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
   }
 
-  /// Opens the log that an append was begun in, under its name or one that it was moved to.
+  /// Opens the log with the unfinished append, under its own name or a name that it was moved to.
   int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
     if (folder < 0) return folder;
@@ -226,7 +226,7 @@ class log_appender {
     return fd;
   }
 
-  /// @param at  its number may change, where that is another's.
+  /// @param at  its number changes if another process uses the log of that number.
   LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
                                       struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
@@ -234,7 +234,7 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread have one number, if that can be.
+    // All logs of a thread have the same number if possible.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }

@@ -1,7 +1,8 @@
-// Whose a log is, where several processes write to one directory.
+// Determines which process a log belongs to if several processes write to one directory.
 //
-// Logs are named by thread ids, which recur in every container. A process that may write the log of
-// a thread says so in its information file before it makes the log, and whose ids its own are.
+// Logs are named by thread ids, and the same ids occur in every container. Before a process creates
+// the log of a thread, it claims the thread id in its information file, together with the namespace
+// that its ids belong to.
 #ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
 #define LOTUS_FOLDER_LOG_CLAIMS_HPP
 
@@ -28,33 +29,33 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// No thread's id is above it: PID_MAX_LIMIT of Linux.
+/// No thread id is larger: PID_MAX_LIMIT of Linux.
 inline constexpr std::uint32_t largest_thread_id = 4'194'304;
 
-/// A number for the log of a thread whose id has been taken; different every time.
+/// A log number for a thread whose id another process already uses; different at every call.
 inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
                         (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
   mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
-  // Below 2^31, for readers that take it for a signed number.
+  // Below 2^31, for readers that store it in a signed 32-bit number.
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// How much of information files is looked at for one log: beside what thousands of processes write
-/// of themselves, a small part of what others may put there. A file counts as a page at least.
+/// Limits how much of the information files is read for one log. Sufficient for thousands of
+/// processes, small compared to what others could put there. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
   void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
 
  private:
-  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
+  std::size_t bytes_ = std::size_t{16} << 20;  ///< enough for 600,000 threads, or for 4,096 files
 };
 
-/// Lines of an information file, as store/run/run_info.hpp writes them.
+/// The lines of an information file, as store/run/run_info.hpp writes them.
 class claim_file {
  public:
-  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
+  /// @param name  in `directory` (borrowed); a file that cannot be read counts as empty.
   claim_file(int directory, const char* name) noexcept {
     struct stat status {};
     fd_ = open_regular(directory, name, O_RDONLY, status);
@@ -65,7 +66,7 @@ class claim_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
+  /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
     char text[least_page_bytes];
@@ -87,7 +88,7 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
+      if (from == 0 && held == sizeof(text)) from = held;  // longer than any line of ours: skip it
       std::memmove(text, text + from, held - from);
       held -= from;
     }
@@ -98,17 +99,17 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Takes "<key> " off the front of a line. False where it has another key.
+/// Removes "<key> " from the front of a line. Returns false if the line has another key.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
-/// number. Where there is more to read than the budget allows, it may.
-/// @param info  the information file of the process that asks; where it says nothing, all others
-/// are strangers.
+/// Whether a process whose ids belong to another namespace or machine may write the logs of this
+/// number. Returns true if there is more to read than the budget allows.
+/// @param info  the information file of the calling process; if it names no namespace, all other
+/// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
   char own[96] = {};
   claim_budget budget;
@@ -139,7 +140,7 @@ inline bool log_number_is_anothers(int directory, const char* info, std::uint32_
   return taken;
 }
 
-/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
+/// Adds to the information file that the logs of thread `tid` have this number; ignores failures.
 inline void tell_log_number(int directory, const char* info, const file_owners& owners,
                             std::uint32_t number, std::uint32_t tid) noexcept {
   struct stat status {};

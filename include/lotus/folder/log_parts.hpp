@@ -1,5 +1,5 @@
-// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
-// and the next lines begin a new one.
+// Log names, including those of parts. If logs have limits, a log that has grown is renamed to a
+// part, whose name contains the time, and the next lines begin a new log.
 #ifndef LOTUS_FOLDER_LOG_PARTS_HPP
 #define LOTUS_FOLDER_LOG_PARTS_HPP
 
@@ -15,14 +15,14 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The longest name of a log, and its end.
+/// Size of a buffer for the longest log name and its terminating zero.
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
-/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
-/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
-/// the prefix.
-/// @param compact  the hidden log is the only one.
-/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
+/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. A part has "_part<k>" after the
+/// prefix.
+/// @param compact  the hidden log is the thread's only log.
+/// @param part     when the part was completed, in ms since the epoch; 0: the log still grows.
 inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
                          bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
   char which[32] = "";
@@ -35,19 +35,19 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// Of which ns since the epoch are a number still; no clock tells more.
+/// The largest number of ms since the epoch whose ns fit into 64 bits.
 inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
 
-/// What the name of a log says.
+/// The components of a log's name.
 struct log_name {
   log_role role = log_role::beside;
-  bool compact = false;         ///< it is the only one of its thread
-  std::uint64_t part = 0;       ///< 0: it still grows
-  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
-  std::size_t part_length = 0;  ///< how long that is
-  std::uint64_t number = 0;     ///< at its end
+  bool compact = false;         ///< it is the only log of its thread
+  std::uint64_t part = 0;       ///< 0: the log still grows
+  std::size_t part_at = 0;      ///< position of "_part<k>" in the name
+  std::size_t part_length = 0;  ///< length of "_part<k>"
+  std::uint64_t number = 0;     ///< the number at the end of the name
 
-  /// False where `name` is none of a log with this prefix.
+  /// Returns false if `name` is not a log with this prefix.
   LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
     *this = log_name{};
     const char* p = name;
@@ -82,7 +82,7 @@ struct log_name {
     return true;
   }
 
-  /// False where there is no number of at most 18 digits.
+  /// Returns false if there is no number of at most 18 digits.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {

@@ -1,4 +1,4 @@
-// All logs that lie in a run's directory, whichever process writes them.
+// Finds all logs in a run's directory, whichever process writes them.
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
 
@@ -19,10 +19,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A regular file of an owner that may change it. Valid for the call that it is given to.
+/// A log: a regular file whose owner `file_owners` allows. Valid only during the callback.
 struct run_log {
-  int folder;          ///< descriptor of where it lies
-  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  int folder;          ///< descriptor of the folder that contains it
+  const char* loader;  ///< name of that folder if it is a loader's; empty: the run's directory
   const char* name;
   struct stat status;
   log_name said;
@@ -40,7 +40,7 @@ inline void for_each_log_in(int folder, const char* loader, const char* prefix,
   });
 }
 
-/// Whether a folder is a run of its own, and not a loader's.
+/// Whether a folder is another run's directory rather than a loader's folder.
 inline bool is_other_run(int folder) noexcept {
   bool found = false;
   for_each_entry(folder, [&](const char* name) {
@@ -49,8 +49,8 @@ inline bool is_other_run(int folder) noexcept {
   return found;
 }
 
-/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
-/// loaders.
+/// Calls `each(folder, loader)` for the run's directory (a descriptor), with an empty loader name,
+/// and for the folder of each of its loaders.
 inline void for_each_run_folder(int directory, const file_owners& owners,
                                 function_ref<void(int folder, const char* loader)> each) noexcept {
   each(directory, "");
@@ -68,8 +68,8 @@ inline void for_each_run_folder(int directory, const file_owners& owners,
   });
 }
 
-/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
-/// those of loaders too.
+/// Calls `each(run_log)` for all logs with this prefix in `directory` (a descriptor) and in its
+/// loaders' folders.
 inline void for_each_log(int directory, const char* prefix, const file_owners& owners,
                          function_ref<void(const run_log&)> each) noexcept {
   for_each_run_folder(directory, owners, [&](int folder, const char* loader) {

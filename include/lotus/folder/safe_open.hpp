@@ -1,5 +1,5 @@
-// The one way in which files of a run are opened: whoever can write to its directory may have put
-// anything there.
+// Functions that open a run's files. All files are opened through them, because everyone who can
+// write to the run's directory may have put a link, a pipe or anything else there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
@@ -19,13 +19,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Why a file is refused, beside errno's numbers and far from them.
+// Reasons to refuse a file, numbered far above all errno values.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
 inline constexpr int not_a_folder = 10'004;
 
-/// True where the file is not what it should be, and not the disk to blame.
+/// Whether the file itself was refused, as opposed to a failure of the disk.
 inline bool is_refusal(int error) noexcept {
   return error == ELOOP || error >= not_regular;
 }
@@ -47,13 +47,14 @@ inline const char* file_error_text(int error) noexcept {
   }
 }
 
-/// Opens the regular file `name` in `directory` (borrowed), through no link, without waiting for
-/// the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons above.
+/// Opens the regular file `name` in `directory` (borrowed). Follows no symbolic link and does not
+/// wait for the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons
+/// above.
 inline int open_regular(int directory, const char* name, int flags, struct stat& status,
                         mode_t mode = 0) noexcept {
   const int fd =
       open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe that nobody reads
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe without a reader
   int error = fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
   if (error == 0) return fd;
@@ -61,10 +62,10 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// Whose files this process may change in a directory.
+/// Which users' files this process may change in a directory.
 class file_owners {
  public:
-  /// Those of the caller; root's also those of the directory's owner.
+  /// The caller's files; for root also those of the directory's owner.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();
@@ -80,8 +81,8 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// The owner that the file system gives to new files counts as the caller: a network's may know
-  /// only one, or nobody for root. Looks by making a file.
+  /// Treats the owner that the file system gives to new files as the caller, because a network file
+  /// system may map all users to one, or root to nobody. Finds out by creating a file.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -100,7 +101,7 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it: it has this one name, and an owner who is allowed.
+/// Opens a file to change it. Refuses files with other hard links and files of other users.
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -113,7 +114,7 @@ inline int open_own(int directory, const char* name, int flags, const file_owner
   return -error;
 }
 
-/// Whether a file is there that open_own() refuses for its owner.
+/// Whether open_own() would refuse this file because of its owner.
 inline bool belongs_to_another(int directory, const char* name,
                                const file_owners& owners) noexcept {
   struct stat status {};
@@ -121,8 +122,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it, made where there is none.
-/// @param made  set to whether it was.
+/// Opens a file to append to it; creates it if it does not exist.
+/// @param made  set to whether it was created.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,
                                             struct stat& status, bool& made) noexcept {

@@ -1,4 +1,4 @@
-// Where snapshots lie, and what they are called.
+// Where snapshots are stored, and how they are named.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
@@ -20,12 +20,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
-/// in the directory that the program works in has them there, with its prefix for a name. Names are
-/// in the order of time.
+/// Where the snapshots of a run are stored. Those of the run directory "run" are next to it, as
+/// run.snapshot-<UTC>-<reason>. If the run directory is the program's working directory, they are
+/// inside it and begin with the logs' prefix. Sorting by name sorts by time.
 class snapshot_place {
  public:
-  /// @param directory  descriptor of the run's, borrowed.
+  /// @param directory  descriptor of the run's directory, borrowed.
   snapshot_place(int directory, const log_location& run) noexcept {
     const char* const slash = std::strrchr(run.directory, '/');
     const char* name = slash == nullptr ? run.directory : slash + 1;
@@ -45,7 +45,7 @@ class snapshot_place {
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 
-  /// Whether a folder is a snapshot of this run, finished.
+  /// Whether a folder of this name is a finished snapshot of this run.
   bool is_one(const char* name) const noexcept {
     const std::size_t bytes = std::strlen(start_);
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
@@ -75,7 +75,7 @@ class snapshot_place {
   static constexpr char between[] = ".snapshot-";
   static constexpr std::size_t most_reason_bytes = 64;
 
-  /// "20261123T101500.123456Z-"
+  /// Whether `text` begins with a time such as "20261123T101500.123456Z-".
   static bool is_time(const char* text) noexcept {
     for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
       const char c = *text++;

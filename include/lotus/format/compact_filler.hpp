@@ -1,4 +1,4 @@
-// Records to blocks of a compact log.
+// Writes records as blocks of a compact log.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
@@ -19,18 +19,18 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
-/// none.
+/// What a reader of one compact log knows after its blocks so far: names with their codes, and last
+/// numbers. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
-    std::uint64_t key;  ///< 0: free
+    std::uint64_t key;  ///< 0: unused entry
     std::uint32_t code;
     std::uint32_t unused;
-    std::uint64_t last;  ///< number or value
+    std::uint64_t last;  ///< last number or value
   };
 
-  /// Whether the log that is appended to next is the one of the last block, and ends with it.
+  /// Whether the log to be appended to is that of the last block and still ends with that block.
   bool goes_on(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -41,7 +41,7 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
+  /// The entry of a name in a kind; an entry with key 0 is unused. Null if the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
@@ -50,15 +50,15 @@ class compact_chain {
       if (e.key == 0) return used_ < most_names ? &e : nullptr;
     }
   }
-  /// The code of an operation's name; 0 where that is not known at once.
+  /// The code of an operation's name, or 0 if the name is not in its first slot.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  std::uint64_t last_of[first_named_code];  ///< first field, by code of what has no name
-  std::uint64_t last_second;                ///< second field, of any kind
+  std::uint64_t last_of[first_named_code];  ///< first field, by code of kinds without a name
+  std::uint64_t last_second;                ///< second field of any kind
 
  private:
   static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
@@ -70,7 +70,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t most_names = 700;
-  /// So much a damaged block can cost.
+  /// A damaged block makes the following blocks unreadable up to the next new beginning: at most
+  /// this many.
   static constexpr std::uint32_t most_blocks = 64;
 
   std::uint64_t inode_;
@@ -80,8 +81,8 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block for each append, to the log that lies beside in text. As
-/// line_filler.
+/// Writes records as one block per append, all to the log with the role log_role::beside. Same
+/// interface as line_filler.
 template <class Names>
 class compact_filler {
  public:
@@ -105,7 +106,7 @@ class compact_filler {
     return 0;
   }
 
-  /// False where there is no room left.
+  /// Returns false if the buffer has no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
       return false;
@@ -136,9 +137,10 @@ class compact_filler {
     return true;
   }
 
-  /// Adds what most of a log is, operations whose names the block has told, up to the first record
-  /// that is none, or for which there is no room; returns its place. As add(), with all that
-  /// changes in registers: what is written as characters might be anything of this object's.
+  /// Adds a run of operations, the most frequent records, whose names are already announced. Stops
+  /// at the first record that is something else or does not fit and returns its position. Does the
+  /// same as add() but keeps all state in local variables: writes through a char pointer may alias
+  /// any member, so members would be reloaded after each.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
@@ -195,18 +197,19 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
   }
-  /// What was told last may not stand in the log.
+  /// Starts a new chain, because the last block may not be in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
-  /// @param since  the end of the record before; where that is later it wraps around.
+  /// @param since  ns from the end of the previous record to the end of this one; wraps around if
+  /// negative.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
-    // Nearly all: five bytes at most, in one word.
+    // The usual case: at most five bytes, written as one word.
     if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
       const std::uint64_t time = time_by_end(since);
       const std::uint64_t more_time = time > 0x7F ? 1 : 0;
@@ -229,7 +232,7 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// A number that is told by its difference to the one before.
+  /// Writes a number as its difference to the previous one.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));

@@ -1,7 +1,8 @@
-// Compact logs: what a block of records is, and how its numbers are written.
+// Compact logs: the layout of a block of records and the encoding of its numbers.
 //
-// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
-// others go on with the names that stand in the blocks since, and with their last numbers.
+// A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
+// earlier block; any other block uses the names announced since the last such block and continues
+// from the last numbers.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 
@@ -21,9 +22,9 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below it are kinds of records without a name; from it on they count what is announced.
+/// Smaller codes are kinds of records without a name; larger ones count the announced names.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Instead of a record's code: a name follows.
+/// Stands in place of a record's code and means that a name follows.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -40,7 +41,7 @@ static_assert(row_checks::all(code_fits),
               "a kind without a name has a code from 1 to 15, by which compact blocks identify it");
 static_assert(row_checks::all(code_is_its_own), "a code identifies one kind");
 
-/// Of each code below first_named_code; none where it tells nothing.
+/// The kind for each code below first_named_code; event_kind::none for unused codes.
 inline constexpr auto kind_by_code = [] {
   std::array<event_kind, first_named_code> kinds{};
   for (const record_kind& row : record_kinds) {
@@ -51,50 +52,54 @@ inline constexpr auto kind_by_code = [] {
 
 struct compact_block_header {
   char magic[4];
-  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint32_t bytes;  ///< size of the block, this header included
   std::uint8_t version;
   std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t roles;  ///< a bit for each log_role that the records have lines in
   std::uint8_t unused;
   std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
-  std::int64_t first_ns;   ///< no record begins before
-  std::int64_t last_ns;    ///< none ends behind
-  std::uint64_t checksum;  ///< of all else
+  std::int64_t base_ns;    ///< since the epoch: the reference for the first record's time
+  std::int64_t first_ns;   ///< no record begins earlier
+  std::int64_t last_ns;    ///< no record ends later
+  std::uint64_t checksum;  ///< of all other bytes
 };
 static_assert(sizeof(compact_block_header) == 48 &&
                   std::is_trivially_copyable_v<compact_block_header>,
               "it stands in files");
 
-/// The difference of two numbers of 64 bits, which may wrap around.
+/// Difference of two 64-bit numbers modulo 2^64.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Instead of a record's time: by how much its end is before the record's before it follows.
+/// Encoded instead of a record's time if the record ends before the previous one; the distance
+/// follows.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// How the time of a record is told that ends no earlier than the one before it.
+/// Encodes the time of a record that ends no earlier than the previous one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
 }
 
-/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
-/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
-/// @param since  the end of the record before; where that is later it wraps around.
+/// Encodes a record's time by its end, or by its begin if that is shorter, as for a long span that
+/// begins shortly after the previous record ends. Returns the end of the output; touches at most 20
+/// bytes.
+/// @param since  ns from the end of the previous record to the end of this one; wraps around if
+/// negative.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
-  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  const std::uint64_t to_begin = since - duration;  // wraps around if negative
   return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
 }
 
-/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+/// Decodes time_by_end() or a begin from put_time(), but not earlier_time: ns from the previous
+/// record's end to this one's.
 constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
   return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
-/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
-/// do at once.
+/// Hashes words of 8 bytes. Two independent chains, one for every other word, keep the processor's
+/// multiplier busy.
 inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
   std::uint64_t sum = count;
@@ -121,7 +126,7 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Of a block. Guards against damage, not against intent.
+/// Checksum of a block. Detects damage, not manipulation.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +

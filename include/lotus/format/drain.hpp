@@ -1,4 +1,4 @@
-// One ring's complete records, as lines, to a sink.
+// Writes the complete records of one ring to a sink.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
@@ -15,14 +15,14 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Room for the text of one append.
+/// Holds the text of one append.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// How far each lane's records were complete at one moment.
+/// How many records of each lane were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -31,7 +31,7 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// How many records are complete and not in the logs.
+  /// Number of records that are complete but not in the logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
@@ -39,11 +39,11 @@ struct lane_heads {
   }
 };
 
-/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
-/// same capacity.
+/// Copies the records between `from`'s committed tails and `heads` to a ring of the same capacity,
+/// together with the tails and heads.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Where its logs end only one ring may keep, and what is in memory.
+  // Only one ring may own the logs' positions and the count of records in memory.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -55,8 +55,9 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
   }
 }
 
-/// Takes the records before `heads` for done with.
-/// @param in_memory  so many of them are in memory, and not in the logs yet.
+/// Marks the records before `heads` as processed.
+/// @param in_memory  the number of these records that were copied to memory and are not in the logs
+/// yet.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
@@ -69,8 +70,8 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
   ring.commit(c);
 }
 
-/// Adds the lines of records to a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// Formats records as lines in a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): the beginning of the line, comma
 /// included.
 template <class Names>
 class line_filler {
@@ -84,13 +85,13 @@ class line_filler {
     return 0;
   }
 
-  /// Has no quicker way for some of them.
+  /// Text lines have no faster path for operations, unlike compact_filler.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// False where there is no room left.
+  /// Returns false if the buffer has no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
@@ -107,7 +108,7 @@ class line_filler {
     return true;
   }
 
-  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the buffer's contents. Returns 0 or the sink's error; then nothing is appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -141,23 +142,24 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
-/// goes: what was appended is never given again.
-/// @param heads  read before the clock of `fill` was made.
-/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
-/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
-/// loader), then committed(sink) or failed().
+/// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
+/// after each append, so no record is written twice.
+/// @param heads  read before the clock of `fill` was constructed.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), then add(record) until it
+/// returns false, or add_operations(ring, lane, from, to), which returns how far it came, then
+/// append(sink, loader), then committed(sink) or failed().
 /// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
-/// loader is the id of its name, 0 the default one.
-/// @return 0, or the error of the sink; then the rest of the records stays.
+/// loader), position(role); all but undo and position return 0 or an error that file_error_text()
+/// knows. A loader is the id of its name, 0 the default loader.
+/// @return 0, or the error of the sink; then the remaining records stay in the ring.
 template <class Filler, class Sink>
 int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
   for (std::size_t lane = lanes; lane-- > 0;) {
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // A handler that interrupted a push enters none.
+      // Lane 1 holds the records of signal handlers that interrupted a push; they never enter a
+      // loader.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };

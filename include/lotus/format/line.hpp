@@ -1,4 +1,4 @@
-// Records to Lotus lines.
+// Formats records as the text lines of a Lotus log.
 #ifndef LOTUS_FORMAT_LINE_HPP
 #define LOTUS_FORMAT_LINE_HPP
 
@@ -17,11 +17,12 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
-/// what a line beside begins with.
+/// Maximum size of one line: its name, its numbers including the bytes that put_number() writes
+/// past their end, and the prefix of a side-log line.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+/// Whether `text` has the form of a line's beginning: a name as write_line_name() writes it, then a
+/// comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -29,7 +30,7 @@ inline bool is_line_start(std::string_view text) noexcept {
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // Within the text, for its last byte is the comma.
+    // The escape must end before the last byte, which is the comma.
     if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
       return false;
     }
@@ -37,11 +38,11 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
-/// every record to be converted ended in or before the newest segment.
+/// Converts ticks to ns since the epoch during one drain. Construct it after the ring's head was
+/// read: then every record to be converted ended in the newest segment or an earlier one.
 class tick_converter {
  public:
-  /// @param guard  held while `map` is read; null where nobody else has the map.
+  /// @param guard  held while `map` is read; null if no other thread uses the map.
   tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
     if (guard_ != nullptr) guard_->lock();
     newest_ = map_.current();
@@ -53,7 +54,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// Of what began in it, or later.
+  /// The segment for all ticks since its start.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -70,7 +71,7 @@ class tick_converter {
   }
 
  private:
-  /// Of a ring file that may say anything, too.
+  /// Wraps instead of overflowing, because a damaged ring file may contain any value.
   static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
@@ -89,8 +90,8 @@ class tick_converter {
 };
 
 /// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
-/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// Computes four digits, then two, then one per lane, all lanes in one multiplication: division by
+/// 100 as (x * 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (a test checks
 /// every lane).
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
   const std::uint64_t fours =
@@ -101,7 +102,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
-/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just above log10(2).
 LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
   constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
                                       100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
@@ -112,7 +113,8 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 
 /// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted apart from the digits: where the next line goes need not wait for these.
+  // Counted independently of the digits, so that the address of the next line does not depend on
+  // them.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
@@ -125,7 +127,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   std::uint64_t rest[2];
   int groups = 0;
   for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
-    // 64 bits have two groups at most besides the first digits.
+    // A 64-bit number has at most two groups of eight digits after its first digits.
     // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound)
     rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
   }
@@ -134,16 +136,16 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Where numbers are written rarely: once for all such places.
+/// put_number() for rarely executed code: one copy that is not inlined.
 LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
 
-/// Copies a short text without a call; `bytes` may be anything.
+/// Copies a short text without a function call; any number of bytes is allowed.
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Pairs of moves that overlap in the middle.
+    // Two moves that overlap in the middle.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -157,13 +159,13 @@ LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
   }
 }
 
-/// Formats records as lines. One for each drain.
+/// Formats records as lines. Each drain uses its own object.
 class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
   /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  how the line begins, comma included, where the record has a name; else empty.
+  /// @param name  the beginning of the line, comma included, if the record has a name; else empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -183,8 +185,8 @@ class line_formatter {
     return out;
   }
 
-  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
-  /// kinds that have one. `out` and `name` as for format().
+  /// Writes the record's side-log line, "<kind>,<name>,<time>,<a>,<b>", and returns its end. Call
+  /// it only for kinds that have such a line. `out` and `name` as for format().
   char* format_beside(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =
@@ -242,7 +244,7 @@ class line_formatter {
     return put_number_rarely(out, number);
   }
 
-  /// The seconds of one record are nearly always those of the one before.
+  /// Caches the digits of the second, because consecutive records nearly always share it.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
@@ -254,7 +256,7 @@ class line_formatter {
     }
     if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
     std::memcpy(out, second_,
-                16);  // always the same size: one move; what is too much is overwritten
+                16);  // a constant size compiles to one move; later writes overwrite the excess
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);

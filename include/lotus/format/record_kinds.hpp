@@ -1,5 +1,5 @@
-// The one table of what a record of each kind is: its log, its lines, its numbers, how compact
-// blocks tell it, and how it is drawn. Both writers and both readers go by it.
+// The table that describes each kind of record: its log, its lines, its numbers, its encoding in
+// compact blocks and its drawing on a timeline. Both writers and both readers use this table.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -15,71 +15,74 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record's value says.
+/// What a record's value contains.
 enum class record_value : std::uint8_t {
-  name,             ///< the id of a name: the line begins with that
-  name_and_number,  ///< likewise, and a number of 32 bits
-  number,           ///< a number of 56 bits
-  none,             ///< nothing that is known; the prefix is all
+  name,             ///< the id of a name; the line begins with that name
+  name_and_number,  ///< the id of a name and a 32-bit number
+  number,           ///< a 56-bit number
+  none,             ///< neither; a line, if there is one, has only its prefix and times
 };
 
-/// What stands as the duration in a record's line.
+/// What a record's line contains as its duration.
 enum class written_duration : std::uint8_t {
   measured,
-  measured_unlike_placeholder,  ///< one ns more where it happens to be just placeholder_ns
+  measured_unlike_placeholder,  ///< one ns more if it is exactly placeholder_ns
   placeholder,                  ///< placeholder_ns, for events
-  none,                         ///< nothing: its only line is one beside
+  none,                         ///< nothing: the record has only a line in the side log
 };
 
-/// The duration that marks a line as no real span.
+/// The duration that marks a line as an event instead of a span.
 inline constexpr std::int64_t placeholder_ns = 1000;
 
-/// What a record looks like on a timeline.
+/// How a record is drawn on a timeline.
 enum class record_drawing : std::uint8_t {
-  nothing,  ///< it is counted, or a relation between others
+  nothing,  ///< not drawn: a total, or a relation between other records
   span,     ///< from its begin to its end
-  step,     ///< from its begin to what its thread waits for next
+  step,     ///< from its begin to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  ahead,    ///< it tells of the operation that begins at its time, whose own record follows
-  gap,      ///< time that is missing in the spans that lie before its time
+  ahead,    ///< describes the operation that begins at this time; that operation's own record
+            ///< follows
+  gap,      ///< time to cut out of the spans before this record's time
 };
 
-/// What a number in a record is, with its unit.
+/// The meaning and unit of a number in a record.
 enum class record_quantity : std::uint8_t {
-  none,    ///< there is no such number
+  none,    ///< the field is unused
   batch,   ///< number of a batch
   item,    ///< number of an item
-  number,  ///< of the batch, item or request; of the asynchronous operation; at the end of a name
-  value,   ///< what the program counts, in its unit
+  number,  ///< number of a batch, item, request or asynchronous operation, or at the end of a name
+  value,   ///< value of a counter, in the program's unit
   off_cpu_ns,
-  run_queue_ns,  ///< of those, waited for a CPU
-  bytes,         ///< of the heap; of heap_total with count 1, calls
-  count,         ///< calls, blocks or units; of heap_total, what its bytes are
+  run_queue_ns,  ///< the part of off_cpu_ns spent waiting for a CPU
+  bytes,         ///< bytes of heap memory; calls for heap_total with count 1
+  count,         ///< calls, blocks or units; for heap_total it selects what the bytes mean
 };
 
-/// Where in the record it is.
+/// Where the record stores the number.
 enum class field_source : std::uint8_t { number_beside_name, value, second_word };
 
-/// Which numbers there are, as the text of a line has them.
+/// The range of a number in the text of a line.
 enum class field_type : std::uint8_t {
   natural,          ///< 0 to INT64_MAX
-  natural_or_none,  ///< likewise, or nothing: the record has missing_number() then
-  integer,          ///< with a sign
-  bits,             ///< 64 of them, without a sign
+  natural_or_none,  ///< 0 to INT64_MAX, or empty if the record contains missing_number()
+  integer,          ///< signed
+  bits,             ///< unsigned 64-bit number
 };
 
-/// How a compact block tells it.
+/// How a compact block encodes the number.
 enum class field_coding : std::uint8_t {
-  difference,  ///< to the one before of the same code, zigzag; of a second field, to that of any
+  difference,  ///< zigzag difference to the previous record of the same code; a second field: of
+               ///< any code
   plain,
-  one_more,  ///< 0: there is none
+  one_more,  ///< the number plus one; 0: no number
 };
 
-/// Where a line has it: behind its prefix, or in one of the last two columns of a line beside.
+/// Where a line contains the number: after its prefix, or in one of the last two columns of a
+/// side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
-/// A number of a record. Zeros are none.
+/// A number of a record. All zeros: no such number.
 struct record_field {
   record_quantity quantity;
   field_source source;
@@ -88,37 +91,38 @@ struct record_field {
   line_column column;
 };
 
-/// A column A or B that no field has is 0; but A of what is measured is the duration.
+/// One row of the table. A column A or B without a field is written as 0; if a duration is
+/// measured, it is written in column A.
 struct record_kind {
   event_kind kind;
-  log_role role;  ///< of the log that its lines go to
+  log_role role;  ///< the log that its lines are written to
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// In compact blocks, of a kind without a name, whatever its number as event_kind is; 0: names
-  /// get codes, as they come.
+  /// Identifies a kind without a name in compact blocks, independently of event_kind's numbers. 0:
+  /// the kind has names, and each name gets a code when it first occurs.
   std::uint8_t code;
-  std::string_view prefix;  ///< how its lines begin; empty where they begin with a name
-  /// How its line in the log beside begins; empty where it has none there.
+  std::string_view prefix;  ///< beginning of its lines; empty if they begin with a name
+  /// Beginning of its line in the side log; empty if it has no such line.
   std::string_view beside;
-  record_field fields[2];  ///< in the order in which compact blocks tell them
-  /// Those in the columns A and B, or none; filled in by the table.
+  record_field fields[2];  ///< in the order in which compact blocks encode them
+  /// The fields in columns A and B, if any; the table fills them in.
   record_field columns[2] = {};
 
-  /// What a span of this kind is called on a profiler's timeline; empty where that is its name.
+  /// The name of such a span on a profiler's timeline; empty if the record has a name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
-  /// The first column of its lines beside.
+  /// The first column of its lines in the side log.
   constexpr std::string_view beside_name() const noexcept {
     return beside.substr(0, beside.find(','));
   }
-  /// Whether its end was measured.
+  /// Whether the record has a measured duration.
   constexpr bool lasts() const noexcept {
     return duration == written_duration::measured ||
            duration == written_duration::measured_unlike_placeholder;
   }
-  /// The field that a line has in this column; null where it has none.
+  /// The field in this column of a line; null if there is none.
   constexpr const record_field* field_in(line_column column) const noexcept {
     for (const record_field& f : fields) {
       if (f.quantity != record_quantity::none && f.column == column) return &f;
@@ -127,7 +131,7 @@ struct record_kind {
   }
 };
 
-/// The table: a row for each kind. One that has none here is an error, whatever the build's
+/// The table: one row for each kind. A missing row is an error under any warning level.
 /// warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
@@ -153,14 +157,14 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   // In the prefix of a batch's lines.
   constexpr record_field batch{what::batch, from::value, type::natural, told::difference,
                                column::prefix};
-  // Beside a name.
+  // Stored next to the name in the value.
   constexpr record_field number{what::number, from::number_beside_name, type::natural,
                                 told::difference, column::b};
   constexpr record_field maybe{what::number, from::number_beside_name, type::natural_or_none,
                                told::difference, column::b};
   constexpr record_field count{what::count, from::number_beside_name, type::natural,
                                told::difference, column::b};
-  // In the second word.
+  // Stored in the second word.
   constexpr record_field bytes{what::bytes, from::second_word, type::natural, told::plain,
                                column::a};
   constexpr record_field value{what::value, from::second_word, type::integer, told::difference,
@@ -176,7 +180,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr record_field queued{what::run_queue_ns, from::value, type::natural_or_none,
                                 told::one_more, column::b};
 
-  // Kind, log, value, duration, drawing, code, prefix, prefix beside, fields.
+  // Kind, log, value, duration, drawing, code, prefix, side-log prefix, fields.
   switch (kind) {
     case event_kind::operation:
       return {kind, worker, name, timed, drawn::span, by_name, "", "", {}};
@@ -200,7 +204,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, beside, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
     case event_kind::off_cpu:
       return {kind, beside, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // tells where lines go, and has none
+    case event_kind::loader:  // selects the folder of the lines that follow
       return {kind, beside, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
       return {kind, beside, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
@@ -227,20 +231,20 @@ constexpr record_kind row_of(event_kind kind) noexcept {
     case event_kind::none:
       break;
   }
-  // A record of a damaged ring file, or of a later version.
+  // A record from a damaged ring file, or from a later version of lotus.
   constexpr record_value lost = record_value::none;
   return {event_kind::none, worker, lost, timed, drawn::span, by_name, "Skind_lost,", "", {}};
 }
 #pragma GCC diagnostic pop
 
-/// One more than the largest number of a kind.
+/// The largest number of a kind plus one.
 inline constexpr std::size_t record_kind_count = [] {
   std::size_t count = 256;
   while (row_of(static_cast<event_kind>(count - 1)).kind == event_kind::none) --count;
   return count;
 }();
 
-/// The rows by number.
+/// The rows, indexed by kind.
 LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   std::array<record_kind, record_kind_count> rows{};
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -254,7 +258,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// The row of a kind, or of a number that is none.
+/// The row of a kind; row 0 if the number is not that of a kind.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -267,18 +271,18 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether its lines are the three columns of a batch: prefix and number, begin, duration.
+/// Whether its lines have the three columns of a batch: prefix and number, begin, duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
 
-/// The id of the name of a record that has one.
+/// The id of the record's name; call it only for kinds that have one.
 constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
   const bool both = kind.value == record_value::name_and_number;
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Without a branch, for one would often be foreseen wrongly.
+/// Avoids a branch, which would often be mispredicted.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
@@ -286,7 +290,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field&
   return field.source == field_source::number_beside_name ? word & UINT32_MAX : word;
 }
 
-/// The largest number that a record can have there.
+/// The largest number that a record can store in this field.
 constexpr std::uint64_t most_of(const record_field& field) noexcept {
   switch (field.source) {
     case field_source::number_beside_name:
@@ -299,7 +303,7 @@ constexpr std::uint64_t most_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// What a record has where there is no number.
+/// The value that a record stores if it has no number.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
   return most_of(field);
 }
@@ -307,10 +311,10 @@ static_assert(large_stage_number == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// What a row of the table must not be. Nothing else finds these before a log is damaged.
+/// Compile-time checks of the table. Without them a wrong row would only show up as a damaged log.
 namespace row_checks {
 
-/// Whether `sound` is true of each kind's row.
+/// Whether `sound` is true for every row.
 template <class Sound>
 constexpr bool all(Sound&& sound) {
   for (const record_kind& row : record_kinds) {

@@ -1,4 +1,4 @@
-// Numbers of 64 bits in as few bytes as they need: LEB128 (DWARF 5, section 7.6).
+// Encodes 64-bit numbers in as few bytes as needed: LEB128 (DWARF 5, section 7.6).
 #ifndef LOTUS_FORMAT_VARINT_HPP
 #define LOTUS_FORMAT_VARINT_HPP
 
@@ -11,7 +11,7 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Small numbers of either sign as small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
+/// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
   return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
 }
@@ -19,13 +19,13 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
   return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
 }
 
-/// Bytes that a number takes at most.
+/// Maximum number of bytes of an encoded number.
 inline constexpr std::size_t varint_bytes = 10;
 
-/// Seven bits a byte, the lowest first, the highest bit set in all but the last. Returns the end;
-/// touches at most varint_bytes, and always 2.
+/// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
+/// Returns the end; touches at least 2 and at most varint_bytes bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  // Most numbers need one or two bytes in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
     const auto more = static_cast<unsigned>(value > 0x7F);
     const auto both =
@@ -38,8 +38,8 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Reads what put_varint() wrote, without a look at where the bytes end; returns the byte behind
-/// it. Reads at most varint_bytes, whatever they are.
+/// Reads what put_varint() wrote, without checking where the input ends; returns the position after
+/// it. Reads at most varint_bytes, whatever they contain.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {
   std::uint64_t byte = static_cast<unsigned char>(*from++);
@@ -51,7 +51,7 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Likewise, of bytes that may be anything and end at `end`; null where no number ends before.
+/// Same for untrusted bytes that end at `end`; returns null if no number ends before `end`.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {

@@ -1,4 +1,4 @@
-// A ring file that a process left. Whatever stands in it is checked before it is believed.
+// Reads the ring file that a process left. All its contents are checked before they are used.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
@@ -26,27 +26,28 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether a moment of CLOCK_MONOTONIC has passed; without one nothing ends.
+/// Whether a moment of CLOCK_MONOTONIC has passed; false if none is given.
 inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
+/// The ring file of a dead process. While it is being recovered, it is locked against other
+/// processes.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< recovered and deleted by somebody else meanwhile
-    living,         ///< its process lives
-    busy,           ///< somebody recovers it at this moment
+    gone,           ///< another process has recovered and deleted it meanwhile
+    living,         ///< its process is running
+    busy,           ///< another process is recovering it at this moment
     damaged,        ///< not a ring file
-    other_version,  ///< of the library wrote it
+    other_version,  ///< written by another version of the library
     refused,        ///< see error()
-    doubted,        ///< some of what it holds makes no sense, and is in it only
+    doubted,        ///< some of its contents are damaged and exist nowhere else
   };
 
   /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  /// @param writable  to recover and delete it; otherwise only to read it.
   LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
                                const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
@@ -63,8 +64,8 @@ class dead_ring_file {
     return check_header();
   }
 
-  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
-  /// in part.
+  /// Opens the file for reading whether or not its process runs. Changes that the process makes
+  /// meanwhile may be seen in part.
   state open_any(int directory, const char* name, const file_owners& owners) noexcept {
     fd_ = open_own(directory, name, O_RDONLY, owners, status_);
     if (fd_ >= 0) return check_header();
@@ -80,23 +81,24 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Why the file was refused: what file_error_text() knows.
+  /// Why the file was refused; file_error_text() knows it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether somebody has recovered it since it was opened to read, or does.
+  /// Whether another process has recovered the file since it was opened for reading, or is doing
+  /// so.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
            now.st_nlink == 0;
   }
 
-  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
-  /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC; none: however long it takes.
-  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  /// Finds rings, names and aggregates up to the first damaged block. Ignores what exceeds the
+  /// limits of a real process.
+  /// @param until_ns  of CLOCK_MONOTONIC; none: unlimited.
+  /// @return 0, ENOMEM, or ETIME if the time was exceeded.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
@@ -143,8 +145,9 @@ class dead_ring_file {
     return 0;
   }
 
-  /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; what was left out with whole blocks counts as one.
+  /// Calls `each(ring_copy&)` for every valid ring.
+  /// @return how many rings are damaged completely or in part; all blocks that were ignored count
+  /// as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -172,10 +175,10 @@ class dead_ring_file {
     return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
   }
 
-  /// Whether its logs are compact ones.
+  /// Whether its logs are compact.
   bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
-  /// How a line begins that has the name `id`.
+  /// The beginning of a line with the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
@@ -194,18 +197,19 @@ class dead_ring_file {
     std::uint64_t bytes;
   };
   struct name_place {
-    std::uint32_t at;  ///< in text_
+    std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
-  /// stack, and Linux allows a process 65,530.
+  /// Maximum number of blocks. Each ring of a running process is a mapping next to its thread's
+  /// stack, and Linux allows a process 65,530 mappings.
   static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  /// Maximum size of all names: 300,000 of the longest ones, or as many usual ones as a process can
+  /// have.
   static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// Ours are smaller; more is not believed, nor read.
+  /// The library's blocks are smaller; a larger one is not read.
   static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
 
-  /// A file that cannot be written may be that of a living process all the same.
+  /// A file that cannot be written may still belong to a running process.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -238,7 +242,7 @@ class dead_ring_file {
     return usable ? state::opened : state::damaged;
   }
 
-  /// A plain name, such as stands before "_main_pid_1".
+  /// Whether `prefix` is a plain file name, as it precedes "_main_pid_1".
   static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
     const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
     if (end == nullptr || end == prefix) return false;
@@ -248,8 +252,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// False where the block makes no sense: names are numbered as they come. A name that comes again
-  /// is the same.
+  /// Returns false if the block is damaged: names are numbered consecutively, and a name that
+  /// occurs again must be the same.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
@@ -281,7 +285,7 @@ class dead_ring_file {
     return true;
   }
 
-  /// What the library did not write itself is written again as a name.
+  /// Escapes a name that the library did not write itself.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -307,7 +311,7 @@ class dead_ring_file {
   growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
-  bool damaged_ = false;  ///< a block, and what follows it, was left out
+  bool damaged_ = false;  ///< a block and everything after it were ignored
 };
 
 }  // namespace detail

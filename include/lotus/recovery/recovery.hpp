@@ -1,4 +1,4 @@
-// What processes that died left in their ring files.
+// Recovers the records that dead processes left in their ring files.
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
@@ -35,30 +35,30 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What of a directory is to be recovered.
+/// Which files and records of a directory are recovered.
 struct recovery_limits {
   const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
   std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
-  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; what is not done by then is left
-  bool advance = true;  ///< also when time is up before anything is done, do a part
+  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; the rest is left for later
+  bool advance = true;  ///< recover at least a part, even if the time is already up
 };
 
 struct recovery {
   std::uint64_t files = 0;          ///< dead ring files that were read to their end
   std::uint64_t records = 0;        ///< lines appended to the logs
-  std::uint64_t living = 0;         ///< ring files left alone because their processes live
-  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
-  std::uint64_t damaged = 0;        ///< files that are no ring files
+  std::uint64_t living = 0;         ///< ring files left alone because their processes are running
+  std::uint64_t busy = 0;           ///< ring files that another process is recovering
+  std::uint64_t damaged = 0;        ///< files that are not ring files
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
-  std::uint64_t lost = 0;           ///< records that were in the memory of dead processes only
-  bool left = false;                ///< time was up before all was done
-  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
+  std::uint64_t doubted = 0;        ///< rings that were damaged completely or in part
+  std::uint64_t lost = 0;           ///< records that were only in the memory of dead processes
+  bool left = false;                ///< the time was up before everything was recovered
+  int error = 0;                    ///< of the first log that failed; file_error_text() knows it
   char failed_log[log_name_bytes] = {};
 };
 
-/// Where a dead process' logs are, and how they are made: as the ring file was.
+/// Where a dead process's logs are, and how to create them: like its ring file.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -71,9 +71,9 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           &status};
 }
 
-/// Appends to its logs what one ring holds.
+/// Appends the records of one ring to its logs.
 /// @param info  name of the information file of its process.
-/// Returns 0, ETIME, or what file_error_text() knows.
+/// @return 0, ETIME, or an error that file_error_text() knows.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -111,8 +111,9 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
   return error;
 }
 
-/// Appends a dead process' aggregates to the files that it would have written itself. What has been
-/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
+/// Appends a dead process's aggregates to the files that it would have written itself. Appending
+/// the same aggregates twice does no harm: readers count them once. Returns 0 or an error that
+/// file_error_text() knows.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
@@ -128,7 +129,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Of a file that is kept, they are not to be appended at each start.
+  // Marks the file, so that the aggregates of a ring file that is kept are not appended at each
+  // start.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -136,7 +138,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Says in a dead process' information file how many records were in its memory only.
+/// Writes to a dead process's information file how many records were only in its memory.
 inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
                               std::uint64_t records) noexcept {
   struct stat status {};
@@ -149,10 +151,10 @@ inline void tell_lost_records(int directory, const char* info, const file_owners
   close(fd);
 }
 
-/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file;
-/// but a file with something that makes no sense is kept, for that is nowhere else.
-/// May be killed at any instant and run again: the commits in the file say how far it came.
-/// @return false where it is kept for that reason.
+/// Appends what the rings of one dead process still hold to the logs, then deletes the ring file. A
+/// file with damaged contents is kept, because these exist nowhere else.
+/// May be killed at any moment and run again: the commits in the file record the progress.
+/// @return false if the file is kept for that reason.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
@@ -192,8 +194,8 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   return true;
 }
 
-/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
-/// Returns 0 or why it is no such file.
+/// Deletes an empty ring file whose process died while creating it, at least a minute ago. Returns
+/// 0, or why the file was refused.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -209,8 +211,8 @@ inline int delete_if_unfinished(int directory, const char* name,
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
 /// Recovers the dead ring files in `directory` (borrowed).
-/// @param report  called for each file that is left though its process is dead; `error` where it
-/// is refused.
+/// @param report  called for each file that is left although its process is dead; `error` is set if
+/// the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -258,7 +260,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// @param prefix  only those of runs with this prefix; null: all.
+/// @param prefix  only files of runs with this prefix; null: all.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;

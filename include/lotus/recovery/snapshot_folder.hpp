@@ -1,4 +1,4 @@
-// A copy of a run as it is now, beside it.
+// Creates a snapshot: a copy of a run's directory as it is now.
 #ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
@@ -34,20 +34,20 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a process has counted itself, which makes a snapshot of its run.
+/// Aggregates of the process that makes a snapshot of its own run.
 struct own_aggregates {
   void* of = nullptr;
-  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
+  /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
+  /// file_error_text() knows.
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
-/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
-/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
-/// passed over.
+/// Appends the aggregates in a ring file to the files of another folder, whether or not its process
+/// runs. If threads are finishing such calls meanwhile, some of these calls may be missing from one
+/// number and not from another. A file that cannot be read, or takes too long, is skipped.
 /// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
-/// @param prefix  only of runs with this prefix.
-/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
+/// @param prefix  only files of runs with this prefix.
+/// @return 0, ENOMEM, or an error that file_error_text() knows about the files in `to`.
 LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
                                                   const file_owners& owners, int to) noexcept {
   constexpr std::int64_t most_ns = 50'000'000;
@@ -64,20 +64,20 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Makes a snapshot; what is left undone is deleted again.
+/// Makes a snapshot; deletes an incomplete one.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
 
-  /// @param from   descriptor of the run's directory, borrowed, as all else.
-  /// @param mode   of new files, less the umask.
+  /// @param from   descriptor of the run's directory, borrowed, like all other arguments.
+  /// @param mode   of new files, before the umask applies.
   snapshot_folder(int from, const log_location& run, const file_owners& owners,
                   mode_t mode) noexcept
       : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
 
-  /// Returns 0 or what file_error_text() knows; then there is nothing.
-  /// @param info  name of the information file that tells of the snapshot; of that process where
-  /// `own` is given.
+  /// Returns 0 or an error that file_error_text() knows; then no snapshot exists.
+  /// @param info  name of the information file that receives the snapshot's line; if `own` is
+  /// given, that of the calling process.
   LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
                              const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
@@ -99,11 +99,11 @@ class snapshot_folder {
       error = errno;
     }
     if (error != 0) remove_folder(unfinished_);
-    close(folder);  // and so its lock
+    close(folder);  // also releases its lock
     return error;
   }
 
-  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  /// Deletes the oldest snapshots, but never the newest, while all together exceed this many bytes.
   void keep_within(std::uint64_t most_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -121,20 +121,22 @@ class snapshot_folder {
     }
   }
 
-  /// Its name, beside the run.
+  /// The snapshot's name, without the path.
   const char* name() const noexcept { return name_; }
 
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder, and locks it as long as that is open: so the snapshot of a process that
-  /// was killed is known, and the next one removes it. EEXIST: another process did so already.
+  /// Opens the new folder, and locks it while it is open. So the snapshot of a killed process has
+  /// no lock, and the next snapshot removes it. Returns EEXIST if another process removed the
+  /// folder already.
   int open_unfinished(int& folder) const noexcept {
     folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // Where there are no locks, nobody takes it for a dead one's.
+    // On a file system without locks, remove_dead() cannot lock the folder either and leaves it
+    // alone.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -146,7 +148,7 @@ class snapshot_folder {
     return EEXIST;
   }
 
-  /// Deletes what processes that were killed while they made a snapshot of this run have left.
+  /// Deletes unfinished snapshots of this run whose processes were killed.
   void remove_dead() const noexcept {
     for_each_entry(place_.parent(), [&](const char* name) {
       const std::string_view text = name;
@@ -159,7 +161,7 @@ class snapshot_folder {
     });
   }
 
-  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  /// Calls `each(folder, name, status)` for the files of a snapshot and of its folders.
   using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
   static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
     for_each_entry(folder, [&](const char* name) {
@@ -209,9 +211,10 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // First, so that a folder within the run is none of its loaders'.
+    // Written first, so that a snapshot inside the run's directory is not mistaken for a loader's
+    // folder.
     int error = tell(folder, info, now_ns);
-    // What becomes a part meanwhile is left out rather than there twice.
+    // Copies parts first: a log that becomes a part meanwhile is left out rather than copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
         if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
@@ -242,9 +245,9 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
-  /// then there twice, in sections of one name, of which one counts.
-  /// @param own_info  the process with this information file adds its own.
+  /// Copies the ring files' aggregates first: what is written from a ring file to the run's file
+  /// meanwhile is then copied twice, in sections of one name, of which readers count only one.
+  /// @param own_info  information file of the process that adds its own aggregates.
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -266,7 +269,7 @@ class snapshot_folder {
     return error;
   }
 
-  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
+  /// @param to  the loader's folder, created if missing; `folder` itself if `loader` is "".
   LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
     to = folder;
     if (*loader == '\0') return 0;
@@ -275,8 +278,8 @@ class snapshot_folder {
     return to < 0 ? errno : 0;
   }
 
-  /// A part has a second name from now on, where the file system knows that; of what grows there is
-  /// a copy, as far as it is whole.
+  /// Adds a hard link to a part if the file system supports that; otherwise, and for a log that
+  /// still grows, copies its whole lines or blocks.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
@@ -284,7 +287,7 @@ class snapshot_folder {
     if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // It may have become a part meanwhile, or be gone.
+      // The log may have become a part meanwhile, or be deleted.
       error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }
@@ -292,10 +295,10 @@ class snapshot_folder {
     return error;
   }
 
-  /// Who may read its files may look for them.
+  /// Everyone who may read the folder's files may also search the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
+  /// Appends a whole file to the file of this name in `folder`; does nothing if it cannot be read.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);

@@ -1,4 +1,4 @@
-// How far a log that somebody is appending to holds whole lines or blocks.
+// Finds the end of the whole lines or blocks in a log that another process is appending to.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
@@ -15,8 +15,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
-/// is long.
+/// Position after the last line break in the first `bytes`. Looks back at most 64 KB, which is more
+/// than a line's maximum length.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -31,8 +31,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Behind the last block that is all there. A block that is damaged ends the search; the reader
-/// tells of it.
+/// Position after the last complete block. A damaged block ends the search; the whole file is then
+/// kept, and its reader reports the damage.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {

@@ -1,4 +1,4 @@
-// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
+// A perf_event_open(2) sampling event, and the ring in which the kernel delivers its records.
 #ifndef LOTUS_SAMPLING_PERF_RING_HPP
 #define LOTUS_SAMPLING_PERF_RING_HPP
 
@@ -21,10 +21,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
-/// what code they map meanwhile, and what they start.
-/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
-/// stands for the same time everywhere.
+/// Takes a sample of user code every `interval_ns` of CPU time of a thread and of the threads and
+/// processes it starts later; also records the code that they map and the threads and processes
+/// that they start.
+/// It uses the CPU clock rather than a hardware counter: that works in virtual machines too, and a
+/// sample stands for the same time everywhere.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   perf_event_attr a{};
   a.size = sizeof(a);
@@ -54,12 +55,12 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
-/// Thread safety: none. A forked child does not have the mapping.
+/// The mapped ring of an event. Neither copied nor destroyed: its owner calls unmap(). Thread
+/// safety: none. A forked child does not inherit the mapping.
 class perf_ring {
  public:
-  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
-  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
+  /// Maps the ring of event `fd` with `pages` pages (a power of two), or as many as the kernel
+  /// allows an unprivileged user (perf_event_mlock_kb). Returns 0 or errno.
   int map(int fd, std::size_t pages) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     for (; pages >= 1; pages /= 2) {
@@ -81,13 +82,13 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
-  /// or two pieces; together they are whole records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`, in one or two
+  /// segments; together these contain whole records.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // which only this side changes
+    std::uint64_t at = control_->data_tail;  // only this side changes it
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
@@ -99,7 +100,7 @@ class perf_ring {
   }
 
  private:
-  /// One of the counters that are shared with the kernel.
+  /// A counter shared with the kernel.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);

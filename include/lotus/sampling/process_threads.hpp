@@ -1,4 +1,4 @@
-// The threads of this process, and which of them are the library's own.
+// Finds the threads of this process, and which of them belong to the library.
 #ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
 #define LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
@@ -31,7 +31,7 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Whether the library has started this thread: it is known by its name.
+/// Whether the library has started this thread; it recognizes the thread by its name.
 inline bool is_own_thread(pid_t tid) noexcept {
   char path[64];
   char name[32] = {};
@@ -44,7 +44,7 @@ inline bool is_own_thread(pid_t tid) noexcept {
          (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
 }
 
-/// Calls `each(pid_t)` for every thread of the program but the calling one.
+/// Calls `each(pid_t)` for every thread of the program except the calling one.
 template <class Each>
 void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {

@@ -1,4 +1,4 @@
-// Writes a file of samples beside the logs.
+// Writes a file of samples next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
@@ -26,12 +26,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A file of samples, made when there is something to write. Where it cannot be written, that is
-/// said once. Thread safety: none; the sampler locks. Trivially destructible.
+/// A file of samples, created at the first write. A failure to write it is reported once. Thread
+/// safety: none; the sampler locks. Trivially destructible.
 class sample_file {
  public:
-  /// Makes the file where lotus-tool asks for it (LOTUS_MAP_FOLDER), else in the directory of the
-  /// session's logs, or in the current one without a session. At later calls, nothing.
+  /// Creates the file in the folder that lotus-tool requests (LOTUS_MAP_FOLDER), else in the
+  /// directory of the session's logs, or in the current directory without a session. Later calls do
+  /// nothing.
   LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
@@ -58,7 +59,8 @@ class sample_file {
 
   void append(const void* data, std::size_t bytes) noexcept {
     if (file_.number() < 0) return;
-    // EBADF where the program has closed it, and the number may be that of a file of its own.
+    // EBADF: the program has closed the descriptor, and its number may now belong to one of its own
+    // files.
     const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
     if (error == 0) return;
     say("cannot write samples: %s; the rest is lost", std::strerror(error));
@@ -74,7 +76,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Notes all code that is mapped from files now.
+  /// Records all code that is currently mapped from files.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -115,14 +117,14 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Closes the file, the clock read once more.
+  /// Reads the clocks once more and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
-  /// In a forked child: the file is the parent's, but its place is also that of the child's, which
-  /// may have no logs yet.
+  /// In a forked child: the file belongs to the parent. The child keeps its directory, because the
+  /// child may have no logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;
@@ -144,7 +146,8 @@ class sample_file {
     append(bytes, size);
   }
 
-  /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
+  /// The folder that lotus-tool requests, including the final '/'. Returns its length; 0 if none is
+  /// requested.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* const folder = environment_text(variable::map_folder);
     if (folder == nullptr) return 0;
@@ -154,8 +157,8 @@ class sample_file {
     return 0;
   }
 
-  /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
-  /// session records. Returns its length.
+  /// The folder of the logs, including the final '/': that of the ring file, which is mapped while
+  /// a session records. Returns its length.
   static std::size_t log_directory(char* path, std::size_t room) noexcept {
     std::size_t length = 0;
     char wanted[64];
@@ -180,7 +183,7 @@ class sample_file {
 
   owned_descriptor file_;
   bool tried_ = false;
-  char directory_[4096] = {};  ///< its '/' included; empty: the current one
+  char directory_[4096] = {};  ///< includes the final '/'; empty: the current directory
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
-// the logs.
+// The built-in sampler: uses perf_event_open(2) for this process's threads and writes the samples
+// to a file next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLER_HPP
 #define LOTUS_SAMPLING_SAMPLER_HPP
 
@@ -32,7 +32,8 @@ namespace detail {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
+    // Not a function-local static: a child forked during its initialization would wait for it
+    // forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -40,12 +41,13 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
+  /// it.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};
-    // Made before the events, so that it is not sampled.
+    // Created before the events, so that this thread is not sampled.
     if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
       pthread_detach(thread);
       while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
@@ -58,7 +60,7 @@ class sampler {
     return true;
   }
 
-  /// In a forked child, begins anew.
+  /// Enables sampling; a forked child opens its own events first.
   bool resume() noexcept {
     forget_parent();
     if (begun_in_ == 0 && !begin(interval_ns_)) return false;
@@ -72,7 +74,7 @@ class sampler {
     return true;
   }
 
-  /// Notes a region, and writes its samples: the program may end without a word.
+  /// Records a region and writes its samples at once, because the program may end without notice.
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -80,7 +82,7 @@ class sampler {
     file_.region(name, begin_ns, end_ns);
   }
 
-  /// Writes what there is. After it nothing is sampled any more.
+  /// Writes the remaining samples and ends sampling.
   void finish() noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -98,7 +100,8 @@ class sampler {
  private:
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
-  /// The session's drain thread may have been started later, and so be sampled.
+  /// The session's drain thread may have been started after the events were opened, and so be
+  /// sampled.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -112,8 +115,8 @@ class sampler {
     });
   }
 
-  /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
-  /// while samples are taken, the kernel notes.
+  /// Records all mapped code if objects were loaded or unloaded since the last call. The kernel
+  /// itself records what is mapped while samples are taken.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
     iterate_objects(
@@ -160,8 +163,8 @@ class sampler {
     }
   }
 
-  /// A child does not have the rings, and its parent's events are not its to switch. What it runs
-  /// is sampled on with its parent's thread that forked it.
+  /// A child does not inherit the rings and must not switch its parent's events. Its work continues
+  /// to be sampled as part of the parent's thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -171,7 +174,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child that was forked while this was being registered does it at its first use.
+  /// A child forked while this handler was being registered calls it at its first use of the
+  /// sampler.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
@@ -180,7 +184,7 @@ class sampler {
   std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< of events and file
+  mutex guard_;  ///< protects events and file
   sampling_events events_;
   sample_file file_;
 };

@@ -1,4 +1,4 @@
-// The sampling events of all threads of this process, and the rings that their samples come in.
+// The sampling events of all threads of this process, and the rings that receive their samples.
 #ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 #define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
@@ -20,7 +20,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What to do where the kernel forbids sampling.
+/// Reports what to do if the kernel forbids sampling.
 inline void say_sampling_forbidden(int error) noexcept {
   say("the kernel does not let this process sample itself (perf_event_open: %s): set "
       "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
@@ -29,15 +29,17 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
-/// Every thread has an event for each processor, which the threads and processes it starts later
-/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
-/// so no two regions are sampled alike.
-/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() ends it.
+/// Every thread has one event per processor, which threads and processes that it starts later
+/// inherit. All events of a processor share one ring. Events keep their phase while they are
+/// disabled, so that samples do not fall on the same points of every region.
+/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() releases
+/// everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
+  /// it.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -59,21 +61,21 @@ class sampling_events {
   void enable() const noexcept { request_all(PERF_EVENT_IOC_ENABLE); }
   void disable() const noexcept { request_all(PERF_EVENT_IOC_DISABLE); }
 
-  /// Hands the samples that came since the last call to `sink(const char*, std::size_t)`.
+  /// Passes the samples since the last call to `sink(const char*, std::size_t)`.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
   }
 
-  /// Fills in what to wait for (room for `most`); returns how many there are.
+  /// Fills in the descriptors to wait for (there must be room for `most`); returns their number.
   std::size_t to_wait_for(pollfd* waits) const noexcept {
     for (std::size_t i = 0; i < rings_; ++i) {
       waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
     }
     return rings_;
   }
-  /// Notes which threads are gone. poll() returns at once for the event of one that is; its ring
-  /// may be that of others too.
+  /// Notes which threads have ended. poll() returns at once for the event of such a thread, but
+  /// other threads may share its ring.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -86,7 +88,7 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
   }
-  /// In a forked child, which has the descriptors but not the rings.
+  /// In a forked child, which inherits the descriptors but not the rings.
   void close_descriptors() const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
       if (is_ours(i)) ::close(fds_[i]);
@@ -102,12 +104,12 @@ class sampling_events {
     }
   }
 
-  /// All anonymous files have one inode; of events, the kernel tells the number.
+  /// Identifies an event by the kernel's number, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
-  /// Whether the program has not closed the event meanwhile.
+  /// Whether the event is still ours: the program may have closed its descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
 
   void add(int fd) noexcept {
@@ -115,21 +117,22 @@ class sampling_events {
     fds_[events_++] = fd;
   }
 
-  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
-  /// starts may.
+  /// Opens one event per processor for the calling thread, including processors that it may not
+  /// use, because threads that it starts may use them.
   int open_own() noexcept {
     const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
     for (int cpu = 0; cpu < processors && rings_ < most; ++cpu) {
       error = open_with_ring(attribute(), 0, cpu);
-      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
+      if (error == 0 || error == ENODEV) continue;  // ENODEV: the processor is offline
       if (rings_ == 0) return error;
       note_unsampled(error);
     }
     return rings_ > 0 ? 0 : error;
   }
 
-  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
+  /// Opens events for the other threads. If that would need too many descriptors, opens a single
+  /// event per thread, which cannot be inherited.
   void open_other_threads() noexcept {
     std::size_t threads = 0;
     for_each_other_thread([&](pid_t) { ++threads; });
@@ -139,7 +142,7 @@ class sampling_events {
         (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
       const int error = few ? open_into_rings(tid) : open_alone(tid);
-      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
+      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: the thread has ended
     });
   }
 
@@ -160,7 +163,7 @@ class sampling_events {
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Events with a ring of their own come first. Returns 0 or errno.
+  /// Opens an event with its own ring; these events come first. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -188,10 +191,10 @@ class sampling_events {
   std::uint64_t interval_ns_ = 0;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most] = {};            ///< of events
-  std::uint64_t ids_[most] = {};  ///< of events
-  int cpus_[most] = {};           ///< of rings
-  bool gone_[most] = {};          ///< of rings; this and the next for the drain thread only
+  int fds_[most] = {};            ///< by event
+  std::uint64_t ids_[most] = {};  ///< by event
+  int cpus_[most] = {};           ///< by ring
+  bool gone_[most] = {};          ///< by ring; only the drain thread uses this and the next
   bool some_gone_ = false;
   perf_ring ring_[most];
   std::size_t unsampled_ = 0;

@@ -1,4 +1,4 @@
-// Records in memory while the disk does not take them.
+// Keeps records in memory while the disk does not accept them.
 #ifndef LOTUS_STORE_BACKLOG_HPP
 #define LOTUS_STORE_BACKLOG_HPP
 
@@ -17,21 +17,21 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A ring block that was full when the disk was, in private memory, waiting with what it held.
+/// A copy, in private memory, of a ring that was full while it could not be written.
 struct backlog_chunk {
   backlog_chunk* next;
-  std::uint64_t bytes;  ///< of the mapping
-  ring_block ring;      ///< last, since its records follow
+  std::uint64_t bytes;  ///< size of the mapping
+  ring_block ring;      ///< last, because its records follow it
 };
 
-/// What is set aside of all threads, each thread's oldest first.
-/// Thread safety: begin() while nobody else calls; all else with the producer's guard.
+/// The records that were moved to memory, in order of age for each thread.
+/// Thread safety: begin() while nothing else is called; everything else with the producer's guard.
 class backlog {
  public:
   void begin(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
 
-  /// Moves what `p`'s ring holds into memory and empties the ring. False where the memory for that
-  /// is used up; then nothing has moved.
+  /// Moves the records of `p`'s ring to memory and empties the ring. Returns false if the memory
+  /// limit is reached; then nothing was moved.
   bool set_aside(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);

@@ -1,9 +1,9 @@
-// CPU time of threads, read only where a context switch has been noticed.
+// Reads the CPU time of threads, but only after a context switch was noticed.
 //
 // Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
-// 2.35). When a thread was switched out, or a signal was delivered, and it goes on outside of the
-// sequence that the area points to, the kernel clears the pointer. We let it point to a sequence
-// that no thread is ever in.
+// 2.35). When a thread continues after it was switched out or received a signal, the kernel clears
+// the pointer in that area unless the thread is inside the sequence that it points to. We let it
+// point to a sequence that no thread is ever in.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -36,7 +36,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pointer of this thread's rseq area; null where it has none.
+/// The pointer in this thread's rseq area; null if the thread has none.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -52,14 +52,14 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their clocks. Information files have it as a word.
+/// When threads read their CPU clocks. Information files contain it as a word.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Lies in memory that is never freed: every thread's area points here. Thread safety: all; an
-/// account is its thread's.
+/// Must be in memory that is never freed, because every thread's rseq area points into it. Thread
+/// safety: all; an account belongs to its thread.
 class cpu_clock {
  public:
-  /// @param wanted  whether threads are to be watched from now on.
+  /// @param wanted  whether threads are watched from now on.
   void begin(bool wanted) noexcept {
     const bool sequences = sequence_pointer() != nullptr;
     if (sequences) make_sequence();
@@ -71,7 +71,7 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// The time off the CPU since the last call of this thread; none at its first.
+  /// Returns the time off the CPU since this thread's last call; the first call returns none.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
@@ -81,7 +81,7 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // What is known for some threads only, the tool could not tell from what is known for all.
+      // Data of some threads only would look to the tool like data of all, so all change mode.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -91,14 +91,15 @@ class cpu_clock {
     return found;
   }
 
-  /// The account of a thread that is dead, or of the forked child's parent, becomes another's.
+  /// Clears the account of a dead thread, or of the parent's thread in a forked child, for another
+  /// thread.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// In a forked child, whose clocks have begun anew; its first look reads them.
+  /// In a forked child, whose clocks start at 0: forces its first look to read them.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -108,10 +109,10 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // threads that do not watch look once more
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // makes threads that do not watch look again
   }
 
-  /// As the kernel reads it: struct rseq_cs of linux/rseq.h.
+  /// The kernel's layout: struct rseq_cs of linux/rseq.h.
   struct alignas(32) sequence {
     std::uint32_t version;
     std::uint32_t flags;
@@ -120,14 +121,14 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// What is less is no switch, but how far the two clocks are read apart.
+  /// Shorter times are no switch, but the interval between reading the two clocks.
   static constexpr std::int64_t least_off_ns = 500;
-  /// So many readings in vain within that time: somebody else uses the area.
+  /// After this many futile readings within futile_ns, another user of the rseq area is assumed.
   static constexpr std::uint32_t most_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
   static constexpr std::uint32_t most_open_files = 32;
 
-  /// A sequence of one byte in data, so no thread is ever in it.
+  /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
     if (sequence_.start_ip != 0) return;  // the kernel may be reading it
@@ -152,7 +153,7 @@ class cpu_clock {
     }
   }
 
-  /// CPU time is read second: a switch in between is found the next time.
+  /// Reads the CPU time second: a switch between the two readings is found the next time.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const std::int64_t new_off_ns = off_ns - account.told_off_ns;
@@ -166,8 +167,9 @@ class cpu_clock {
       if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
       return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
     }
-    // Who is switched out between the two readings, often where the second one returns from the
-    // kernel, has waited already for what is off only the next time: the rest is told then.
+    // If the thread is switched out after its clocks were read, often on return from the kernel,
+    // its run-queue time already includes a wait that counts as off-CPU time only at the next
+    // call. The excess is reported then.
     const std::int64_t waited_ns = queue_ns - account.told_run_queue_ns;
     const std::int64_t told_ns = waited_ns < 0            ? 0
                                  : waited_ns < new_off_ns ? waited_ns
@@ -184,7 +186,7 @@ class cpu_clock {
     return now_ns - account.futile_since_ns < futile_ns;
   }
 
-  /// How long this thread has waited for a CPU so far; -1 where the kernel does not tell.
+  /// How long this thread has waited for a CPU so far; -1 if the kernel does not report it.
   std::int64_t run_queue_ns(cpu_account& account) noexcept {
     if (!account.schedstat.holds()) open_schedstat(account);
     char text[96];
@@ -204,7 +206,7 @@ class cpu_clock {
     return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Stays open, unless too many are.
+  /// Keeps the file open, unless too many are.
   void open_schedstat(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) {  // the program has closed it
       open_files_.fetch_sub(1, std::memory_order_relaxed);
@@ -218,7 +220,7 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  sequence marked_sequence_{};  ///< the same under another address: cpu_watch::mark()
+  sequence marked_sequence_{};  ///< the same at another address, for cpu_watch::mark()
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;

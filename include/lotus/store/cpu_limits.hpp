@@ -14,16 +14,17 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
+/// Number of CPUs that this thread may run on, by its affinity mask; 0 if the kernel does not
+/// report it.
 inline int cpus_of_affinity() noexcept {
-  // A mask of the kernel's size, which may know more CPUs than cpu_set_t has bits.
+  // Larger than one cpu_set_t, because the kernel may know more CPUs than that has bits.
   cpu_set_t masks[8];
   CPU_ZERO_S(sizeof(masks), masks);
   if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
   return CPU_COUNT_S(sizeof(masks), masks);
 }
 
-/// CPUs that a "<quota> <period>" of a cgroup allows; 0: no limit.
+/// Number of CPUs that a cgroup's "<quota> <period>" allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
   char* behind_quota = nullptr;
   const double quota = strtod(text, &behind_quota);
@@ -31,8 +32,7 @@ inline double cpus_of_quota(const char* text) noexcept {
   return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
-/// nothing that can be known.
+/// The lowest limit of this process's cgroups (version 2) up to the root; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);

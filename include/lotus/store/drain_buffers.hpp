@@ -14,10 +14,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few for the next drain. Thread safety: all.
+/// Keeps a few unused buffers for the next drain. Thread safety: all.
 class drain_buffers {
  public:
-  /// Null where there is no memory.
+  /// Returns null if there is no memory.
   drain_buffer* take() noexcept {
     const locked hold{lock_};
     if (spare_count_ > 0) return spare_[--spare_count_];

@@ -1,4 +1,4 @@
-// The thread that drains in the background. A convenience: nothing depends on it.
+// The thread that drains in the background. It is an optimization: nothing depends on it.
 #ifndef LOTUS_STORE_DRAIN_THREAD_HPP
 #define LOTUS_STORE_DRAIN_THREAD_HPP
 
@@ -16,7 +16,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pauses between the rounds of a recording. Thread safety: all.
+/// Determines the pauses between the rounds of a recording. Thread safety: all.
 class drain_pace {
  public:
   void begin(std::uint32_t interval_ms) noexcept {
@@ -24,8 +24,9 @@ class drain_pace {
     early_ms_.store(5, std::memory_order_relaxed);
   }
 
-  /// 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
-  /// @param more_to_do  besides draining: then the pause is never longer than 100 ms.
+  /// Returns 5, 20 and 80 ms first, because early ties improve the clock's rate; then the program's
+  /// interval.
+  /// @param more_to_do  there is work besides draining: limits the pause to 100 ms.
   std::uint32_t next_ms(bool more_to_do) noexcept {
     const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
     const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
@@ -46,13 +47,13 @@ class drain_pace {
 /// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
 class drain_thread {
  public:
-  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
-  /// until wake() is called again.
+  /// @param round  called with `context`; returns the pause until the next round in ms, or 0 to
+  /// sleep until wake() is called.
   drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
       : round_{round}, context_{context} {}
 
-  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
-  /// none.
+  /// Starts the thread, or the next round if it runs already. Does nothing if no thread can be
+  /// created.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -65,10 +66,10 @@ class drain_thread {
     pthread_attr_destroy(&detached);
   }
 
-  /// Whether there is a thread; not in a child that was just forked.
+  /// Whether the thread runs; false in a child that was just forked.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
-  /// In a forked child, where the thread is not.
+  /// In a forked child, which has no such thread.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:

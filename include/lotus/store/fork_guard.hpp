@@ -1,4 +1,4 @@
-// A process with a recorder forks: parent and child each go on with a whole one.
+// Keeps the recorder consistent in parent and child when the process forks.
 #ifndef LOTUS_STORE_FORK_GUARD_HPP
 #define LOTUS_STORE_FORK_GUARD_HPP
 
@@ -21,8 +21,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a fork is about: every part of a recorder that has a lock, or something that a child must
-/// not share with its parent.
+/// The parts of a recorder that have a lock, or that a child must not share with its parent.
 struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const recording_state& state;
   mutex& round;
@@ -36,8 +35,8 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const slow_path& slow;
 };
 
-/// Holds all of the recorder's locks from before the fork until after it, so that nothing is half
-/// done in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all of the recorder's locks from before the fork until after it, so that no operation is
+/// half finished in the child. Thread safety: none; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -48,7 +47,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // A handler that records in between takes the slow way, which sees the fork.
+    // A signal handler that records in between takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -56,7 +55,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// In the parent, and in the child after become_child().
+  /// Called in the parent, and in the child after become_child().
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -64,7 +63,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // In the order in which they were taken: to have one does not help who waits for an outer one.
+    // Unlocks in the order of locking: a thread that waits for an outer lock does not need an inner
+    // one yet.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -87,7 +87,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
   }
 
  private:
-  /// Those within the guards of the producers, outermost first.
+  /// The locks inside the producers' guards, outermost first.
   void for_each_lock(void (*each)(mutex&)) noexcept {
     each(of_.aggregates.fork_lock());
     each(of_.files.fork_lock());

@@ -12,8 +12,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Opening for each drain would cost a file system more than the writing; but descriptors are the
-/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
+/// Opening the logs for each drain would cost more than writing to them, but the program needs the
+/// descriptors too. So only some threads' logs stay open. Thread safety: all, with the producer's
+/// guard.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {
@@ -31,7 +32,7 @@ class kept_logs {
   }
 
  private:
-  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
+  static constexpr std::uint32_t most_threads = 32;  ///< with three logs each
 
   std::atomic<std::uint32_t> threads_{0};
 };

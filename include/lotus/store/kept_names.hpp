@@ -1,4 +1,4 @@
-// Which names a kill would leave readable.
+// Tracks which names are in the ring file and thus readable after a kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -12,15 +12,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() any thread; the others, their caller locks the ring file.
+/// Thread safety: has() any thread; the caller of the other functions locks the ring file.
 class kept_names {
  public:
-  /// True for all where there is no ring file.
+  /// Returns true for all names if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // A name that is added from here on finds itself not stored, and waits for the lock; one that
-    // was added before is in the table.
+    // A thread that adds a name from now on sees that it is not stored, and waits for the lock. A
+    // name added before is already in the table.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);

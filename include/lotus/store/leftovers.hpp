@@ -1,4 +1,4 @@
-// What processes that died before this one left in their rings: put into the logs.
+// Moves the records that dead processes left in their ring files to the logs.
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
 
@@ -17,10 +17,11 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The start of a recording waits for it only so long; the thread that drains does the rest. But a
-/// thread whose id a dead one had does that one's part before it logs anything, for both have the
-/// same log: what it appends must not be taken for the end of a torn append.
-/// Thread safety: all; one at a time is at the files.
+/// The start of a recording waits only briefly for this; the drain thread does the rest. But a
+/// thread with the same id as a dead thread first recovers the records of that thread, because both
+/// use the same log: its own lines must not be mistaken for the end of an unfinished append.
+///
+/// Thread safety: all; only one thread accesses the files at a time.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the same at every call, borrowed.
@@ -34,7 +35,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
   }
 
-  /// A bit more. Whether there is still more.
+  /// Recovers a bit more. Returns whether there is still more.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -46,7 +47,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// All of one thread, before another of this id logs.
+  /// Recovers all records of one thread, before another thread with this id logs.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -57,7 +58,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     take(recover(directory, limits));
   }
 
-  /// The recording ends: the rest, but not for ever.
+  /// The recording ends: recovers the rest, within a time limit.
   void finish(run_directory& directory) noexcept {
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -65,13 +66,13 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// The process ends.
+  /// The process ends: the rest is left for a later process.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// In a forked child, which looks for itself.
+  /// In a forked child, which looks for leftovers itself.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -81,7 +82,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   static constexpr std::int64_t step_ns = 20'000'000;
   static constexpr std::int64_t finish_ns = 1'000'000'000;
 
-  // --- caller holds lock_
+  // --- the caller holds lock_
 
   LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
                              bool advance) noexcept {
@@ -119,7 +120,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     }
   }
 
-  /// Each kind once, with the first file of it.
+  /// Reports each kind once, with the first file of that kind.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
       say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",

@@ -1,4 +1,4 @@
-// Records that no log will have, or only under another name: counted, and said once.
+// Counts records that no log will contain, or only under another name, and reports each kind once.
 #ifndef LOTUS_STORE_LOSSES_HPP
 #define LOTUS_STORE_LOSSES_HPP
 
@@ -14,12 +14,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
+/// Losses that no running thread's producer counts. Thread safety: all; begin() and report() under
 /// the session's control lock.
 class losses {
  public:
   /// A recording begins.
-  /// @param dropped  by this process so far.
+  /// @param dropped  records dropped by this process so far.
   void begin(std::uint64_t dropped) noexcept {
     dropped_at_start_ = dropped;
     said_unnamed_.store(false, std::memory_order_relaxed);
@@ -37,11 +37,11 @@ class losses {
   }
   std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-  /// How many this recording has lost, of `dropped` by the process.
+  /// How many records this recording has lost, given the `dropped` ones of the whole process.
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// @param recoverable  records that wait in the ring file.
+  /// @param recoverable  records that are still in the ring file.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
@@ -52,14 +52,14 @@ class losses {
   }
 
   /// There is no room for another name.
-  /// @param names  that there are.
+  /// @param names  the number of existing names.
   void unnamed(std::uint32_t names) noexcept {
     if (said_unnamed_.exchange(true)) return;
     say("no %s for a name after the first %u: such operations are recorded as %s",
         names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
   }
 
-  /// A record of a batch whose number has no room in it.
+  /// A record of a batch was refused because its number is too large for a record.
   void refused_batch(std::uint64_t number) noexcept {
     count(1);
     if (said_batch_.exchange(true)) return;

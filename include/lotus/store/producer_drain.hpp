@@ -1,4 +1,4 @@
-// All that a thread has recorded, to its logs.
+// Writes all records of one thread to its logs.
 #ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
 #define LOTUS_STORE_PRODUCER_DRAIN_HPP
 
@@ -28,10 +28,10 @@ struct drain_context {
   bool compact;
   drain_buffer& buffer;
   backlog& set_aside;
-  std::atomic<std::uint64_t>& written;  ///< records, counted up
+  std::atomic<std::uint64_t>& written;  ///< incremented by the number of records written
 };
 
-/// What waits in memory first, then the ring.
+/// Writes the records that were moved to memory first, then those in the ring.
 template <class Filler>
 int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
                log_appender& logs) noexcept {
@@ -55,8 +55,8 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   return error;
 }
 
-/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
-/// @param heads  read before the clock was made.
+/// Returns 0 or errno; then the records that were not written stay. The caller holds p.guard.
+/// @param heads  read before the clock was constructed.
 inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
                           log_appender& logs) noexcept {
   const name_lookup names = context.names.line_starts();

@@ -1,4 +1,4 @@
-// The producers of all threads: found, added, and taken from threads that are dead.
+// The producers of all threads: finds them, adds new ones, and reuses those of dead threads.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -29,7 +29,7 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// A list that only grows, so it is read without a lock; places in it are used again.
+/// A list that only grows and is therefore read without a lock; producers in it are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -37,23 +37,24 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// A producer for this thread; null where there is no memory.
-  /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
-  /// @param fits    bool(producer&): whether this thread may take over a dead one's.
-  /// @param adopt   void(producer&): makes one ready for this thread.
+  /// Returns a producer for this thread; null if there is no memory.
+  /// @param retire  bool(producer&): empties a dead thread's producer; false if that fails.
+  /// @param fits    bool(producer&): whether this thread may take over this dead thread's producer.
+  /// @param adopt   void(producer&): prepares a producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
-    // One with our thread id is ours through another shared object, or that of a dead thread whose
-    // id and logs we inherit: two rings must never feed one log.
+    // A producer with our thread id is ours, added through another shared object, or that of a dead
+    // thread whose id and logs we inherit: two rings must never write to one log.
     if (producer* p = find(tid)) return p;
     producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
       p = find_free(fits);
     }
-    // Those that do not fit yet soon will: with a few more there is always one that does.
+    // Free producers that do not fit yet will fit soon. If there are this many, take one anyway
+    // instead of adding more.
     if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -84,9 +85,10 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     return p;
   }
 
-  /// Frees the producers of dead threads. No hook runs when a thread ends, so the last of its
-  /// thread_local destructors may still record. The next time comes when there are twice as many as
-  /// live now: rings stay bounded, and a new thread costs little.
+  /// Frees the producers of dead threads. No hook is used at the end of a thread, so even its last
+  /// thread_local destructor may still record. The next call follows when there are twice as many
+  /// producers as running threads now: so the number of rings is bounded, and a new thread costs
+  /// little.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t living = 0;

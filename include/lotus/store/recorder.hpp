@@ -1,4 +1,4 @@
-// One recording after the other: all parts of it, and the order in which they begin and end.
+// Owns all parts of a recording and defines the order in which they begin and end.
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
@@ -34,8 +34,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Every entry blocks signals itself, but for those that the session calls one at a time, with
-/// signals blocked: open, close, close_at_exit and the three of a fork.
+/// All functions block signals themselves, except open, close, close_at_exit and the three fork
+/// functions: the session calls those one at a time, with signals blocked.
 ///
 /// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard,
 /// aggregates, the ring file, leftovers, the clock; names and buffers are leaves.
@@ -46,13 +46,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// What is told of the running recording; null where there is none.
+  /// The losses reported for the running recording; null if nothing is being recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
   // --- a recording
 
-  /// False, after saying why, when the directory cannot be written.
+  /// Returns false, after reporting the reason, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -86,7 +86,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// The process exits: from now on each record goes into its log at once, for nobody drains later.
+  /// The process exits: from now on each record is written to its log at once, because no later
+  /// drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
@@ -95,7 +96,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
-      // A thread that still runs may be storing a record, or adding a call: these can be recovered.
+      // A thread that still runs may be storing a record or adding a call; both can be recovered
+      // later.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
       if (runs && (p.attached || aggregate_store::has_any(p))) keep = true;
@@ -116,7 +118,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none.
+  /// Returns false, after reporting the reason, if no snapshot was made.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};
@@ -133,7 +135,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- for threads; more in slow()
 
-  /// @param begins  nothing that this thread will record has begun yet.
+  /// @param begins  this thread has not yet begun anything that it will record.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -170,26 +172,26 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return id;
   }
 
-  /// Returns whose the records of this thread were so far.
+  /// Returns the loader that this thread's records belonged to before.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
     producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  /// Ticks for the next recorded span, given its times on CLOCK_MONOTONIC.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+    // Reported before the span is stored, so that every reader knows, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 
-  // --- fork: as fork_guard
+  // --- fork: see fork_guard
 
   void before_fork() noexcept { forks_.before(); }
   void after_fork() noexcept { forks_.after(); }
-  /// Before after_fork().
+  /// Call it before after_fork().
   LOTUS_DETAIL_COLD void become_child() noexcept {
     forks_.become_child();
     losses_.forget();
@@ -197,7 +199,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
  private:
-  /// For the last time, with the guard. False where the logs did not take all.
+  /// Drains for the last time; the caller holds the guard. Returns false if the logs did not
+  /// receive all records.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
     if (slow_.drain(p) == 0) return true;
     const unwritten_records left = rings_.leave(p);
@@ -206,7 +209,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// What the drain thread does. Returns the pause in ms.
+  /// One round of the drain thread. Returns the pause in ms.
   LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
@@ -215,8 +218,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
-      // A thread that fills its ring between two rounds drains it itself, with the records still in
-      // its cache: to come between would only make it wait.
+      // A thread that fills its ring between two rounds drains it itself, while the records are
+      // still in its cache. Draining here as well would only make that thread wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
@@ -229,7 +232,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return pace_.next_ms(files_.recover_leftovers());
   }
 
-  mutex round_;  ///< none begins or ends while the drain thread looks, or a snapshot is made
+  mutex round_;  ///< no recording begins or ends during a round of the drain thread or a snapshot
   recording_state state_;
   message_handler messages_;
   losses losses_;

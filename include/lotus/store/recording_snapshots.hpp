@@ -1,4 +1,4 @@
-// Snapshots of the running recording: on request, and by what triggers them.
+// Snapshots of the running recording, made on request or by a trigger.
 #ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 #define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 
@@ -17,8 +17,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
-/// recording.
+/// Thread safety: none; the recorder calls one function at a time, and begins and ends the triggers
+/// with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -27,7 +27,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Takes one; false, after saying why, where that fails.
+  /// Makes a snapshot; returns false, after reporting the reason, if that fails.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
@@ -44,7 +44,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     return made;
   }
 
-  /// Takes one where something asks for it.
+  /// Makes a snapshot if one was triggered.
   void take_if_triggered(function_ref<void()> flush) noexcept {
     char reason[snapshot_place::most_reason_bytes + 1];
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);

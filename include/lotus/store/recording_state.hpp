@@ -1,4 +1,4 @@
-// What every thread asks of the recording: whether there is one, and what a full ring means.
+// The state that every thread checks: whether recording is on, and what happens to a full ring.
 #ifndef LOTUS_STORE_RECORDING_STATE_HPP
 #define LOTUS_STORE_RECORDING_STATE_HPP
 
@@ -10,11 +10,12 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all; begin() and those after it, one at a time.
+/// Thread safety: all; begin() and the functions after it, one at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Each record goes into its log at once, for the process exits and nobody drains later.
+  /// Whether each record is written to its log at once, because the process exits and no later
+  /// drain follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {
     return when_full_.load(std::memory_order_relaxed) == full_ring::drop;

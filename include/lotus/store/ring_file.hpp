@@ -31,15 +31,15 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
-/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
-/// memory.
+/// This process's ring file. A lock on its owner_lock_byte shows other processes that this process
+/// is running; the kernel releases it when the process ends or execs. If there is no file, blocks
+/// are private memory.
 /// Thread safety: none; the session locks. Trivially destructible.
 class ring_file {
  public:
-  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
-  /// @param name_ns   ends its name; the information file has the same.
-  /// @param begun_ns  tells this recording of the process from others.
+  /// Creates the file in `in` (borrowed, must outlive this object). Returns 0 or errno.
+  /// @param name_ns   the last part of its name, shared with the information file.
+  /// @param begun_ns  distinguishes this recording of the process from others.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
                                std::uint64_t begun_ns) noexcept {
@@ -63,7 +63,7 @@ class ring_file {
       fill_header(prefix, flags);
       header_->begun_ns = begun_ns;
       store_clock(clock);
-      // Only now does the name say that this can be recovered.
+      // The file gets the name of a recoverable file only now that it is complete.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -75,9 +75,9 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
-  /// without memory.
+  /// Returns a new ring block for `tid`, in private memory if the file cannot grow, or null without
+  /// memory.
+  /// @param error  set to 0 if the block survives the process, else to the reason why it does not.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
@@ -92,7 +92,7 @@ class ring_file {
     return ring;
   }
 
-  /// A block for aggregates; as add_ring().
+  /// Returns a block for aggregates; parameters as for add_ring().
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -108,8 +108,8 @@ class ring_file {
     return block;
   }
 
-  /// Copies what private memory holds into the file. False when the file cannot grow.
-  /// @param heads  how far to copy.
+  /// Copies records from private memory to the file. Returns false if the file cannot grow.
+  /// @param heads  copy the records before them.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
@@ -125,16 +125,16 @@ class ring_file {
     return true;
   }
 
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  /// Unmaps a ring. Its place in the file stays, as an empty ring.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Puts private memory in a ring's place.
+  /// Maps private memory at a ring's address.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
-  /// Stores the names that are new since the last call. False when the file cannot grow.
+  /// Stores the names added since the last call. Returns false if the file cannot grow.
   LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
     if (!exists()) return false;
     while (names_stored_ < names.size()) {
@@ -160,8 +160,8 @@ class ring_file {
     header_->clock_index.store(next, std::memory_order_release);
   }
 
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  /// Closes the file; ring blocks stay mapped, because their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds records that are not in the logs.
   void finish(bool keep) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
@@ -169,7 +169,7 @@ class ring_file {
     forget();
   }
 
-  /// In a forked child: lets go of the parent's file and lock.
+  /// In a forked child: releases the parent's file and lock.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -179,11 +179,11 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Some ten names with durations within a few octaves.
+  /// Holds about ten names whose durations span a few octaves.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
+  /// Extends the file and maps the new part with all pages populated: a page for which the disk has
+  /// no room must fail here, not as SIGBUS in a scope.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
@@ -198,8 +198,9 @@ class ring_file {
     return memory;
   }
 
-  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
-  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  /// Reopens the file after the program closed the descriptor. The lock is still held: it belongs
+  /// to the original opening of the file, and the mapped header keeps that alive. Returns 0 or
+  /// errno.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;

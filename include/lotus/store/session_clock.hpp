@@ -1,4 +1,5 @@
-// The running session's clock: when the map from ticks to time is tied again.
+// The running session's clock, which ties its map from ticks to time to the wall clock again and
+// again.
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
@@ -21,10 +22,10 @@ class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
 
-  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
+  /// Whether ticks come from the hardware counter rather than from CLOCK_MONOTONIC in ns.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  /// Takes 1 ms, which determines the rate to about 20 ppm; the first tie, 5 ms later, improves it.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -36,14 +37,14 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
-  /// rate.
-  /// @param stored  called with the map, under the clock's lock, when it has changed.
-  /// @return the step of the wall clock that this has found, in ns, or 0.
+  /// Ties the map to CLOCK_REALTIME again if that is due. The first ties follow quickly because
+  /// they determine the rate.
+  /// @param stored  called with the map, under the clock's lock, after it has changed.
+  /// @return the step of the wall clock that was found, in ns, or 0.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
+    // CLOCK_BOOTTIME also runs while the machine sleeps: so a tie is due when it wakes up.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -59,7 +60,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`, called with nobody changing it.
+  /// Returns `use(map)`; the map does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -70,7 +71,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// How many ticks so long a time has, if that is known yet.
+  /// Converts a duration to ticks, if the rate is known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -83,9 +84,9 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
+    std::int64_t over_for_ns;  ///< since its end on the logs' clock; negative: it ends later
   };
-  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
+  /// Places a span with these times of CLOCK_MONOTONIC, using the current rate.
   placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
     const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
@@ -103,13 +104,13 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Since the last call; caller holds lock_.
+  /// Time that the machine slept since the last call; the caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Caller holds lock_.
+  /// The caller holds lock_.
   std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
@@ -119,7 +120,7 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
-  /// The three clocks at one moment: the tightest of a few readings.
+  /// Reads the three clocks at one moment: takes the tightest of a few readings.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
     std::uint64_t tightest = ~std::uint64_t{0};

@@ -1,4 +1,4 @@
-// What a thread does where its record does not just go into its ring.
+// What a thread does if it cannot store its record in its ring at once.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
@@ -23,9 +23,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
-/// first part blocks signals itself and takes the producer's guard; those of the second part are
-/// called with it. Thread safety: all.
+/// Gives a thread its ring, makes room in a full ring, and enters a loader. The functions of the
+/// first part block signals and take the producer's guard themselves; the caller of those of the
+/// second part holds the guard. Thread safety: all.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
@@ -36,7 +36,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // A limit other than 0 means a ring that is merely full, or half.
+    // A limit other than 0 means that the ring is just full or half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -50,10 +50,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.writes_through()) drain(p);
   }
 
-  /// From a signal handler that interrupted this thread while it was storing a record. A handler
-  /// within a handler within these few instructions is dropped and counted.
+  /// Stores a record from a signal handler that interrupted this thread while it was storing one. A
+  /// record from a second handler that interrupts the first one here is dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    // Without a ring, before a thread's first record or while recording is off, there is no room.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -74,7 +74,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
-  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  /// Adds a call for which there is no memory yet, perhaps not even for the call before. Returns
+  /// false if it is lost.
   bool aggregate(producer& p, const aggregate_call& call) noexcept {
     if (this_thread_forks) return lose(p);
     const signals_blocked quiet;
@@ -87,7 +88,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return aggregates_.add(p, call) || lose(p);
   }
 
-  /// Where recording is on and the thread has none yet.
+  /// Attaches a ring if recording is on and the thread has none.
   void get_ring(producer& p) noexcept {
     if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;
@@ -95,15 +96,16 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.is_on() && !p.attached) attach(p);
   }
 
-  /// Returns whose the records of the thread were so far.
+  /// Returns the loader that the thread's records belonged to before.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
     if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Where there is no ring yet, that will begin with this one.
+    // Without a ring nothing needs to be recorded: the ring will begin with this loader.
     if (p.attached && state_.is_on()) {
-      // Without this record all that follow would be the wrong one's: no choice to drop counts.
+      // Without this record all following records would be assigned to the wrong loader, so it must
+      // not be dropped even if records may be.
       if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
         drop(p);
         return before;
@@ -115,7 +117,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
+  /// If full rings drop records, off-CPU records are dropped first: they may not use a ring's last
+  /// quarter.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
@@ -124,7 +127,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return {};
   }
 
-  // --- caller holds the guard
+  // --- the caller holds the guard
 
   int drain(producer& p) noexcept {
     const int error = rings_.drain(p);
@@ -132,7 +135,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return error;
   }
 
-  /// Lets the owner store up to where the committed records leave room.
+  /// Lets the owner store records until the ring is full of uncommitted ones.
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
@@ -145,7 +148,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
                            std::memory_order_release);
   }
 
-  /// Sends the owner's next record the slow way.
+  /// Forces the owner's next record onto the slow path.
   static void close_lanes(producer& p) noexcept {
     gate_of(p).limit.store(0, std::memory_order_relaxed);
     gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
@@ -171,8 +174,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must
-  /// not be waited for, to memory.
+  /// Makes room in a full ring: writes its records to the disk, or moves them to memory if that
+  /// fails or the thread must not wait for the disk.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       p.drained_itself.store(true, std::memory_order_relaxed);
@@ -185,9 +188,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
-  /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
-  /// writing it.
+  /// Stores a record without ever waiting for the disk. A half-full ring wakes the drain thread. A
+  /// full ring is moved to memory, where the oldest records are dropped if the limit is reached.
+  /// Fails if the drain thread is just writing the ring.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);

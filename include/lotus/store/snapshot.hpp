@@ -1,4 +1,4 @@
-// A running recording's logs, put aside; and what asks for that.
+// Snapshots of a running recording, and what triggers them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
@@ -30,7 +30,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
+/// Copies the logs and the aggregates; reports where, or why it failed. Returns whether it
+/// succeeded.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
                                             std::string_view reason, std::uint64_t most_bytes,
                                             const own_aggregates& own) noexcept {
@@ -61,8 +62,9 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
   }
 }
 
-/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
-/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+/// Triggers snapshots without a call: by a signal, `lotus-tool snapshot`, or a long wait. Thread
+/// safety: none; begin() and end() while nothing else is called, the other functions only by the
+/// drain thread.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -92,16 +94,16 @@ class snapshot_triggers {
     signal_ = 0;
   }
 
-  /// That all snapshots may have.
+  /// Maximum size of all snapshots together.
   std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// How long a wait is that is worth a snapshot; 0: none is.
+  /// Minimum duration of a wait that triggers a snapshot; 0: waits do not.
   std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// Caller holds the guard of the producer, which has a ring.
+  /// The caller holds the guard of the producer, which has a ring.
   void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
     const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
     const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
     const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // Of one that lasts there is one snapshot.
+    // A wait that is still going on triggers only one snapshot.
     if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
@@ -110,8 +112,8 @@ class snapshot_triggers {
     wait_seen_ = true;
   }
 
-  /// Takes what asks for a snapshot now; false where nothing does.
-  /// @param reason  snapshot_place::most_reason_bytes + 1
+  /// Consumes a pending trigger; returns false if there is none.
+  /// @param reason  buffer of snapshot_place::most_reason_bytes + 1
   bool take(const log_folder& logs, char* reason) noexcept {
     constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {
@@ -129,7 +131,8 @@ class snapshot_triggers {
  private:
   static constexpr std::int64_t between_waits_ns = 60'000'000'000;
 
-  /// Of the processes of a run that see it, one takes it.
+  /// If several processes of the run see the request, only the one that deletes the file makes the
+  /// snapshot.
   static bool take_request(const log_folder& logs, char* reason) noexcept {
     struct stat status {};
     if (logs.directory < 0 ||

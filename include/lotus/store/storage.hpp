@@ -1,4 +1,4 @@
-// Threads' rings, and the way of what they hold to the logs.
+// The rings of all threads, and the path of their records to the logs.
 #ifndef LOTUS_STORE_STORAGE_HPP
 #define LOTUS_STORE_STORAGE_HPP
 
@@ -30,20 +30,20 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the logs did not take of a thread's records when nobody will drain it again.
+/// The records of a thread that were not written to its logs when it was drained for the last time.
 struct unwritten_records {
-  std::uint64_t recoverable = 0;  ///< it stands in the ring file
+  std::uint64_t recoverable = 0;  ///< they are in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: open under the session's control lock; all else any thread, with the guard of the
-/// producer it is about.
+/// Thread safety: open() under the session's control lock; everything else from any thread that
+/// holds the guard of the producer concerned.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Returns 0 or errno, after saying why once.
+  /// Returns 0 or errno; reports the reason once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
@@ -60,7 +60,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- a thread's ring
 
-  /// Gives the producer a ring of this run. False where there is no memory.
+  /// Gives the producer a ring of this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -83,10 +83,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread, which may have begun what it records before it came to the
-  /// session, may take over a dead thread's ring. Where it would share that one's logs, all there
-  /// must have ended before it started: readers take spans of one log that lie within each other
-  /// for nested.
+  /// Whether the calling thread may take over a dead thread's ring. It may have begun a span before
+  /// it first called the session. If it would share the dead thread's logs, all spans in them must
+  /// have ended before it started, because readers treat spans of one log that lie within each
+  /// other as nested.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -96,7 +96,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return started.is_after(ended, clock_);
   }
 
-  /// Makes a drained producer's ring that of another thread.
+  /// Gives the ring of a drained producer to another thread.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
@@ -109,7 +109,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // What is there becomes a part, which can go if there are limits.
+      // The existing logs become parts, so that they can be deleted if there are limits.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -121,9 +121,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.ring->commit(c);
   }
 
-  /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
-  /// a record at this moment. What could not be written is given up.
-  /// @return how many records that were in memory only are lost.
+  /// Takes the ring out of use. It stays mapped until the next attach, because its thread may be
+  /// storing a record at this moment. Records that were not written are discarded.
+  /// @return how many records that were only in memory are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
@@ -135,8 +135,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- from rings to logs
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
-  /// written stays.
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then the records that were
+  /// not written stay in the ring.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -157,13 +157,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Empties a ring that cannot be drained into memory. False where that is used up.
+  /// Moves the records of a ring that cannot be drained to memory. Returns false if the limit is
+  /// reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
-  /// Of what was set aside of a producer's. Returns how many records.
+  /// Drops the oldest records that a producer has in memory. Returns how many.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Where `p` could not be drained for the last time. What is in memory only goes into the ring
-  /// file, as far as that can grow, and is given up else.
+  /// Called if the last drain of `p` failed. Copies records that are only in memory to the ring
+  /// file as far as it can grow, and discards the rest.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
     while (p.backlog_first != nullptr) {
@@ -178,7 +179,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return sum;
   }
 
-  /// What the logs have beyond their limits goes.
+  /// Deletes the logs that exceed their limits.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     forgotten_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
@@ -187,10 +188,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   log_retention& retention() noexcept { return retention_; }
 
-  // --- in a forked child: rings, and what is in them, are the parent's
+  // --- in a forked child: the rings and their records belong to the parent
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // Where a handler forks that interrupted a scope, that one will go on with the ring.
+    // If a signal handler that interrupted a scope forks, that scope continues to use the ring.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -203,8 +204,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Logs of a thread's own are for the first threads. With very many short ones, each would leave
-  /// files of a few lines, more than limits can look through.
+  /// Only the first threads get logs of their own. With very many short-lived threads, each would
+  /// leave files of a few lines, too many for the limits to examine.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t most_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;

@@ -1,4 +1,4 @@
-// What a program is told of its run's files.
+// Messages to the program about its run's files.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
@@ -26,8 +26,8 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Errors that may come again and again, each reported once a run.
-/// Thread safety: disk() any thread; the others, their caller locks.
+/// Errors that may recur are reported once per run.
+/// Thread safety: disk() any thread; the callers of the other functions lock.
 class storage_reports {
  public:
   void run_begins() noexcept {
@@ -36,7 +36,8 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Once for each place in a row: a program that stops and starts again adds to its own logs.
+  /// Reported once for consecutive runs in the same place: a program that stops and starts again
+  /// appends to its own logs.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -65,9 +66,9 @@ class storage_reports {
         std::strerror(error));
   }
 
-  /// After each attempt to append to the logs.
-  /// @param error  0, or what file_error_text() knows
-  /// @param log    that was opened last
+  /// Call it after each attempt to append to the logs.
+  /// @param error  0, or an error that file_error_text() knows
+  /// @param log    name of the log that was opened last
   void disk(const log_location& location, int error, const char* log) noexcept {
     if (is_refusal(error)) return refused(location, error, log);
     const bool failed = error != 0;
@@ -91,7 +92,7 @@ class storage_reports {
         log, file_error_text(error));
   }
 
-  // FNV-1a, of 64 bits.
+  // 64-bit FNV-1a.
   static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
   static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
     constexpr std::uint64_t prime = 0x100000001b3U;

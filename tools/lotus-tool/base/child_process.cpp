@@ -23,8 +23,8 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::array<int, 4> ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-/// Others that users and job schedulers send to programs, which would end us. Writing what cannot
-/// be written raises the last two; we look at what write() returns.
+/// Other signals that users and job schedulers send to programs, which would end this process. The
+/// last two are raised by failed writes; we check the result of write() instead.
 constexpr std::array<int, 10> handled_signals{SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                               SIGUSR2, SIGALRM, SIGXCPU, SIGPIPE, SIGXFSZ};
 
@@ -36,7 +36,7 @@ bool is_of_our_writing(int signal) noexcept {
   return signal == SIGPIPE || signal == SIGXFSZ;
 }
 
-// For the signal handler: whom to pass signals on to. Negative: a process group.
+// Used by the signal handler: the process to forward signals to; negative: a process group.
 volatile sig_atomic_t target = 0;
 volatile sig_atomic_t asked_by = 0;
 std::array<struct sigaction, handled_signals.size()> before{};
@@ -44,7 +44,7 @@ std::array<struct sigaction, handled_signals.size()> before{};
 void pass_on(int signal, siginfo_t* from, void* /*context*/) {
   const int saved = errno;
   if (is_ending(signal)) asked_by = signal;
-  // The terminal's Ctrl-C reaches a program in our own group by itself; twice would be too much.
+  // The terminal sends Ctrl-C to a program in our own group too, so it must not be forwarded.
   const bool has_it = target > 0 && from->si_code == SI_KERNEL;
   if (target != 0 && !has_it) ::kill(target, signal);
   errno = saved;
@@ -65,8 +65,8 @@ void forward_signals(bool own_group) {
     const int signal = handled_signals[i];
     ::sigaction(signal, nullptr, &before[i]);
     if (is_ignored(before[i])) {
-      const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;  // for '&'
-      if (!own_group || !by_the_shell) continue;  // nohup: the program is not to get it either
+      const bool by_the_shell = signal == SIGINT || signal == SIGQUIT;  // set by the shell for '&'
+      if (!own_group || !by_the_shell) continue;  // nohup: the program must ignore it too
       before[i].sa_handler = SIG_DFL;
     }
     ::sigaction(signal, is_of_our_writing(signal) ? &ignoring : &forwarding, nullptr);
@@ -84,11 +84,11 @@ void restore_signals() noexcept {
   throw input_error(program + ": cannot be run: " + std::strerror(error));
 }
 
-/// The child's life up to exec. Nothing here allocates: other threads of ours may hold malloc.
+/// Runs in the child up to exec. Must not allocate: another thread may have held malloc's lock.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, int go,
                          int error_pipe, bool own_group) {
   if (own_group) ::setpgid(0, 0);
-  // Should we be killed, the program must not go on.
+  // If this process is killed, the program must end too.
   if (own_group) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   char start = 0;
   if (::read(go, &start, 1) != 1) ::_exit(127);
@@ -98,7 +98,7 @@ void restore_signals() noexcept {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
   }
-  // exec() keeps what is ignored, as nohup wants it, and resets the rest.
+  // exec() keeps ignored signals ignored, as nohup requires, and resets the others.
   restore_signals();
   sigset_t none;
   sigemptyset(&none);
@@ -117,7 +117,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// Our environment with the additions, which replace what had their names.
+/// Our environment plus the additions, which replace variables with the same names.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
@@ -188,7 +188,7 @@ void child_process::go() {
 bool child_process::ended(int most_ms) {
   while (!reaped_) {
     pollfd wait{pidfd_, POLLIN, 0};
-    // Once asked to end, a program in the background has 2 s for it.
+    // After a request to end, a program in the background has 2 s to do so.
     constexpr int patience_ms = 2000;
     const bool impatient = asked_by != 0 && target < 0;
     const int limit_ms = impatient ? patience_ms : most_ms;
@@ -208,7 +208,7 @@ bool child_process::ended(int most_ms) {
 
 child_process::~child_process() {
   if (pid_ > 0) {
-    // What the program has left behind in its group goes too.
+    // Also ends what the program has left in its process group.
     if (target < 0 || !reaped_) ::kill(target, SIGKILL);
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }

@@ -1,4 +1,4 @@
-// Starts programs, without a shell, and sees to it that they end.
+// Starts programs without a shell, and ensures that they end.
 #ifndef LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
 #define LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
 
@@ -12,14 +12,14 @@
 namespace lotus::tool {
 
 struct command {
-  std::vector<std::string> arguments;  ///< the first is looked for in PATH when it has no '/'
+  std::vector<std::string> arguments;  ///< the first is searched in PATH unless it contains '/'
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
-  /// File that takes what the program prints on stdout and stderr, appended; its stdin is empty
-  /// then. Without it the program has our three.
+  /// File to which the program's stdout and stderr are appended; its stdin is empty then. If no
+  /// file is given, the program inherits our stdin, stdout and stderr.
   std::string output;
 };
 
-/// A signal asked us to end. Thrown when the program that ran has been ended.
+/// Thrown after a signal asked this process to end and the running program was ended.
 struct interrupted : std::runtime_error {
   explicit interrupted(int by) : std::runtime_error("interrupted"), signal(by) {}
   int signal;
@@ -27,33 +27,33 @@ struct interrupted : std::runtime_error {
 
 /// How a program ended.
 struct exit_state {
-  int status = 0;  ///< of exit(); 128 + the signal where one ended it, as shells say it
+  int status = 0;  ///< of exit(), or 128 + the signal that ended it, as in shells
   bool by_signal = false;
 };
 
-/// Runs a program and waits for its end. It is its own process group unless it shares our terminal
-/// (no `output`).
+/// Runs a program and waits for its end. It gets its own process group unless it shares our
+/// terminal (no `output`).
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGQUIT meanwhile end the program, with SIGKILL after 2 s: the whole
-/// group, and whatever it left behind in it; then `interrupted` is thrown. Other signals that job
-/// schedulers send are passed on to it. Throws input_error when the program cannot be started. One
-/// at a time.
+/// If SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives meanwhile, the program is ended, after 2 s with
+/// SIGKILL, together with everything that is left in its group; then `interrupted` is thrown. Other
+/// signals that job schedulers send are forwarded to it. Throws input_error if the program cannot
+/// be started. Only one may run at a time.
 exit_state run_command(const command& what);
 
-/// The same in three steps, for who must do something while the program runs.
+/// The same in three steps, for callers that do something while the program runs.
 class child_process {
  public:
   /// Forks; the child waits for go(). Throws input_error.
   explicit child_process(const command& what);
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
-  /// Kills what still runs.
+  /// Kills the program if it still runs.
   ~child_process();
 
   pid_t pid() const noexcept { return pid_; }
-  /// Lets the program begin. Throws input_error when it cannot be executed.
+  /// Starts the program. Throws input_error if it cannot be executed.
   void go();
-  /// Whether it has ended; waits for at most `most_ms` (-1: for ever).
+  /// Whether the program has ended; waits for at most `most_ms` (-1: forever).
   bool ended(int most_ms);
   exit_state state() const noexcept { return state_; }
 
@@ -67,7 +67,7 @@ class child_process {
   exit_state state_;
 };
 
-/// The signal that asked us to end, 0 when none did.
+/// The signal that asked this process to end; 0 if there was none.
 int interrupted_by() noexcept;
 
 /// Ends this process by that signal, as if it had not been caught.

@@ -1,4 +1,4 @@
-// What a command says about its input, on stderr.
+// Messages about a command's input, on stderr.
 #ifndef LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
 #define LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
 
@@ -10,43 +10,43 @@
 
 namespace lotus::tool {
 
-/// Counts and prints what is odd about the input. Not thread-safe; `err` must outlive it.
+/// Counts and prints problems of the input. Not thread-safe; `err` must outlive it.
 class diagnostic_log {
  public:
-  /// Of one file, this many malformed lines are printed; the others are only counted.
+  /// Maximum number of malformed lines printed for each file; the others are only counted.
   static constexpr std::uint64_t printed_per_file = 100;
 
   diagnostic_log(std::ostream& err, bool quiet) : err_(err), quiet_(quiet) {}
 
-  /// An oddity that costs nothing. Not printed with --quiet, nor twice.
+  /// Reports an oddity that has no effect on results. Printed once, and not with --quiet.
   void note(std::string_view text);
 
-  /// Something was left out or may be wrong. Printed also with --quiet, but not twice.
+  /// Reports that something was left out or may be wrong. Printed once, also with --quiet.
   void warning(std::string_view text);
 
-  /// A line that was left out.
+  /// Reports a line that was ignored.
   void malformed(const std::string& path, std::uint64_t line, std::string_view what);
 
-  /// A whole file that was left out.
+  /// Reports a whole file that was ignored.
   void malformed_file(const std::string& path, std::string_view what);
 
-  /// To be called behind a file's last line: says how many lines were not printed.
+  /// Call it after a file's last line: reports how many malformed lines were not printed.
   void end_of_file(const std::string& path);
 
-  /// Adds what was said and counted elsewhere, about a file read by another thread; a note that was
-  /// printed here is not printed again.
-  /// @param text  what that other object printed.
+  /// Adds the messages and counts of a file that another thread has read; a note that was printed
+  /// here already is not printed again.
+  /// @param text  the messages that the other object printed.
   void absorb(std::string_view text, const diagnostic_log& other);
 
-  /// One that prints nothing, for reading again what was told about already.
+  /// Returns an object that prints nothing, for reading input again whose problems were reported.
   static diagnostic_log silenced();
 
   bool quiet() const noexcept { return quiet_; }
 
   std::uint64_t malformed_lines() const noexcept { return malformed_lines_; }
 
-  /// The exit status that what is malformed asks for; prints how much there was.
-  /// @param strict  anything malformed is an error.
+  /// Returns the exit status and prints the number of malformed lines.
+  /// @param strict  treat any malformed input as an error.
   int finish(bool strict);
 
  private:

@@ -1,4 +1,4 @@
-// What ends a command early, by exit status.
+// Exit statuses, and the exceptions that end a command early.
 #ifndef LOTUS_TOOL_BASE_ERRORS_HPP
 #define LOTUS_TOOL_BASE_ERRORS_HPP
 
@@ -12,21 +12,21 @@ namespace lotus::tool {
 inline constexpr int exit_fine = 0;
 inline constexpr int exit_bad_input = 1;
 inline constexpr int exit_wrong_use = 2;
-/// Of a question on which a script depends: a target that is out of reach, a verdict that cannot be
-/// given. 3 is that of an answer that the script calls a failure.
+/// For a question that has no answer, such as a target that is out of reach or a verdict that
+/// cannot be given. Exit status 3 is used if the answer is one that the script treats as a failure.
 inline constexpr int exit_no_answer = 4;
 
-/// The input (or the place for the output) cannot be used; what() is one line: what and why.
+/// The input or the output's place cannot be used; what() is one line with what and why.
 struct input_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The command was called wrongly; what() is one line that says what to change.
+/// The command was called incorrectly; what() is one line that says what to change.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// "path:line: what", for what is thrown.
+/// Formats an error message as "path:line: what".
 inline std::string at_line(const std::string& path, std::size_t line, std::string_view what) {
   return path + ':' + std::to_string(line) + ": " + std::string(what);
 }

@@ -1,4 +1,4 @@
-// Indices whose types tell what they count, so that one kind is never taken for another.
+// Index types that state what they count, so that indices of different kinds cannot be confused.
 #ifndef LOTUS_TOOL_BASE_INDEX_HPP
 #define LOTUS_TOOL_BASE_INDEX_HPP
 
@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// The index of one kind of thing. `Kind` is a tag; indices with different ones do not compare, and
-/// none converts to a number by itself.
+/// An index of one kind of object. `Kind` is a tag: indices with different tags cannot be compared,
+/// and none converts to a number implicitly.
 template <class Kind>
 class strong_index {
  public:
@@ -38,9 +38,10 @@ class strong_index {
   std::uint32_t value_ = 0;
 };
 
-/// A std::optional index that takes no more room than the index, because a run has hundreds of
-/// millions of them: the largest 32-bit value is not available as an index. An empty one is ordered
-/// behind all others, unlike that of std::optional: what belongs to nothing comes last.
+/// A std::optional index that takes no more space than the index, because a run has hundreds of
+/// millions of them: the largest 32-bit value is not available as an index. Unlike an empty
+/// std::optional, an empty one is greater than all others, so that objects that belong to nothing
+/// are sorted last.
 /// @tparam Index  std::uint32_t or a strong_index.
 template <class Index>
 class optional_index {
@@ -52,7 +53,7 @@ class optional_index {
 
   constexpr bool has_value() const noexcept { return index_ != none; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
-  /// As of std::optional, only where there is one.
+  /// As for std::optional, valid only if has_value().
   constexpr Index operator*() const noexcept { return index_; }
   constexpr const Index* operator->() const noexcept { return &index_; }
 
@@ -74,7 +75,7 @@ class optional_index {
 
 }  // namespace lotus::tool
 
-// A hash of a type of one's own is what namespace std may be extended by.
+// Specializing std::hash for a type of one's own is allowed in namespace std.
 template <class Kind>
 // NOLINTNEXTLINE(bugprone-std-namespace-modification,cert-dcl58-cpp)
 struct std::hash<lotus::tool::strong_index<Kind>> {

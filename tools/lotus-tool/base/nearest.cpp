@@ -11,13 +11,12 @@
 namespace lotus::tool {
 namespace {
 
-/// std::tolower asks the locale.
+/// Unlike std::tolower, independent of the locale.
 char small(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// How many letters must be put in, left out or changed to make one word of the other
-/// (Levenshtein).
+/// The number of letters to insert, remove or change to turn one word into the other (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -37,7 +36,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t most = 3;
-  // A third of a long word may be wrong, but two letters of a short one are another word.
+  // A third of a long word may be wrong, but a short word with two wrong letters is another word.
   const std::size_t allowed = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& other : known) {

@@ -1,4 +1,4 @@
-// What somebody may have meant who mistyped a word.
+// Suggests what a mistyped word may have meant.
 #ifndef LOTUS_TOOL_BASE_NEAREST_HPP
 #define LOTUS_TOOL_BASE_NEAREST_HPP
 
@@ -8,11 +8,11 @@
 
 namespace lotus::tool {
 
-/// Those of `known` that could be made of `word` by few changes of letters, the likeliest first,
-/// three at most; large and small letters are alike.
+/// The words of `known` that differ from `word` in a few letters, the most similar first, at most
+/// three; upper and lower case are equal.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
 
-/// "did you mean 'stats' or 'start'?"; "" where nothing is near.
+/// "did you mean 'stats' or 'start'?"; "" if no word is similar.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace lotus::tool

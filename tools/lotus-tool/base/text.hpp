@@ -1,4 +1,4 @@
-// Numbers and strings as text, without locales and without allocating for every piece.
+// Writes numbers and strings as text, without locales and without an allocation for each.
 #ifndef LOTUS_TOOL_BASE_TEXT_HPP
 #define LOTUS_TOOL_BASE_TEXT_HPP
 
@@ -11,13 +11,13 @@
 
 namespace lotus::tool {
 
-/// Copies `text` to `to`; returns the byte behind it. The caller sees to the room.
+/// Copies `text` to `to`; returns the position after it. The caller ensures that there is room.
 inline char* put(char* to, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }
 
-/// Needs at most 20 bytes.
+/// Writes an integer; needs at most 20 bytes.
 template <class Integer>
 char* put_integer(char* to, Integer value) noexcept {
   return std::to_chars(to, to + 20, value).ptr;
@@ -39,7 +39,7 @@ inline constexpr digit_pairs pairs;
 
 }  // namespace internal
 
-/// Nanoseconds as microseconds with three decimals, so exactly. Needs at most 24 bytes.
+/// Writes nanoseconds exactly, as microseconds with three decimals. Needs at most 24 bytes.
 inline char* put_us(char* to, std::int64_t ns) noexcept {
   auto magnitude = static_cast<std::uint64_t>(ns);
   if (ns < 0) {
@@ -48,7 +48,7 @@ inline char* put_us(char* to, std::int64_t ns) noexcept {
   }
   const std::size_t rest = magnitude % 1000U;
   std::uint64_t us = magnitude / 1000U;
-  // Written backwards, two digits at a time; std::to_chars would count the digits first.
+  // Written backward, two digits at a time; std::to_chars would count the digits first.
   char digits[24];
   char* first = digits + sizeof digits;
   while (us >= 100U) {
@@ -76,7 +76,7 @@ void append_json_string(std::string& out, std::string_view text);
 
 std::string json_string(std::string_view text);
 
-/// The shortest text that reads back as `value`; "null" for what JSON cannot hold.
+/// The shortest text that reads back as `value`; "null" for values that JSON cannot represent.
 std::string json_number(double value);
 
 }  // namespace lotus::tool

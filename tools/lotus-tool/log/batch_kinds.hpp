@@ -1,5 +1,6 @@
-// The kinds of lines in the main and worker logs, and how those of batches are drawn beyond what
-// the library's table of record kinds says: a new kind of batch record is a new row here.
+// The kinds of lines in the main and worker logs, and how lines of batches are drawn, as far as the
+// library's table of record kinds does not define it. A new kind of batch record needs a new row
+// here.
 #ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 #define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
@@ -13,31 +14,31 @@
 
 namespace lotus::tool {
 
-/// What a line records. `op` is everything that is not one of the batch records.
+/// What a line records; `op` stands for everything that is not a batch record.
 enum class record_kind : std::uint8_t { op, preprocessed, wait, consumed, queued };
 
-/// Which end of the arrow from a batch's making to its use a record is.
+/// Which end a record is of the arrow from a batch's preprocessing to its use.
 enum class arrow_end : std::uint8_t { none, leaves, arrives };
 
 /// How the lines of one kind of batch record begin, and how they are drawn.
 struct batch_kind {
   record_kind kind;
-  std::string_view line_prefix;  ///< what stands before '_' and the batch's number
-  std::string_view family;       ///< what its slices are called
-  char before_number;            ///< of the batch, in a slice's name
+  std::string_view line_prefix;  ///< the text before '_' and the batch's number
+  std::string_view family;       ///< the name of its slices
+  char before_number;            ///< character before the batch's number in a slice's name
   bool instant;                  ///< a moment, not a slice
-  bool lasts_a_step;             ///< its duration is a placeholder, it lasts to the next wait
-  bool in_original;              ///< the original's script draws it too
+  bool lasts_a_step;             ///< lasts to the next wait; its duration is a placeholder
+  bool in_original;              ///< the original's script also draws it
   arrow_end arrow;
-  int page_number;  ///< in the report's timeline; -1: not drawn there
+  int page_number;  ///< number in the report's timeline; -1: not drawn there
 };
 
 namespace internal {
 
 using lotus::detail::event_kind;
 
-/// What the library's table says of the lines of `recorded` is taken from there.
-/// @param family  empty: as its lines begin.
+/// Combines a row with what the library's table defines for the lines of `recorded`.
+/// @param family  empty: same as the beginning of its lines.
 constexpr batch_kind drawn_as(record_kind kind, event_kind recorded, std::string_view family,
                               char before_number, bool in_original, arrow_end arrow,
                               int page_number) noexcept {
@@ -69,7 +70,7 @@ inline constexpr batch_kind batch_kinds[] = {
 
 inline constexpr std::size_t record_kinds = std::size(batch_kinds) + 1;
 
-/// The row of a kind; there is none of record_kind::op.
+/// The row of a kind, which must not be record_kind::op.
 constexpr const batch_kind& batch_kind_of(record_kind kind) noexcept {
   return batch_kinds[static_cast<std::size_t>(kind) - 1];
 }
@@ -85,7 +86,7 @@ constexpr bool rows_in_order() noexcept {
 }
 static_assert(rows_in_order(), "every kind but op has a row, in the order of record_kind");
 
-/// What the lines of each kind of record are; a batch that came out of order has a wait's.
+/// The kind of the lines of each kind of record; a batch that arrived out of order has a wait's.
 inline constexpr auto kinds_of_lines = [] {
   std::array<record_kind, lotus::detail::record_kind_count> kinds{};
   for (const lotus::detail::record_kind& recorded : lotus::detail::record_kinds) {
@@ -108,7 +109,7 @@ static_assert(lotus::detail::row_checks::all(has_batch_row),
 
 }  // namespace internal
 
-/// What the lines of a record of this kind are, where it has any in the main or worker log.
+/// The kind of this record's lines in the main or worker log, if it has any.
 constexpr record_kind kind_of_line(lotus::detail::event_kind recorded) noexcept {
   const auto number = static_cast<std::size_t>(recorded);
   return number < internal::kinds_of_lines.size() ? internal::kinds_of_lines[number]

@@ -1,4 +1,4 @@
-// Reads a log line by line in constant memory, and decides what to do with odd lines.
+// Reads a log line by line in constant memory, and decides how to treat malformed lines.
 #ifndef LOTUS_TOOL_LOG_LOG_READER_HPP
 #define LOTUS_TOOL_LOG_LOG_READER_HPP
 
@@ -21,15 +21,15 @@ namespace lotus::tool {
 /// nor movable.
 class block_reader {
  public:
-  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  /// Throws input_error if the file cannot be opened. `file` must outlive the reader.
   explicit block_reader(const log_file& file);
   block_reader(const block_reader&) = delete;
   block_reader& operator=(const block_reader&) = delete;
   ~block_reader() = default;
 
-  /// The next whole lines with their line ends; only the last of the log may lack one. Empty at
-  /// the end. Valid until the next call. Of a line longer than max_line_bytes only the
-  /// beginning comes. Throws input_error when reading fails.
+  /// Returns the next whole lines with their line ends; only the last line of the log may lack one.
+  /// Empty at the end. Valid until the next call. A line longer than max_line_bytes is cut. Throws
+  /// input_error if reading fails.
   std::string_view next();
 
  private:
@@ -38,16 +38,16 @@ class block_reader {
 
   const log_file& file_;
   stored_bytes stored_;
-  std::size_t parts_done_ = 0;  // of file_.older
-  char last_ = '\n';            // byte on disk so far
+  std::size_t parts_done_ = 0;  // number of files in file_.older
+  char last_ = '\n';            // last byte read from disk so far
   std::size_t from_tail_ = 0;
   std::vector<char> buffer_;
   std::size_t used_ = 0;  // bytes in the buffer
-  std::size_t done_ = 0;  // of these, already handed out
+  std::size_t done_ = 0;  // number of these that next() has returned
   bool at_end_ = false;
 };
 
-/// Oddities of a file that are accepted, and told once.
+/// Oddities of a file that are accepted and reported once.
 struct file_oddities {
   std::uint64_t blank_lines = 0;
   std::uint64_t lines = 0;
@@ -57,18 +57,19 @@ struct file_oddities {
   void tell(const log_file& file, diagnostic_log& diagnostics) const;
 };
 
-/// What lines are counted from.
+/// The path that line numbers refer to, as messages show it.
 inline std::string shown_path(const log_file& file) {
   return file.first == 0 ? file.path
                          : file.path + " (from byte " + std::to_string(file.first) + " on)";
 }
 
-/// read_lines() of a log of text.
+/// read_lines() for a text log.
 ///
-/// Accepted, with a note to `diagnostics`: an empty file, blank lines, CRLF, blanks behind commas,
-/// a torn last line (left out). Anything else that is no record goes to diagnostics->malformed.
-/// @param diagnostics  nullptr on a second reading: everything was said on the first.
-/// Throws input_error when the file cannot be read.
+/// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas, an
+/// incomplete last line (ignored). Any other line that is not a record is passed to
+/// diagnostics->malformed.
+/// @param diagnostics  nullptr when reading again: everything was reported the first time.
+/// Throws input_error if the file cannot be read.
 template <class Line, class OnRecord>
 void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   block_reader blocks(file);
@@ -79,7 +80,7 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
     const char* const block_end = p + block.size();
     while (p != block_end) {
       ++odd.lines;
-      // Nearly every line is a plain record, and its end is found by reading it.
+      // Nearly every line is a plain record, so reading it also finds its end.
       const char* const behind = read_record(p, block_end, record);
       if (behind != nullptr && behind != block_end && *behind == '\n') {
         odd.blanks |= record.blanks;
@@ -116,10 +117,10 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
   if (diagnostics != nullptr) odd.tell(file, *diagnostics);
 }
 
-/// Hands every record of `file` to `on_record(const Line&)`, in file order. Line is log_line, or
-/// side_line of what stands beside the logs. What is no record goes to `diagnostics`.
-/// @param diagnostics  nullptr on a second reading: everything was said on the first.
-/// Throws input_error when the file cannot be read.
+/// Calls `on_record(const Line&)` for every record of `file`, in file order. Line is log_line, or
+/// side_line for side logs. Malformed lines are reported to `diagnostics`.
+/// @param diagnostics  nullptr when reading again: everything was reported the first time.
+/// Throws input_error if the file cannot be read.
 template <class Line, class OnRecord>
 void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   if (!file.compact) return read_text_lines<Line>(file, diagnostics, on_record);
@@ -129,7 +130,7 @@ void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on
   read_text_lines<Line>(in_rings, diagnostics, on_record);
 }
 
-/// read_lines() of a log.
+/// read_lines() for a main or worker log.
 template <class OnRecord>
 void read_log(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   read_lines<log_line>(file, diagnostics, on_record);

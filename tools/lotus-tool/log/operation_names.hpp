@@ -1,4 +1,4 @@
-// Names of operations: undoing the library's escapes, and small numbers for names.
+// Names of operations: decodes the library's escapes, and assigns small numbers to names.
 #ifndef LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
 #define LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
 
@@ -12,12 +12,12 @@
 
 namespace lotus::tool {
 
-/// Undoes the log's escapes: %XX becomes the byte XX; a '%' that two hexadecimal digits do not
-/// follow stays (PyTorch's Lotus escapes nothing).
+/// Decodes the log's escapes: %XX becomes the byte XX; a '%' without two hexadecimal digits after
+/// it stays (PyTorch's Lotus escapes nothing).
 std::string decode_name(std::string_view raw);
 
-/// Gives every distinct text a number: 0, 1, 2, … in order of first appearance. Texts are copied.
-/// Not thread-safe.
+/// Assigns a number to every distinct text: 0, 1, 2, … in order of first appearance. Texts are
+/// copied. Not thread-safe.
 class raw_name_table {
  public:
   raw_name_table();
@@ -33,7 +33,7 @@ class raw_name_table {
 
  private:
   struct slot {
-    std::uint64_t hash = 0;  // 0: free
+    std::uint64_t hash = 0;  // 0: unused
     std::uint32_t id = 0;
   };
 
@@ -41,7 +41,7 @@ class raw_name_table {
     return a.size() == b.size() && equal(a.data(), b.data(), a.size());
   }
 
-  /// As memcmp() == 0, without the call: names are short.
+  /// Same as memcmp() == 0 without the call, because names are short.
   static bool equal(const char* a, const char* b, std::size_t n) noexcept {
     if (n < 8) {
       for (; n > 0; --n, ++a, ++b) {
@@ -56,12 +56,12 @@ class raw_name_table {
       std::memcpy(&y, b + at, 8);
       if (x != y) return false;
     }
-    std::memcpy(&x, a + n - 8, 8);  // the last eight, whatever of them was compared already
+    std::memcpy(&x, a + n - 8, 8);  // the last eight bytes, some perhaps for the second time
     std::memcpy(&y, b + n - 8, 8);
     return x == y;
   }
 
-  /// A multiplicative hash over words of 8 bytes, made for short names.
+  /// A multiplicative hash over words of 8 bytes, designed for short names.
   static std::uint64_t hash_of(std::string_view text) noexcept {
     std::uint64_t head = 0;
     std::uint64_t tail = 0;
@@ -92,17 +92,17 @@ class raw_name_table {
   std::vector<std::string> texts_;
 };
 
-/// Gives every distinct name a number, by what it means: two raw names that decode to the same
-/// text share one. Not thread-safe.
+/// Assigns a number to every distinct name by its meaning: two raw names that decode to the same
+/// text share a number. Not thread-safe.
 class name_table {
  public:
-  /// @param raw  as it stands in the log.
+  /// @param raw  the name as in the log.
   std::uint32_t id(std::string_view raw) {
     const std::uint32_t n = raws_.id(raw);
     return n < ids_.size() ? ids_[n] : add(raw);
   }
 
-  /// @param name  as name() tells it, of another table.
+  /// @param name  a decoded name, from name() of another table.
   std::uint32_t id_of_decoded(const std::string& name);
 
   /// The decoded name, valid UTF-8.

@@ -25,11 +25,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// More than a program can record; so that sums stay sums.
+/// More than a program can record; prevents overflow of sums.
 constexpr std::uint64_t most_records = std::uint64_t{1} << 48U;
 constexpr std::uint64_t most_deleted_bytes = std::uint64_t{1} << 56U;
 
-// What is read of one folder. A thread is a line, of some 30 bytes in a file and 200 in memory.
+// Limits for one folder. Each thread is a line of about 30 bytes in a file and 200 in memory.
 constexpr std::size_t most_files = 65'536;
 constexpr std::uint64_t most_file_bytes = std::uint64_t{16} << 20U;
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
@@ -84,7 +84,7 @@ std::uint64_t process_info::thread_of(std::uint64_t number) const {
 
 run_processes run_processes::read(const std::string& dir, const std::set<std::string>& without) {
   run_processes all;
-  std::set<std::string> paths;  // in the order of their times, which their names end in
+  std::set<std::string> paths;  // sorted by the times at the ends of their names
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename().string();
@@ -148,7 +148,7 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       if (words >> rank) process.rank = rank;
     } else if (key == "records") {
       record_counts counts;
-      if (!(words >> counts.written >> counts.dropped)) continue;  // not told yet
+      if (!(words >> counts.written >> counts.dropped)) continue;  // not reported yet
       if (std::max(counts.written, counts.dropped) > most_records) continue;
       process.records.written = counts.written;
       process.records.dropped = counts.dropped;
@@ -206,7 +206,8 @@ void run_processes::place_logs(const std::string& path) {
   }
   for (const auto& [tid, name] : process.threads) {
     const auto [place, is_new] = by_number_.try_emplace(tid, &process);
-    // Log and id are another's where this process has said that its log is elsewhere.
+    // The log belongs to another thread with this id if this process has said that its own is
+    // elsewhere.
     if (!is_new && elsewhere.count(tid) == 0) place->second = &process;
     if (elsewhere.count(tid) == 0) measured(tid);
   }

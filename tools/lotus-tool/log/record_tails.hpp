@@ -1,4 +1,4 @@
-// Lines of records that stand in no log yet, held in memory behind the logs they belong to.
+// Lines of records that are not in the logs yet, kept in memory as tails of their logs.
 #ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 #define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
@@ -18,7 +18,7 @@
 
 namespace lotus::tool {
 
-/// Takes the lines of a ring instead of its logs.
+/// Receives the lines of a ring, in place of its logs.
 class tail_sink {
  public:
   explicit tail_sink(detail::ring_block& ring) : ring_(ring) {}
@@ -51,17 +51,17 @@ class tail_sink {
   std::uint64_t bytes_ = 0;
 };
 
-/// The logs of one directory, and of the loaders in it, that lines are added to.
+/// The logs of one directory and of its loaders' folders, to which lines are added.
 class tailed_logs {
  public:
-  /// @param files  by folder, also of others.
+  /// @param files  logs by folder; may include other folders.
   tailed_logs(const std::string& dir, logs_by_folder& files, std::uint64_t most_bytes)
       : dir_(dir), files_(files), room_(most_bytes) {}
 
   const std::string& dir() const noexcept { return dir_; }
 
-  /// @param folder   the directory, or a loader's in it.
-  /// @param compact  the log of blocks, not one of text.
+  /// @param folder   the directory, or a loader's folder in it.
+  /// @param compact  the compact log instead of a text log.
   log_file& file_of(const std::string& folder, const char* prefix, detail::log_role role,
                     bool compact, std::uint32_t number) {
     char name[detail::log_name_bytes];
@@ -84,14 +84,14 @@ class tailed_logs {
     return files[at->second];
   }
 
-  /// Whether there is room for lines of so many bytes.
+  /// Whether there is room for lines of this many bytes.
   bool has_room(std::uint64_t bytes) const noexcept { return bytes < room_; }
   void take_room(std::uint64_t bytes) noexcept { room_ -= std::min(bytes, room_); }
 
  private:
   const std::string& dir_;
   logs_by_folder& files_;
-  // Into a folder's files, by path.
+  // Index into a folder's files, by path.
   std::map<std::string, std::unordered_map<std::string, std::size_t>> index_;
   std::uint64_t room_;
 };

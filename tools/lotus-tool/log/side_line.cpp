@@ -21,11 +21,11 @@ using lotus::detail::line_column;
 using lotus::detail::record_kind_count;
 using kind_row = lotus::detail::record_kind;
 
-/// Of the library's table, what a line is read by.
+/// The part of the library's table that is needed to read a line.
 struct line_kind {
-  std::string_view name;  ///< empty: it has no lines beside
+  std::string_view name;  ///< empty: the kind has no side-log lines
   bool named = false;     ///< the second column is an operation's name
-  bool lasts = false;     ///< A is added to the time
+  bool lasts = false;     ///< a duration, in column A, follows the time
   field_type type[2] = {field_type::natural, field_type::natural};  ///< of A and B
 };
 
@@ -48,7 +48,7 @@ constexpr auto kinds = [] {
 
 enum class number_fault : std::uint8_t { none, no_number, out_of_range };
 
-/// A whole number and nothing behind it.
+/// Reads a whole number that must fill the field.
 number_fault take_number(std::string_view field, field_type type, std::int64_t& value) noexcept {
   if (type == field_type::bits) {
     std::uint64_t bits = 0;

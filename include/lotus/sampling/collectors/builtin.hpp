@@ -1,4 +1,4 @@
-// The collector that needs nothing but the kernel.
+// The collector that needs only the kernel.
 #ifndef LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 #define LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 
@@ -12,7 +12,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// It samples any program, so it has to be asked for.
+/// Always false: it could sample any program, so it is only used on request.
 inline bool builtin_is_here() noexcept {
   return false;
 }
@@ -21,7 +21,7 @@ inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
     b.begin = []() noexcept {
-      // Also when the program ends without detaching.
+      // Also finishes if the program ends without detaching.
       return sampler::instance().begin(asked_interval_ns()) &&
              std::atexit([] { sampler::instance().finish(); }) == 0;
     };

@@ -1,4 +1,4 @@
-// How much of a run is kept: the oldest parts of its logs go first.
+// Limits how much of a run is kept: deletes the oldest parts of its logs first.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
@@ -28,18 +28,18 @@ namespace detail {
 struct forgotten_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< since the epoch: when the last of them was written to
+  std::int64_t until_ns = 0;  ///< since the epoch: the last write to any of them
 };
 
-/// Of all logs of a directory together, whichever process wrote them: several with limits keep them
-/// together, and what one that was killed has left goes as well.
+/// Limits the total of all logs in a directory, whichever process wrote them: several processes
+/// with limits share the total, and logs of killed processes are deleted too.
 ///
-/// Deleted are parts, which nobody appends to, and logs of threads that live no more. Thread
-/// safety: begin() while nobody else calls; all else any thread. Trivially destructible.
+/// Only parts, which no process appends to, and logs of dead threads are deleted. Thread safety:
+/// begin() while nothing else is called; everything else any thread. Trivially destructible.
 class log_limits {
  public:
-  /// @param most_bytes   of logs; 0: any
-  /// @param most_age_ns  0: any
+  /// @param most_bytes   maximum total size of the logs; 0: unlimited
+  /// @param most_age_ns  maximum age; 0: unlimited
   void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
     most_bytes_ = most_bytes;
     most_age_ns_ = most_age_ns;
@@ -50,22 +50,22 @@ class log_limits {
   }
 
   bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
-  /// From which size on a log becomes a part.
+  /// The size from which on a log becomes a part.
   std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
-  /// How long a log grows before it becomes a part, however small; 0: any time.
+  /// How long a log grows before it becomes a part, whatever its size; 0: unlimited.
   std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
 
   void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
 
-  /// So many bytes have become parts.
+  /// Adds to the number of bytes that became parts.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so much has become parts that the next look should not wait for the drain thread.
+  /// Whether so many bytes became parts that the next look should not wait for the drain thread.
   bool overdue() const noexcept {
     return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
+  /// Looks once a second, and sooner if logs grow fast. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               forgotten_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
@@ -82,8 +82,9 @@ class log_limits {
   }
 
  private:
-  /// One thread looks at a time. Where that one was held up and logs grow all the same, who makes
-  /// them grow waits for it, a tenth of a second at most: it may be one that a handler interrupts.
+  /// Only one thread looks at a time. If it is delayed while logs keep growing, the threads that
+  /// make them grow wait for it, but at most 0.1 s: the caller may be a signal handler that
+  /// interrupted it.
   bool begin_look() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -108,36 +109,36 @@ class log_limits {
     return most_bytes_ / parts > least ? most_bytes_ / parts : least;
   }
 
-  /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
-  /// system's is behind by some ms, or another machine's.
+  /// When its last lines were appended. A part's name contains that time on the clock of its lines;
+  /// the file system's time may be some ms behind, or come from another machine.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
     return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
   }
 
-  /// Nobody appends to it.
+  /// Whether no process appends to it any more.
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
     if (written_ns(log) >= now_ns - quiet_ns) return false;
     return log.said.number > largest_thread_id || is_of_the_dead(log);
   }
-  /// As far as can be seen from here: in another container it may live.
+  /// Whether its thread is dead, as far as this process can see: in another container it may run.
   static bool is_of_the_dead(const run_log& log) noexcept {
-    // Of no thread, or of several: nobody can tell before it is quiet.
+    // The log belongs to no thread or to several, so this cannot be known before it is quiet.
     if (log.said.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// With whole blocks, as small files need more than they hold.
+  /// Counts whole blocks, because small files occupy more space than their size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest. Whether there may be more to delete.
+  /// Deletes the oldest logs. Returns whether there may be more to delete.
   LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
                               forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
@@ -147,7 +148,8 @@ class log_limits {
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
-      // What a dead process left may not go at once, and does not push out what is newer.
+      // Logs of dead processes are deleted only after a while. They are not counted until then, so
+      // that they do not displace newer logs.
       if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
@@ -156,7 +158,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // What still grows has room too.
+    // Leaves room for the logs that still grow.
     const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -203,7 +205,7 @@ class log_limits {
   std::int64_t most_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // The largest number stands for "no bound": it is compared at every append, without a lock.
+  // UINT64_MAX stands for "unlimited": it is compared at every append, without a lock.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };

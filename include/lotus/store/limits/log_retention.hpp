@@ -1,4 +1,4 @@
-// Which of a process's logs become parts, and when parts go.
+// Decides which logs of a process become parts, and when parts are deleted.
 #ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 #define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
@@ -19,17 +19,17 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether only the newest records are wanted: lotus::options.
+/// Whether only the newest records are kept; see lotus::options.
 inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: begin() while nobody else calls; after_drain() with the producer's guard; all
-/// else any thread. Trivially destructible.
+/// Thread safety: begin() while nothing else is called; after_drain() with the producer's guard;
+/// everything else any thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // 0 is no limit.
+    // 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };
@@ -39,7 +39,7 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Parts are going to be newer than those that are there, as their numbers tell.
+  /// Ensures that the numbers of new parts are larger than those of existing parts.
   void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
@@ -48,9 +48,9 @@ class log_retention {
 
   bool any() const noexcept { return limits_.any(); }
 
-  /// From now on all logs become parts at their next drain, however small.
+  /// Makes all logs become parts at their next drain, whatever their size.
   void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
-  /// Whether the producer's logs have not become parts since.
+  /// Whether the producer's logs have not become parts since the last roll_all().
   bool is_due(const producer& p) const noexcept {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
@@ -64,7 +64,7 @@ class log_retention {
     }
   }
 
-  /// The producer's logs become parts, however small.
+  /// Makes the producer's logs parts, whatever their size.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
@@ -72,16 +72,17 @@ class log_retention {
   /// Whether keep() should not wait for the drain thread.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While it is held no log becomes a part for its size: a snapshot has all or nothing of one.
+  /// While held, no log becomes a part because of its size, so that a snapshot contains either all
+  /// of a log or nothing of it.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// In a forked child, where nobody goes on with what other threads did.
+  /// In a forked child, where no thread continues what other threads were doing.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// What is more than is wanted goes. False where nothing was looked at.
+  /// Deletes logs that exceed the limits. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&

@@ -1,4 +1,4 @@
-// Logs that have grown become parts.
+// Renames logs that have grown to parts.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -20,9 +20,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The milliseconds that parts are named by: those of now, and of each part others than before, in
-/// order. Where several logs became parts within one, a log that went on instead would be a part
-/// too large to go alone. Thread safety: any thread.
+/// Supplies the numbers in the names of parts: the current time in ms, but each larger than the one
+/// before. If two logs got the same number, the second could not be renamed and would grow into a
+/// part too large to delete on its own. Thread safety: any thread.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -35,8 +35,8 @@ class part_numbers {
     return next;
   }
 
-  /// The next number is above that of a part which is there: another process' numbers may have run
-  /// ahead of the clock. What is further ahead than any run is somebody's mistake.
+  /// Makes the next number larger than that of an existing part, because another process' numbers
+  /// may be ahead of the clock. Ignores a number that is further ahead than any run could be.
   void begin_behind(std::uint64_t part) noexcept {
     constexpr std::uint64_t most_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
@@ -50,12 +50,12 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Gives a ring's logs the names of parts, so that its next lines begin new ones. A kill amid this
-/// leaves a log under one of its two names, and nothing half appended. Where that cannot be done
-/// the log goes on. Caller holds the guard of the ring's producer; nothing is being appended.
-/// @param logs   closed where they become parts.
-/// @param least  bytes; smaller logs go on.
-/// @return bytes that have become parts.
+/// Renames a ring's logs to parts, so that its next lines begin new logs. A kill in between leaves
+/// each log under one of its two names, with nothing half appended. If renaming fails, the log
+/// continues. The caller holds the guard of the ring's producer; no append is in progress.
+/// @param logs   closed if they become parts.
+/// @param least  minimum size in bytes; smaller logs continue.
+/// @return number of bytes that became parts.
 LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
                                                  open_log (&logs)[log_roles], std::uint64_t least,
                                                  part_numbers& numbers) noexcept {

@@ -1,4 +1,4 @@
-// When the calling thread was started.
+// Determines when the calling thread was started.
 #ifndef LOTUS_STORE_LIMITS_THREAD_START_HPP
 #define LOTUS_STORE_LIMITS_THREAD_START_HPP
 
@@ -18,10 +18,10 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// As the kernel tells it, to 10 ms; asked once, where it is needed at all.
+/// The kernel's start time, accurate to 10 ms; read at the first use.
 class thread_start {
  public:
-  /// Whether it is sure to be later than `ticks`.
+  /// Whether the thread certainly started later than `ticks`.
   LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
     if (!known_) find(clock);
     return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
@@ -34,13 +34,14 @@ class thread_start {
     age_ticks_ = UINT64_MAX;
     char text[1024];
     read_beginning("/proc/thread-self/stat", text);
-    // Behind the name, which may hold anything: "state ppid pgrp ...", of which the 20th is it.
+    // After the name, which may contain anything, follows "state ppid pgrp ..."; the start is the
+    // 20th of these fields.
     const char* at = std::strrchr(text, ')');
     for (int field = 0; at != nullptr && field < 20; ++field) at = std::strchr(at + 1, ' ');
     if (at == nullptr) return;
     const long long per_second = sysconf(_SC_CLK_TCK);
     if (per_second <= 0) return;
-    // Rounded down, so the thread seems older than it is.
+    // The kernel rounds down, so the thread seems older than it is.
     const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
     const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
     if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns).value_or(UINT64_MAX);
@@ -48,7 +49,7 @@ class thread_start {
 
   bool known_ = false;
   std::uint64_t now_ = 0;
-  std::uint64_t age_ticks_ = 0;  ///< at `now_`
+  std::uint64_t age_ticks_ = 0;  ///< the thread's age at now_
 };
 
 }  // namespace detail

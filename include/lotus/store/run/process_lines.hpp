@@ -1,4 +1,4 @@
-// What a process tells of itself in its information file.
+// The lines with which a process describes itself in its information file.
 #ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
 #define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
@@ -24,17 +24,17 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
-/// any more. Thread safety: none.
-/// @tparam Bytes  room for all of them: 5120 for add_process(), 320 for each other.
+/// Builds the lines described at run_info. Omits what the kernel does not report and what does not
+/// fit. Thread safety: none.
+/// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
  public:
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Who it is and how it was started: lotus, host, pid, parent, forked, run, command, namespace,
-  /// rank.
+  /// Identifies the process and how it was started: lotus, host, pid, parent, forked, run, command,
+  /// namespace, rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -52,12 +52,12 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // Without a locale's comma.
+    // printf would use the locale's decimal separator.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
-  /// @param tid  this thread, or one that lives.
+  /// @param tid  this thread, or another running one.
   void add_thread(std::uint32_t tid) noexcept {
     char path[64];
     char name[64] = {};
@@ -69,7 +69,7 @@ class process_lines {
  private:
   static constexpr std::size_t most_of_command = 1000;
 
-  /// A name that stays on its line; the beginning of a longer one.
+  /// A name, escaped so that it stays on one line and cut if it is too long.
   template <std::size_t Most>
   struct line {
     char text[3 * Most + 2];
@@ -78,7 +78,7 @@ class process_lines {
     }
   };
 
-  /// A whole line, or several.
+  /// Adds one or more whole lines.
   __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
     const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
     va_list values;
@@ -88,16 +88,16 @@ class process_lines {
     if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
   }
 
-  /// The first line of what the kernel tells; empty where it does not.
+  /// Reads the first line of a file of the kernel; empty if it cannot be read.
   template <std::size_t Most>
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// What tells the processes of one run from those of the next, where the process that started
-  /// them all records nothing itself: whether that one runs the same program, so that it is no
-  /// shell, and the file that `lotus-tool run` made for this run.
+  /// Distinguishes the processes of one run from those of the next if the process that started them
+  /// records nothing itself: whether the parent runs the same program, so it is not a shell, and
+  /// which file `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -112,7 +112,7 @@ class process_lines {
     if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
-  /// As the process was started, or as it calls itself since.
+  /// The command line as the process was started, or as the process changed it since.
   void add_command() noexcept {
     char command[most_of_command + 1];
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
@@ -126,7 +126,7 @@ class process_lines {
     add("command %s\n", line<most_of_command>{command}.text);
   }
 
-  /// Whose process and thread ids these are.
+  /// The namespace that the process and thread ids belong to.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);

@@ -1,4 +1,4 @@
-// The directory of a run, held open by a program that may close whatever it finds.
+// The open directory of a run; reopened if the program closes the descriptor.
 #ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
@@ -23,7 +23,7 @@ namespace detail {
 /// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
 class run_directory {
  public:
-  /// Finds or makes it. Returns 0 or errno.
+  /// Finds or creates the directory. Returns 0 or errno.
   LOTUS_DETAIL_COLD int open(log_location& location) noexcept {
     const int fd = location.open_directory();
     if (fd < 0) return -fd;
@@ -33,8 +33,8 @@ class run_directory {
     return 0;
   }
 
-  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
-  /// where that fails; ESTALE where its path leads to another directory now.
+  /// Returns its descriptor for immediate use; reopens the directory if the program closed it.
+  /// Returns -errno if that fails; -ESTALE if the path now leads to another directory.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
@@ -46,8 +46,8 @@ class run_directory {
     *path_ = '\0';
   }
 
-  /// Appends the place of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
-  /// finds logs whose place the program chose. What cannot be written is left out.
+  /// Appends the path of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
+  /// finds logs even if the program chose their place. Ignores failures.
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
@@ -62,7 +62,8 @@ class run_directory {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  /// Stores an absolute path, because the program may change its working directory. Stores none if
+  /// the path is too long.
   void keep_path(const char* path) noexcept {
     char here[sizeof(path_) / 2] = "";
     const bool absolute = *path == '/';

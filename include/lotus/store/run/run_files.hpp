@@ -1,4 +1,4 @@
-// What a run's directory holds besides logs: this process's ring file and its information.
+// The files in a run's directory besides the logs: this process's ring file and information file.
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
 
@@ -33,9 +33,9 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run and the files in it that are the process's, not a thread's.
+/// The directory of a run and the files in it that belong to the process rather than to a thread.
 /// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
-/// session's control lock; all else any thread.
+/// session's control lock; everything else any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -49,7 +49,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or makes the directory. Returns 0 or errno, after saying why once.
+  /// Finds or creates the directory. Returns 0 or errno; reports the reason once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -66,21 +66,22 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return 0;
   }
 
-  /// After open(). @param limited  whether logs are deleted when there are too many.
+  /// Call it after open(). @param limited  whether logs are deleted when they exceed limits.
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
     make_ring_file_locked();
   }
 
-  /// In a forked child, which makes its own at the first use.
+  /// In a forked child, which creates its own file at the first use.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
   }
 
   /// Closes the ring file and completes the run's information.
-  /// @param keep     leave the ring file on disk: it holds what is not in the logs.
+  /// @param keep     leave the ring file on disk, because it holds records that are not in the
+  /// logs.
   /// @param dropped  records lost since open().
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
@@ -95,7 +96,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether a name can be found after a kill. It must be before any record has it.
+  /// Whether a name can be found after a kill. It must be so before any record uses the name.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -104,7 +105,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- for threads
 
-  /// What a dead process's thread with this id left goes into its logs, before this one logs.
+  /// Writes what a dead process's thread with this id left to its logs, before this thread logs.
   void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
 
   void add_thread(std::uint32_t tid) noexcept {
@@ -112,8 +113,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// A number for logs that several threads are going to share, of no other log; the first of them
-  /// is `tid`.
+  /// Returns a number for logs that several threads will share and that no other log has; `tid` is
+  /// the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
     const std::uint32_t number = number_of_no_thread(tid);
@@ -121,7 +122,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return number;
   }
 
-  /// A ring for a thread; null without memory.
+  /// Returns a ring for a thread; null without memory.
   /// @param survives  set to whether it survives the process.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
     const locked hold{lock_};
@@ -134,7 +135,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return ring;
   }
 
-  /// A block for the aggregates of a thread; as add_ring().
+  /// Returns a block for the aggregates of a thread; see add_ring().
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
     const locked hold{lock_};
     int error = 0;
@@ -143,18 +144,18 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return block;
   }
 
-  /// As ring_file::add_copy().
+  /// See ring_file::add_copy().
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     const locked hold{lock_};
     return file_.add_copy(from, heads);
   }
 
-  /// How many records are in the logs; counted up by those who write them.
+  /// How many records are in the logs; incremented by the threads that write them.
   std::atomic<std::uint64_t>& written() noexcept { return written_; }
 
-  // --- what the files say of the run
+  // --- what the files contain about the run
 
-  /// When this recording began, as in the ring file.
+  /// When this recording began; the ring file contains the same time.
   std::uint64_t begun_ns() noexcept {
     const locked hold{lock_};
     return begun_ns_;
@@ -167,8 +168,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// A span comes that ends there. The first that ends so far away waits for the disk, those that
-  /// follow do not.
+  /// Called before a span with this end is recorded. The first span that ends so far away waits for
+  /// the disk, later ones do not.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -183,13 +184,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- what dead processes left
 
-  /// Puts a part of it into the logs. Whether more is left.
+  /// Writes some of these records to the logs. Returns whether more are left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
   // --- fork
 
-  /// The ring file is the parent's.
+  /// The ring file belongs to the parent.
   void after_fork_in_child() noexcept {
     file_.forget();
     leftovers_.forget();
@@ -199,14 +200,14 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.no_file();
   }
 
-  // The directory's is a leaf; the other two are taken in this order.
+  // The directory's lock is a leaf; the other two are taken in this order.
   mutex& fork_lock() noexcept { return lock_; }
   mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
   mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
 
  private:
-  /// After what dead processes left has been looked at: this file may have a process or thread id
-  /// of theirs. Caller holds lock_.
+  /// First recovers what dead processes left, because the new file may use a process or thread id
+  /// of theirs. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
@@ -235,7 +236,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   storage_reports reports_;
   leftovers leftovers_;
 
-  mutex lock_;  ///< of all below, but for what is atomic
+  mutex lock_;  ///< protects everything below that is not atomic
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};

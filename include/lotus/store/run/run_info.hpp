@@ -1,4 +1,4 @@
-// One small file for each process of a run: who recorded, where, and how much.
+// One small file per process of a run with its identity, its threads and its record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
@@ -27,20 +27,20 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// From now to the end of a span that is recorded with given times.
+/// How far the end of a span recorded with given times is from now.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;
 
-  /// @param over_for_ns  since it ended; less than 0: it will.
+  /// @param over_for_ns  time since the span ended; negative: it ends in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
       : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
                                  : 0 - static_cast<std::uint64_t>(over_for_ns)},
         behind{over_for_ns >= 0} {}
 };
 
-/// How far before and after the moment at which it is recorded a span may end, as the information
-/// file says. Any thread may ask; the session's lock is held for everything else.
+/// How long before and after the moment of recording a span may end, according to the information
+/// file. Any thread may ask; everything else is done under the session's lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -53,7 +53,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether a span that ends there needs no line in the file.
+  /// Whether a span with this end needs no line in the file.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -61,13 +61,13 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// The file says so now.
+  /// Call it after the file contains this.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
     (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // By so much the times of different threads differ anyway.
+  // The times of different threads may differ by this much anyway.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
@@ -78,30 +78,29 @@ class reported_reach {
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>", of which the last of a kind counts:
+/// Appends lines "<key> <values>"; if a key occurs again, the last line counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
-///   forked <n>: its parent runs the same program / run <file>: that LOTUS_RUN_LIST names
-///   command <its arguments, blanks between them; cut behind 1000 bytes>
-///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
+///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
+///   command <its arguments, separated by blanks; cut after 1000 bytes>
+///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
-///   back <ns>: by so much at most a text log's line ends before one that stands before it
-///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
+///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
+///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
-/// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
-/// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
-/// full.
-/// A process that records again in a directory goes on with its file there; records add up.
-/// Names and the command are written as in logs, behind an S. What cannot be written is left out:
-/// nothing depends on it. Thread safety: none but of covers(); the session locks. Trivially
-/// destructible.
+/// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
+/// Space for the lines "records" and "forgotten" is reserved when the file is created, so that they
+/// can be written when the disk is full.
+/// A process that records again in the same directory continues its file; records add up. Names and
+/// the command are written as names are in logs, after an S. Failures are ignored: nothing depends
+/// on the file. Thread safety: none except covers(); the session locks. Trivially destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
-  /// @param mode       of the file, less the umask.
+  /// @param mode       of the file, before the umask applies.
   /// @param watching   when threads read their CPU clocks.
   /// @param limited    whether parts of logs may be deleted.
-  /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
+  /// @return the last part of its name; the ring file, which does not exist yet, must use the same.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
                             cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
@@ -126,14 +125,14 @@ class run_info {
     return name_ns_;
   }
 
-  /// When threads read their CPU clocks, should that have changed.
+  /// Reports when threads read their CPU clocks, if that has changed.
   void tell_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
     add_cpus(watching);
   }
 
-  /// @param tid  this thread, or one that lives.
+  /// @param tid  this thread, or another running one.
   void add_thread(std::uint32_t tid) noexcept {
     process_lines<320> lines;
     lines.add_thread(tid);
@@ -148,15 +147,15 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already says that spans end as far away as this one. Any thread may ask,
+  /// Whether the file already covers spans that end as far away as this one. Any thread may ask,
   /// without the session's lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// A span is going to be recorded that ends there. Where the line cannot be written, covers()
-  /// stays false, and the next such span tries again.
+  /// Call it before a span with this end is recorded. If the line cannot be written, covers() stays
+  /// false, and the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
-    // Up to a power of two, so that there are few lines.
+    // Rounds up to a power of two, so that there are few lines.
     constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
     std::uint64_t new_ns = std::uint64_t{1} << 20;
     while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
@@ -166,7 +165,7 @@ class run_info {
     if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
-  /// Of one recording.
+  /// Adds the counts of one recording.
   void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
     written_ += written;
     dropped_ += dropped;
@@ -190,7 +189,7 @@ class run_info {
     put(text, n, forgotten_bytes, forgotten_end_);
   }
 
-  /// Its name; empty where there is none yet.
+  /// The file's name; empty if there is no file yet.
   const char* file() const noexcept { return file_; }
 
  private:
@@ -200,7 +199,7 @@ class run_info {
     append(lines);
   }
 
-  /// Whether the file is there still, not too long, and no ring file has its name.
+  /// Whether the file still exists, is not too long, and no ring file shares its name.
   bool can_go_on() const noexcept {
     constexpr off_t most_bytes = off_t{1} << 20;
     const int directory = directory_->descriptor();
@@ -227,7 +226,7 @@ class run_info {
     append(lines.text(), lines.bytes());
   }
 
-  /// Returns where the file ends then, or 0 where it could not be written.
+  /// Returns where the file ends afterwards, or 0 if it could not be written.
   off_t append(const char* text, int bytes) noexcept {
     struct stat status {};
     const int fd = open_file(status);
@@ -239,7 +238,7 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
-  /// Returns its end, as append().
+  /// Appends a blank line of this size. Returns its end, as append() does.
   off_t append_room(int bytes) noexcept {
     char text[forgotten_bytes];
     std::memset(text, ' ', sizeof(text));
@@ -247,20 +246,20 @@ class run_info {
     return append(text, bytes);
   }
 
-  /// Writes a line into the room that ends there, all of it, should this be the second time; at the
-  /// end of the file where there is none.
+  /// Writes a line into the space that ends at `room_end`, padded with blanks to overwrite an
+  /// earlier line completely; appends it if there is no such space.
   void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
     std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
     text[room_bytes - 1] = '\n';
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the room that create() has left. False where there is none.
+  /// Writes into the space that create() reserved. Returns false if there is none.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
-    // What is opened to append does so wherever it is told to write.
+    // With O_APPEND every write goes to the end of the file, so the flag is removed.
     const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
                         lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
@@ -268,7 +267,7 @@ class run_info {
     return error == 0;
   }
 
-  // The longest such lines, and the blank that ends them.
+  // Length of the longest such lines, including a blank at the end.
   static constexpr int records_bytes = 52;
   static constexpr int forgotten_bytes = 74;
 
@@ -282,7 +281,7 @@ class run_info {
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
   reported_reach reach_;
-  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  off_t records_end_ = 0;  ///< end of the space reserved for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 

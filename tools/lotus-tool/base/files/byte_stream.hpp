@@ -1,4 +1,4 @@
-// Plain and gzip files, byte by byte in constant memory.
+// Reads plain and gzip files byte by byte in constant memory.
 #ifndef LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
 #define LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
 
@@ -18,9 +18,10 @@
 
 namespace lotus::tool {
 
-/// Throws input_error when gzip holds over 64 MiB and over 200 times its own bytes: no trace and no
-/// log does, for their times differ from line to line, but what is made to fill disks and days.
-/// @param unpacked  bytes that were read of it so far.
+/// Throws input_error if a gzip file unpacks to more than 64 MiB and 200 times its own size. Real
+/// traces and logs never do, because their times differ from line to line; files made to fill disks
+/// and waste time do.
+/// @param unpacked  number of bytes unpacked so far.
 inline void refuse_gzip_bomb(const std::string& path, gzFile file, std::uint64_t unpacked) {
   constexpr std::uint64_t always_bytes = std::uint64_t{64} << 20U;
   constexpr std::uint64_t most_times = 200;
@@ -31,7 +32,7 @@ inline void refuse_gzip_bomb(const std::string& path, gzFile file, std::uint64_t
                     "if that is meant, gunzip it and give that file");
 }
 
-/// A plain or gzip file as bytes. Throws input_error when the file cannot be read, or is a gzip
+/// The bytes of a plain or gzip file. Throws input_error if the file cannot be read or is a gzip
 /// bomb. Not thread-safe.
 class byte_stream {
  public:
@@ -47,19 +48,19 @@ class byte_stream {
   byte_stream& operator=(const byte_stream&) = delete;
   ~byte_stream() = default;
 
-  /// The next byte; 0 at the end.
+  /// Reads the next byte; 0 at the end.
   char take() {
     if (at_end()) return '\0';
     const char c = buffer_[at_];
     if (++at_ == end_) fill();
     return c;
   }
-  /// How many bytes were taken or passed.
+  /// Number of bytes consumed by take() and pass().
   std::uint64_t taken() const noexcept { return before_ + at_; }
 
   bool at_end() const noexcept { return at_ == end_; }
 
-  /// Hands the next bytes to `write`, at most `limit`; returns how many.
+  /// Passes the next bytes, at most `limit`, to `write`; returns their number.
   template <class Write>
   std::uint64_t pass(std::uint64_t limit, Write write) {
     std::uint64_t passed = 0;
@@ -90,7 +91,7 @@ class byte_stream {
   }
 
   std::string path_;
-  // Closed also when the constructor fails on a damaged file.
+  // Also closed if the constructor fails because of a damaged file.
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::vector<char> buffer_;
   std::size_t at_ = 0;

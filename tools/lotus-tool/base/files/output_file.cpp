@@ -41,7 +41,7 @@ fs::path folder_of(const fs::path& path) {
       path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: the name of a file.
+/// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for; -1: it is a file's name.
 int descriptor_named(const std::string& path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -55,8 +55,9 @@ int descriptor_named(const std::string& path) {
   return -1;
 }
 
-/// Opens what is not replaced: a device, a pipe, a descriptor of this process. -1: it is a file.
-/// @param status  of what stands at `path`, a link itself included.
+/// Opens an output that must not be replaced: a device, a pipe or a descriptor of this process.
+/// Returns -1 for a file.
+/// @param status  of `path` itself, even if it is a link.
 int open_unreplaced(const std::string& path, const struct stat& status) {
   const int named = descriptor_named(path);
   if (named >= 0) {
@@ -123,7 +124,7 @@ new_output open_new_output(const std::string& path) {
   made.beside = std::move(beside.path);
   made.descriptor = beside.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
-  // mkstemp makes private files; give it the rights that the old or any new file would have.
+  // mkstemp creates private files; set the permissions of the old file, or of any new file.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(made.descriptor, S_ISREG(old.st_mode) ? old.st_mode & 07777U : 0666U & ~mask);
@@ -176,7 +177,7 @@ void output_file::hand_over() {
   buffer_.resize(used_);
   used_ = 0;
   std::unique_lock<std::mutex> lock(mutex_);
-  // One is filled, one written, one between them for the case that one side is slow for a while.
+  // One buffer is being filled and one written; one in between evens out short delays.
   changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
   if (failure_) std::rethrow_exception(failure_);
   full_.push_back(std::move(buffer_));
@@ -257,7 +258,7 @@ void output_file::commit() {
     if (!*stream_) throw input_error("standard output: cannot be written");
     return;
   }
-  // Some file systems tell only when a file is closed, and its lock has to last until it is
+  // Some file systems report errors only when a file is closed, but its lock must last until it is
   // renamed.
   const int lock = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);  // NOLINT(*-vararg)
   const int descriptor = std::exchange(descriptor_, -1);

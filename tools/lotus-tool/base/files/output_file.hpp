@@ -1,4 +1,4 @@
-// An output that appears whole or not at all.
+// An output file that appears either complete or not at all.
 #ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
@@ -16,38 +16,38 @@
 
 namespace lotus::tool {
 
-/// Compresses into a file descriptor; defined where zlib is seen.
+/// Compresses data for a file descriptor; defined where zlib is included.
 class gzip_stream;
 
 struct new_output {
-  int descriptor = -1;  ///< the caller's to close
-  std::string beside;   ///< to be renamed to the output's name; empty: is written directly
+  int descriptor = -1;  ///< closed by the caller
+  std::string beside;   ///< temporary path to rename to the output's; empty: written directly
 };
 
-/// Makes a file beside `path`, to be renamed to it while the descriptor is open, and removes those
-/// that killed processes left beside it (make_unfinished_file()). A symbolic link is not followed
-/// but replaced then, so that nobody who can make links decides what is overwritten. Written
-/// directly are devices and pipes, and the descriptors that /dev/stdout, /dev/fd/N and the like
-/// stand for. Throws input_error.
+/// Creates a file next to `path`, to be renamed to `path` while the descriptor is open, and removes
+/// the files that killed processes left there (make_unfinished_file()). A symbolic link is replaced
+/// and not followed, so that users who can create links cannot choose what is overwritten. Devices,
+/// pipes, and descriptors such as /dev/stdout or /dev/fd/N are written directly. Throws
+/// input_error.
 new_output open_new_output(const std::string& path);
 
-/// Writes beside the target and renames when everything is written, so that nobody ever sees
-/// half an output; without commit() the target stays as it was. Where it is written, and what
-/// becomes of a link, says open_new_output(). Not thread-safe.
+/// Writes to a temporary file next to the target and renames it when it is complete, so that
+/// readers never see half an output. Without commit() the target stays unchanged. open_new_output()
+/// describes where it is written and how links are treated. Not thread-safe.
 ///
-/// A second thread compresses and writes, because half of the time of making a large trace is
-/// the kernel's copying of it. It starts when the first buffer is full.
+/// A second thread compresses and writes, because half of the time of writing a large trace is
+/// spent in the kernel's copying. It starts when the first buffer is full.
 class output_file {
  public:
   /// @param path    "-" stands for `standard_output`.
   /// @param gzip    compress (level 6).
-  /// Throws input_error when the file cannot be made.
+  /// Throws input_error if the file cannot be created.
   output_file(const std::string& path, std::ostream& standard_output, bool gzip = false);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
   ~output_file();
 
-  /// At least `n` writable bytes (n <= room_bytes), to be followed by advance_to().
+  /// Returns at least `n` writable bytes (n <= room_bytes); call advance_to() afterward.
   char* room(std::size_t n) {
     if (buffer_.size() - used_ < n) flush();
     return buffer_.data() + used_;
@@ -56,7 +56,8 @@ class output_file {
     used_ = static_cast<std::size_t>(end - buffer_.data());
   }
 
-  /// Any length. Throws input_error when the disk is full and the like, here and in commit().
+  /// Writes a text of any length. Throws input_error, as commit() does, if the disk is full, for
+  /// example.
   void write(std::string_view text);
 
   void commit();
@@ -74,7 +75,7 @@ class output_file {
   void write_out(const char* data, std::size_t n);
 
   std::string path_;
-  std::string beside_;  // what is renamed to it; empty when nothing is
+  std::string beside_;  // temporary path that will be renamed to path_; empty if there is none
   std::ostream* stream_ = nullptr;
   int descriptor_ = -1;
   std::unique_ptr<gzip_stream> gzip_;
@@ -82,10 +83,10 @@ class output_file {
   std::size_t used_ = 0;
 
   std::thread writer_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<block> full_;   // the first one is being written
-  std::vector<block> free_;  // written, to be filled again
+  std::vector<block> free_;  // written, can be filled again
   bool stopping_ = false;
   std::exception_ptr failure_;
 };

@@ -1,4 +1,4 @@
-// A folder for files between two steps.
+// A folder for temporary files between two steps.
 #ifndef LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
 #define LOTUS_TOOL_BASE_FILES_SCRATCH_FOLDER_HPP
 
@@ -6,11 +6,11 @@
 
 namespace lotus::tool {
 
-/// A fresh folder of ours only, gone with its contents at the end; where that was a kill, when the
-/// next one is made beside it.
+/// A new folder, accessible only to this user, that is removed with its contents at the end. After
+/// a kill, it is removed when the next one is created in the same place.
 class scratch_folder {
  public:
-  /// @param parent  where it is made. Throws input_error.
+  /// @param parent  the folder to create it in. Throws input_error.
   explicit scratch_folder(const std::string& parent);
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;

@@ -1,4 +1,4 @@
-// What memory shall not hold.
+// Keeps data on disk that is too large for memory.
 #ifndef LOTUS_TOOL_BASE_FILES_SPILL_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_SPILL_FILE_HPP
 
@@ -11,7 +11,7 @@
 namespace lotus::tool {
 
 /// A file without a name, in the folder that TMPDIR names, else in /var/tmp, which is on a disk
-/// also where /tmp is memory. It is gone with its last byte's owner, however that ends. Made when
+/// even if /tmp is in memory. It disappears when its owner ends, for whatever reason. Created when
 /// it is first needed. Thread-safe.
 class spill_file {
  public:
@@ -20,7 +20,8 @@ class spill_file {
   spill_file& operator=(const spill_file&) = delete;
   ~spill_file();
 
-  /// Where the bytes stand; none where they could not be written, as when the disk is full.
+  /// Returns the position of the bytes; nullopt if they could not be written, for example because
+  /// the disk is full.
   std::optional<std::uint64_t> put(std::string_view bytes);
   /// Throws input_error when reading fails.
   void get(std::uint64_t at, char* to, std::size_t bytes) const;

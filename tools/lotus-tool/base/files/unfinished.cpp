@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "XXXXXX";
 
-/// What names of that stem begin with. A long one is cut, so that the name fits.
+/// The beginning of the names with this stem. A long stem is cut, so that the name fits.
 std::string start_of(const std::string& stem) {
   constexpr std::size_t most_bytes = 200;
   return '.' + stem.substr(0, most_bytes) + ".lotus_";
@@ -36,7 +36,7 @@ bool is_unfinished(std::string_view name, std::string_view start) {
   });
 }
 
-/// Whether `path` still names what is open as `descriptor`.
+/// Whether `path` still names the file that is open as `descriptor`.
 bool is_named(const std::string& path, int descriptor) {
   struct stat opened {};
   struct stat named {};
@@ -68,7 +68,7 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
   }
 }
 
-/// @param make  gives the path its last letters and returns a descriptor, or -1.
+/// @param make  replaces the last letters of the path and returns a descriptor, or -1.
 template <class Make>
 unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
                        Make&& make) {
@@ -83,7 +83,7 @@ unfinished make_locked(const std::string& folder, const std::string& stem, bool 
     made.path += any;
     made.descriptor = make(made.path);
     if (made.descriptor < 0) return made;
-    // Another process may have taken it for a dead one's before it was locked.
+    // Before it was locked, another process may have removed it as one of a dead process.
     const bool locked = ::flock(made.descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && is_named(made.path, made.descriptor)) return made;
     ::close(made.descriptor);

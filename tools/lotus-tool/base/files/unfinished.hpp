@@ -1,4 +1,5 @@
-// Files and folders that have a hidden name until they are whole, and go when their maker has died.
+// Files and folders with a hidden name until they are complete; those of killed processes are
+// removed.
 #ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 #define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
@@ -6,19 +7,19 @@
 
 namespace lotus::tool {
 
-/// What was made: its path, and a descriptor that is locked (flock) as long as it is open. Whoever
-/// finds such a name and can take the lock knows that its maker is dead. Where the file system has
-/// no locks, nothing is ever removed.
+/// A new file or folder: its path, and a descriptor that holds a lock (flock) while it is open. If
+/// another process finds such a name and can lock it, the creator is dead. On a file system without
+/// locks, nothing is ever removed.
 struct unfinished {
   std::string path;
-  int descriptor = -1;  ///< the caller's to close; -1: errno says why there is none
+  int descriptor = -1;  ///< closed by the caller; -1: it could not be created, see errno
 };
 
-/// Makes ".STEM.lotus_XXXXXX" in `folder`, only for this user, and removes those of that stem whose
-/// makers were killed. What is not a regular file of this user's is left alone.
+/// Creates ".STEM.lotus_XXXXXX" in `folder`, accessible only to this user, and removes those with
+/// the same stem whose creators were killed. Ignores everything but regular files of this user.
 unfinished make_unfinished_file(const std::string& folder, const std::string& stem);
 
-/// The same as a folder; what is in the dead ones goes too.
+/// Same for a folder; folders of dead creators are removed with their contents.
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem);
 
 }  // namespace lotus::tool

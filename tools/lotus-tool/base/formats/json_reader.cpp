@@ -18,8 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-/// The bytes of a stream as the parser, which is strict, is to see them: the same number of bytes,
-/// but a letter beyond ASCII is '?' and NaN or Infinity is a 0 and blanks.
+/// Converts a stream to bytes for the parser, which is strict. The number of bytes stays the same,
+/// but each byte of a non-ASCII character becomes '?', and NaN or Infinity becomes a 0 followed by
+/// blanks.
 class lenient_bytes {
  public:
   explicit lenient_bytes(byte_stream& in) : in_(in) {}
@@ -67,13 +68,13 @@ class lenient_bytes {
   }
 
   byte_stream& in_;
-  std::string_view rest_;  ///< of the word that stands for a number
-  char last_ = ' ';        ///< outside of texts
+  std::string_view rest_;  ///< rest of a word that is replaced by a number
+  char last_ = ' ';        ///< the last byte outside of texts
   bool in_text_ = false;
   bool escaped_ = false;
 };
 
-/// The parser compares, looks and steps once for every byte: looking takes it.
+/// The parser compares, dereferences and increments once per byte; dereferencing consumes the byte.
 struct byte_iterator {
   using iterator_category = std::input_iterator_tag;
   using value_type = char;
@@ -88,7 +89,7 @@ struct byte_iterator {
   lenient_bytes* from = nullptr;
 };
 
-/// What the library says of the kind of error, without its code, the place and what was read.
+/// The library's description of the error, without its code, the position and what was read.
 std::string reason_of(const json::exception& error) {
   std::string_view text = error.what();
   const auto from = [&text](std::string_view mark) {
@@ -148,7 +149,7 @@ json parse_json(const std::string& path, std::string_view text) {
         valid.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, valid.size()));
     const auto line = static_cast<std::size_t>(std::count(valid.begin(), end, '\n')) + 1;
     throw input_error(at_line(path, line, reason_of(error)));
-  } catch (const json::exception& error) {  // a number that no double holds
+  } catch (const json::exception& error) {  // a number that does not fit into a double
     throw input_error(path + ": " + reason_of(error));
   }
 }

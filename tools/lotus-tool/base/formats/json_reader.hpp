@@ -1,4 +1,4 @@
-// The one way to read JSON, whole or as a stream.
+// Reads JSON, as a whole or as a stream; all JSON input goes through this file.
 #ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 #define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 
@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// Receives the parts of a JSON text in their order. At each call the stream stands behind what is
-/// told. Returning false ends the reading.
+/// Receives the parts of a JSON text in their order. During each call the stream's position is
+/// after the part. Returning false ends the reading.
 class json_events {
  public:
   json_events() = default;
@@ -25,7 +25,7 @@ class json_events {
   virtual bool end_object() { return true; }
   virtual bool begin_array() { return true; }
   virtual bool end_array() { return true; }
-  /// Valid during the call. Every byte of a letter beyond ASCII is told as '?'.
+  /// `name` is valid during the call. Every byte of a non-ASCII character is replaced by '?'.
   virtual bool key(std::string_view /*name*/) { return true; }
   virtual bool text(std::string_view /*value*/) { return true; }
   virtual bool whole_number(std::uint64_t /*value*/) { return true; }
@@ -33,14 +33,14 @@ class json_events {
   virtual bool other_value() { return true; }
 };
 
-/// Reads one JSON value; memory grows with its longest text and its depth only. Lenient where
-/// profilers are: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
-/// @return  what is wrong, and where; nothing when all was read or `to` has ended the reading.
-/// Throws input_error when the stream cannot be read.
+/// Reads one JSON value; memory use depends only on its longest text and its depth. Accepts what
+/// profilers write: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
+/// @return  what is wrong and where; nullopt if all was read or `to` has ended the reading.
+/// Throws input_error if the stream cannot be read.
 std::optional<std::string> stream_json(byte_stream& in, json_events& to);
 
-/// `text` as a value; bytes that are not UTF-8 become %XX. Throws input_error, which names `path`
-/// and the line.
+/// Parses `text`; bytes that are not UTF-8 become %XX. Throws input_error, which names `path` and
+/// the line.
 nlohmann::json parse_json(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// The one way to write JSON: commas, escaping and numbers in one place.
+// Writes JSON: commas, escaping and numbers; all JSON output goes through this class.
 #ifndef LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 #define LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 
@@ -14,14 +14,13 @@ namespace lotus::tool {
 
 enum class json_style : std::uint8_t {
   compact,  ///< {"a":1,"b":2}
-  spaced    ///< {"a": 1, "b": 2}, as Python writes it
+  spaced    ///< {"a": 1, "b": 2}, like Python
 };
 
-/// Appends JSON to a string, which it does not own and which must outlive it. It remembers nothing
-/// of what it appended but whether a comma is due: so the string may be written out and cleared
-/// between any two calls, and what is larger than the memory is written piece by piece. Brackets
-/// are not counted: a caller may write a part of an object only. Not thread-safe; throws nothing
-/// but bad_alloc.
+/// Appends JSON to a string, which it does not own and which must outlive it. The only state it
+/// keeps is whether a comma is due. So the string may be written out and cleared between any two
+/// calls, and output larger than memory can be written in segments. Brackets are not counted, so a
+/// caller may write only a part of an object. Not thread-safe; throws only bad_alloc.
 class json_writer {
  public:
   explicit json_writer(std::string& text, json_style style = json_style::compact) noexcept
@@ -32,7 +31,7 @@ class json_writer {
   json_writer& begin_array() { return open('['); }
   json_writer& end_array() { return close(']'); }
 
-  /// Its value is what is written next.
+  /// Writes a key; write its value next.
   json_writer& key(std::string_view name) {
     separate();
     append_json_string(text_, name);
@@ -42,8 +41,8 @@ class json_writer {
     return *this;
   }
 
-  /// A text, an integer exactly, a double in the shortest form that reads back as the same (null
-  /// where JSON cannot hold it), a bool, nullptr, or an optional of one of them.
+  /// Writes a text, an integer, a double in the shortest form that reads back as the same value
+  /// (null if JSON cannot represent it), a bool, nullptr, or an optional of one of these.
   template <class Value>
   json_writer& value(const Value& value) {
     if constexpr (std::is_same_v<Value, std::nullptr_t>) {
@@ -74,14 +73,14 @@ class json_writer {
     return this->value(value);
   }
 
-  /// A value that is JSON already.
+  /// Writes a value that is already JSON.
   json_writer& raw(std::string_view json) {
     separate();
     text_ += json;
     return *this;
   }
 
-  /// What comes next, a closing bracket too, begins a line.
+  /// Starts a new line before the next element or closing bracket.
   json_writer& newline(std::size_t indent = 0) noexcept {
     newline_ = true;
     indent_ = indent;
@@ -89,7 +88,8 @@ class json_writer {
   }
 
  private:
-  /// What stands between the last element and the next one, which is due a comma then.
+  /// Writes the comma and line break before the next element, and notes that a comma is due after
+  /// it.
   void separate() {
     if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
     if (newline_ && !after_key_) break_line();

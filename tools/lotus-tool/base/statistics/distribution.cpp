@@ -21,14 +21,14 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return sum;
 }
 
-/// Percentiles of one set, to be asked for from the highest to the lowest: each question leaves
-/// the values so ordered that the next has to look at the lower part only.
+/// Percentiles of one set, to be requested from the highest to the lowest: each request leaves the
+/// values ordered so that the next one only has to look at the lower part.
 class falling_percentiles {
  public:
   explicit falling_percentiles(std::vector<std::int64_t>& values)
       : values_(values), placed_(values.size()) {}
 
-  /// @param share  0..1, not above the one before.
+  /// @param share  0..1, not larger than in the previous call.
   double at(double share) {
     const double position = share * static_cast<double>(values_.size() - 1);
     const auto below = static_cast<std::size_t>(position);
@@ -51,8 +51,8 @@ class falling_percentiles {
 
  private:
   std::vector<std::int64_t>& values_;
-  std::size_t placed_;      // this and all behind it are not below what comes before
-  std::int64_t above_ = 0;  // the value that follows the placed one
+  std::size_t placed_;      // all values from here on are at least as large as those before
+  std::int64_t above_ = 0;  // the value after the placed one
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Summary figures of a set of durations.
+// Summary statistics of a set of durations.
 #ifndef LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
 #define LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
 
@@ -8,15 +8,16 @@
 
 namespace lotus::tool {
 
-/// All in ns; with count 0 the others mean nothing. std_ns is the population's (divides by
-/// count, as numpy's default), percentiles interpolate linearly between neighbours.
+/// All in ns; if count is 0, the other members have no meaning. std_ns is the population's standard
+/// deviation (divides by count, as numpy does by default); percentiles are interpolated linearly
+/// between neighbors.
 struct distribution {
   std::size_t count = 0;
   double mean_ns = 0;
   double std_ns = 0;
   std::int64_t min_ns = 0;
   std::int64_t max_ns = 0;
-  std::int64_t total_ns = 0;  ///< stops at the limits of 64 bits
+  std::int64_t total_ns = 0;  ///< saturates at the limits of 64 bits
   double p25_ns = 0;
   double p50_ns = 0;
   double p75_ns = 0;
@@ -24,14 +25,14 @@ struct distribution {
   double p99_ns = 0;
 };
 
-/// Exact figures of `values`, whose order is destroyed. Linear in their number.
+/// Exact statistics of `values`, which are reordered. Takes linear time.
 distribution describe(std::vector<std::int64_t>& values);
 
-/// The share of `values` below `limit_ns`, 0..1; 0 for none at all.
+/// The share of `values` below `limit_ns`, 0..1; 0 if there are no values.
 double share_below(const std::vector<std::int64_t>& values, std::int64_t limit_ns);
 
-/// Drops what lies below Q1 - 2 (Q3 - Q1): the rule of the original's --remove_outliers, meant
-/// for the last, short batch.
+/// Removes values below Q1 - 2 (Q3 - Q1): the rule of the original's --remove_outliers, intended
+/// for the last, incomplete batch.
 void remove_low_outliers(std::vector<std::int64_t>& values);
 
 }  // namespace lotus::tool

@@ -6,7 +6,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The integral of cos^(degrees - 1), of which Student's distribution is made: t is
+/// The integral of cos^(degrees - 1), from which Student's distribution follows with t =
 /// sqrt(degrees) tan(angle).
 double integral(double from, double to, double degrees) {
   constexpr int steps = 200;
@@ -20,7 +20,7 @@ double integral(double from, double to, double degrees) {
 
 double student_reach(double degrees, double outside) {
   constexpr double right_angle = 1.57079632679489662;
-  // Of many degrees all lies near 0: beyond ten of its widths there is less than 1e-20.
+  // With many degrees nearly everything is close to 0: less than 1e-20 is beyond ten of its widths.
   const double end = std::min(right_angle, 10 / std::sqrt(degrees));
   const double half = integral(0, end, degrees);
   double low = 0;

@@ -1,4 +1,4 @@
-// Colours and weights, for streams that may have them.
+// Colors and bold text, for streams that allow them.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_COLOURS_HPP
 
@@ -20,8 +20,8 @@ inline int colour_index() {
 
 }  // namespace internal
 
-/// Lets what is written to `stream` be coloured; without this nothing ever is. Meant for main(),
-/// which knows whether the stream is a terminal.
+/// Allows colors on `stream`; without this call nothing is colored. Meant for main(), which knows
+/// whether the stream is a terminal.
 inline void allow_colours(std::ostream& stream) {
   stream.iword(internal::colour_index()) = 1;
 }
@@ -30,8 +30,8 @@ inline bool has_colours(std::ostream& stream) {
   return stream.iword(internal::colour_index()) != 0;
 }
 
-/// `text` as it shall be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR)
-/// where colours are allowed.
+/// `text` as it is to be written to `stream`: with the escape sequences of `as` (ECMA-48, SGR) if
+/// colors are allowed.
 inline std::string styled(std::ostream& stream, style as, std::string_view text) {
   if (!has_colours(stream)) return std::string(text);
   constexpr std::string_view codes[] = {"1", "31", "33", "32"};

@@ -1,4 +1,4 @@
-// Which labels tables had, so that what they mean can be told.
+// Records which labels the printed tables contained, so that they can be explained.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LABELS_HPP
 
@@ -18,8 +18,8 @@ inline int labels_index() {
 
 }  // namespace internal
 
-/// As long as it lives it takes the labels of the tables that are printed to a stream: heads of
-/// columns, and what heads the rows of facts. The stream must outlive it.
+/// During its lifetime, collects the labels of the tables printed to a stream: column heads, and
+/// the first cells of rows of facts. The stream must outlive it.
 class noted_labels {
  public:
   explicit noted_labels(std::ostream& stream) : stream_(stream) {
@@ -33,7 +33,7 @@ class noted_labels {
     if (label.empty() || std::find(all_.begin(), all_.end(), label) != all_.end()) return;
     all_.push_back(label);
   }
-  /// Each once, in the order in which they were printed.
+  /// Each label once, in the order of printing.
   const std::vector<std::string>& all() const noexcept { return all_; }
 
  private:
@@ -41,7 +41,7 @@ class noted_labels {
   std::vector<std::string> all_;
 };
 
-/// Nothing where nobody takes them.
+/// Adds a label to the stream's noted_labels; does nothing if there is none.
 inline void note_label(std::ostream& stream, const std::string& label) {
   auto* const notes = static_cast<noted_labels*>(stream.pword(internal::labels_index()));
   if (notes != nullptr) notes->add(label);

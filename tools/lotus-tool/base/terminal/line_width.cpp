@@ -23,7 +23,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Where the piece ends that begins at `at` and must stay together: "12.4 batches/s".
+/// Where a segment that begins at `at` and must not be broken ends, such as "12.4 batches/s".
 std::size_t end_of_piece(std::string_view text, std::size_t at) {
   for (std::size_t end = text.find(' ', at);; end = text.find(' ', end + 1)) {
     if (end == std::string_view::npos) return text.size();
@@ -64,7 +64,7 @@ std::string in_lines(std::string_view text, std::size_t columns, std::string_vie
                      std::string_view others) {
   std::string lines(first);
   std::size_t used = columns_of(first);
-  bool any = false;  // in this line
+  bool any = false;  // whether this line contains a segment
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = end_of_piece(text, at);
     const std::string_view piece = text.substr(at, end - at);

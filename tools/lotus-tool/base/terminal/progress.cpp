@@ -29,7 +29,7 @@ void count_bytes(std::uint64_t bytes) noexcept {
 std::string progress_text(std::uint64_t done, std::uint64_t expected) {
   constexpr std::uint64_t width = 30;
   constexpr std::uint64_t mb = 1'000'000;
-  // More may be read than was expected, where a command has to look again.
+  // More bytes than expected may be read if a command reads something again.
   const double share =
       expected == 0 ? 0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(expected));
   const auto full = static_cast<std::size_t>(share * width);
@@ -61,8 +61,8 @@ progress_bar::~progress_bar() {
 }
 
 void progress_bar::draw(const std::string& text) const {
-  // Back to the line's beginning, the text, and the rest of the line cleared; when nobody can
-  // read it, it does not matter.
+  // Returns to the line's beginning, writes the text and clears the rest of the line. Errors do not
+  // matter.
   const std::string line = '\r' + text + "\x1b[K";
   [[maybe_unused]] const auto ignored = ::write(descriptor_, line.data(), line.size());
 }

@@ -1,4 +1,4 @@
-// How far a command has come, for people who wait.
+// Shows on a terminal how far a command has progressed.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
 
@@ -11,18 +11,18 @@
 
 namespace lotus::tool {
 
-/// Tells that so many bytes of input will be read, or were read. Thread-safe and cheap; without
-/// a bar nobody looks. The state is the process's, because reading is far away from main().
+/// Adds to the number of input bytes to read, or already read. Thread-safe and cheap, also without
+/// a bar. The state is global because the reading code is far from main().
 void expect_bytes(std::uint64_t bytes) noexcept;
 void count_bytes(std::uint64_t bytes) noexcept;
 
-/// Draws a bar on a terminal while it lives, but only after a while, so that quick commands show
-/// none; removes it at the end. At most one at a time.
+/// Draws a progress bar on a terminal during its lifetime, but only after a delay, so that quick
+/// commands show none; removes it at the end. There may be only one at a time.
 class progress_bar {
  public:
   using duration = std::chrono::milliseconds;
 
-  /// @param descriptor  of the terminal; nothing is drawn when it is negative.
+  /// @param descriptor  the terminal; nothing is drawn if it is negative.
   explicit progress_bar(int descriptor, duration wait = duration(1000),
                         duration between = duration(100));
   progress_bar(const progress_bar&) = delete;

@@ -26,9 +26,9 @@ std::string fixed(double value, int decimals, std::string_view unit) {
   return std::string(text.data(), static_cast<std::size_t>(n)) + std::string(unit);
 }
 
-/// A name that is shorter stands in the line of its numbers.
+/// A shorter name always stays in the line of its numbers.
 constexpr std::size_t least_name = 24;
-/// A longer one is not worth the columns that it takes.
+/// A longer name is not worth the columns that it displaces.
 constexpr std::size_t most_name = 40;
 
 void tell_left_out(std::ostream& out, const std::vector<std::string>& heads,
@@ -57,7 +57,7 @@ std::string human_time(double ns) {
 }
 
 std::string human_share(double share) {
-  // What is nearly all is not all: rounding would say so.
+  // A share below 1 must not be rounded to 100 %.
   const bool nearly = share < 1 && share >= 0.99995;
   return fixed(nearly ? 99.99 : share * 100, 2, "%");
 }
@@ -72,8 +72,8 @@ std::string human_bytes(double bytes) {
   return fixed(value, whole || size >= 100 ? 0 : size < 10 ? 2 : 1, units[unit]);
 }
 
-/// Drops what is spare, and then the last columns, until a line fits; one column of numbers stays.
-/// Before it drops what is not spare, a long name may give up its place.
+/// Drops the columns given to spare() first, then the last ones, until a line fits; one column
+/// of numbers stays. Before it drops other columns, a long name is moved to a line of its own.
 void table::leave_out(places& columns, const places& widths, std::size_t room) const {
   const auto wide = [&](std::size_t name) {
     std::size_t sum = 2 + name;

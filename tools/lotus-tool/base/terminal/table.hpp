@@ -1,4 +1,4 @@
-// Figures for people: aligned columns, durations with a fitting unit.
+// Prints numbers for people: aligned columns, and durations with a suitable unit.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
 
@@ -10,32 +10,33 @@
 
 namespace lotus::tool {
 
-/// A duration with three to four digits and its unit, "83.1 us"; exact 0 is "0".
+/// A duration with three to four digits and its unit, such as "83.1 us"; exactly 0 is "0".
 std::string human_time(double ns);
 
-/// A share (0..1) as per cent, "41.33 %". Only all is "100.00 %".
+/// A share (0..1) as a percentage, such as "41.33 %". Only a share of 1 is shown as "100.00 %".
 std::string human_share(double share);
 
-/// "640 B", "1.25 MiB".
+/// A number of bytes, such as "640 B" or "1.25 MiB".
 std::string human_bytes(double bytes);
 
-/// How a table is read.
+/// How a table is laid out.
 enum class table_form : std::uint8_t {
   columns,  ///< the first row is the head; columns that do not fit are left out
-  blocks,   ///< likewise, but the columns stand below each other: each matters as much
-  facts,    ///< no head: each row tells of what its first cell names
+  blocks,   ///< likewise, but columns that do not fit follow in further blocks below
+  facts,    ///< no head: the first cell of each row names what the row is about
   rows,     ///< no head
 };
 
-/// Rows of text; the first column is aligned left, the others right. Where the stream's lines have
-/// a bound (line_width()), the table keeps to it: columns are left out, which a line below tells,
-/// and a name that is too long has a line of its own. Numbers always stay whole.
+/// Rows of text; the first column is aligned left, the others right. If the stream has a line width
+/// (line_width()), the table observes it: columns are left out, which a line below the table
+/// reports, and a name that is too long gets a line of its own. Numbers are never cut.
 class table {
  public:
   explicit table(table_form form = table_form::columns) : form_(form) {}
 
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// Heads of columns in the order in which they are left out; the last ones follow.
+  /// Heads of the columns to leave out first, in this order; after them the last columns are left
+  /// out.
   void spare(std::vector<std::string> heads) { spare_ = std::move(heads); }
   void print(std::ostream& out) const;
 

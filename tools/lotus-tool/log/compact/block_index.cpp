@@ -82,7 +82,7 @@ std::optional<std::vector<indexed_block>> index_blocks(const log_file& file) {
   const int fd = open_found(file.path);
   std::uint64_t at = 0;
   compact_block_header header{};
-  // Blocks of a thread that does little are small: several headers come with one call.
+  // A thread that records little has small blocks: one call reads several headers.
   std::vector<char> read(std::size_t{16} << 10U);
   std::uint64_t begin = 0;
   std::size_t used = 0;

@@ -1,4 +1,4 @@
-// Compact logs: from blocks to records.
+// Compact logs: decodes blocks into records.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 
@@ -18,31 +18,32 @@
 
 namespace lotus::tool {
 
-/// A record, with what its lines would say.
+/// A record with the contents of its lines.
 struct compact_record {
   lotus::detail::event_kind kind = lotus::detail::event_kind::none;
-  std::string_view name;  ///< escaped, with its S; empty where the kind has none
+  std::string_view name;  ///< escaped, with its S; empty if the kind has no name
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  /// Of the fields of its kind's row, in that order.
+  /// The fields of its kind's row in the table, in that order.
   std::uint64_t numbers[2] = {};
 };
 
-/// The size of a block that lies at the beginning of `bytes`, its checksum right; its header is
-/// filled. 0 where there is none; nullopt where more bytes are needed to know.
+/// Returns the size of the block at the beginning of `bytes` and fills `header`; 0 if there is no
+/// block with a correct checksum; nullopt if more bytes are needed to decide.
 std::optional<std::size_t> find_block(std::string_view bytes,
                                       lotus::detail::compact_block_header& header) noexcept;
 
-/// Reads the blocks of one log, one after the other. Not thread-safe.
+/// Decodes the blocks of one log, one after the other. Not thread-safe.
 class compact_decoder {
  public:
-  /// Blocks are missing: names of what follows are not known until one begins anew.
+  /// Call it if blocks are missing: names are unknown until a block begins anew.
   void lost_blocks() noexcept { knows_ = false; }
 
-  /// Begins a block that find_block() has found. False where its names are not known.
+  /// Begins a block that find_block() has found. Returns false if its names are not known.
   bool begin(const lotus::detail::compact_block_header& header, std::string_view block) noexcept;
 
-  /// The next record of it. False at its end, or where error() tells that the rest makes no sense.
+  /// Reads the block's next record. Returns false at the end, or if error() says that the rest is
+  /// damaged.
   bool next(compact_record& record) {
     if (left_ == 0) return false;
     const std::string* const name = near_operation();
@@ -56,7 +57,7 @@ class compact_decoder {
     return true;
   }
 
-  /// next(), but most operations are passed over.
+  /// Like next(), but skips most operations.
   bool next_beside(compact_record& record) {
     std::uint64_t duration = 0;
     while (left_ != 0 && near_operation() != nullptr) {
@@ -74,8 +75,8 @@ class compact_decoder {
     std::uint64_t last;
   };
 
-  /// The name of the next record, where that is an operation with a known one, far from the block's
-  /// end: nearly every one is.
+  /// The name of the next record if it is an operation with a known name and not near the block's
+  /// end, as nearly every record is; else null.
   const std::string* near_operation() const noexcept {
     constexpr std::ptrdiff_t most_bytes = 32;
     if (end_ - at_ < most_bytes) return nullptr;
@@ -93,7 +94,8 @@ class compact_decoder {
     return go_on(told, earlier, duration);
   }
 
-  /// To the end of a record of which this is told. @param earlier  where `told` is earlier_time.
+  /// Advances the time to the end of the next record. @param earlier  used if `told` is
+  /// earlier_time.
   bool go_on(std::uint64_t told, std::uint64_t earlier, std::uint64_t duration) noexcept {
     time_ns_ += told == lotus::detail::earlier_time
                     ? 0 - earlier
@@ -115,9 +117,8 @@ class compact_decoder {
   std::uint64_t time_ns_ = 0;
   const char* error_ = nullptr;
   bool knows_ = false;
-  std::deque<named> names_;  // by code
-  std::vector<const std::string*>
-      operations_;  // likewise, those of one byte; null: of no operation
+  std::deque<named> names_;                     // by code
+  std::vector<const std::string*> operations_;  // by code, of one byte; null: not an operation
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
   std::uint64_t last_second_ = 0;
 };

@@ -1,4 +1,4 @@
-// Compact logs: the records of one role, as the lines that text would have.
+// Compact logs: converts the records of one role to the lines of a text log.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 
@@ -15,12 +15,12 @@
 
 namespace lotus::tool {
 
-/// What the lines of records say, of one role. Names live until the next call.
+/// Converts records to lines of one role. Names are valid until the next call.
 class compact_lines {
  public:
   explicit compact_lines(file_role role) noexcept : role_(role) {}
 
-  /// False where the record has no such line in this role.
+  /// Returns false if the record has no such line in this role.
   bool line_of(const compact_record& record, log_line& line) {
     if (record.kind != lotus::detail::event_kind::operation) return line_of_batch(record, line);
     line.name = record.name;
@@ -39,7 +39,8 @@ class compact_lines {
   std::string batch_name_;
 };
 
-/// As read_lines(). What is damaged is left out, and told with the number of the block behind it.
+/// See read_lines(). Damaged blocks are skipped and reported with the number of the block after
+/// them.
 template <class Line, class OnRecord>
 void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   compact_reader blocks(file);

@@ -35,7 +35,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
     const std::optional<std::size_t> bytes = find_block(left, header);
     if (!bytes) {
       if (fill()) continue;
-      // A block that was cut off, with others behind it where a part ended with it.
+      // A block was cut off; others may follow it if it was at the end of a part.
       if (left.empty()) return {};
       skipped_ = true;
     } else if (*bytes > 0) {
@@ -52,7 +52,7 @@ std::string_view compact_reader::next(lotus::detail::compact_block_header& heade
       begin_ += 1 + at;
       continue;
     }
-    // The first bytes of one may stand at the end.
+    // The end may contain the first bytes of a block's magic number.
     begin_ = behind.size() < magic.size() ? end_ : end_ - (magic.size() - 1);
     if (!fill()) {
       begin_ = end_;

@@ -1,4 +1,4 @@
-// Compact logs: from the bytes of a file to whole blocks.
+// Compact logs: finds whole blocks in the bytes of a file.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 
@@ -13,16 +13,16 @@
 
 namespace lotus::tool {
 
-/// Finds the blocks of a log in its bytes. Not thread-safe.
+/// Finds the blocks of a log. Not thread-safe.
 class compact_reader {
  public:
-  /// Throws input_error when the file cannot be opened. `file` must outlive the reader.
+  /// Throws input_error if the file cannot be opened. `file` must outlive the reader.
   explicit compact_reader(const log_file& file);
 
-  /// The next whole block; empty at the end. Valid until the next call. Throws input_error when
-  /// reading fails.
+  /// Returns the next whole block; empty at the end. Valid until the next call. Throws input_error
+  /// if reading fails.
   std::string_view next(lotus::detail::compact_block_header& header);
-  /// Whether bytes before the block, or at the end, were no block.
+  /// Whether bytes before the last block, or at the end, belong to no block.
   bool skipped() const noexcept { return skipped_; }
   std::uint64_t blocks() const noexcept { return blocks_; }
 

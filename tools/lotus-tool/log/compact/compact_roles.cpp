@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds the roles of the blocks that a reader finds, as bits by log_role.
+/// Combines the roles of the blocks that a reader finds, as bits by log_role.
 unsigned roles_read(const log_file& file) {
   compact_reader blocks(file);
   lotus::detail::compact_block_header header{};
@@ -24,11 +24,11 @@ unsigned roles_read(const log_file& file) {
   return roles;
 }
 
-/// The roles that a log has records of. Headers are believed where one follows the other.
+/// The roles that a log has records of. Trusts headers that follow one another without a gap.
 unsigned roles_in(const log_file& file) {
   if (!file.older.empty()) return roles_read(file);
   const std::optional<std::vector<indexed_block>> blocks = index_blocks(file);
-  // A single block tells nothing of others, so it has to be whole.
+  // A single header is not confirmed by a following one, so its checksum has to be verified.
   if (!blocks || blocks->size() < 2) return roles_read(file);
   unsigned roles = 0;
   for (const indexed_block& block : *blocks) roles |= block.roles;
@@ -60,7 +60,7 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
       });
       if (in_ring == files.end()) continue;
       one.tail = std::move(in_ring->tail);
-      in_ring->role = file_role::compact;  // done with
+      in_ring->role = file_role::compact;  // nothing of it is left
     }
   }
   files.erase(std::remove_if(files.begin(), files.end(),

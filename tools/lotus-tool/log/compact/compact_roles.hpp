@@ -1,4 +1,4 @@
-// Compact logs: one file, the logs of several roles.
+// Compact logs: splits one file into logs of several roles.
 #ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 #define LOTUS_TOOL_LOG_COMPACT_COMPACT_ROLES_HPP
 
@@ -16,8 +16,9 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
                                                    : file_role::beside;
 }
 
-/// A log of blocks becomes one for each role that it has records of; lines that its process left
-/// in a ring stand in logs of text so far, which have nothing on disk. Throws input_error.
+/// Replaces each compact log by one log per role that it has records of. Lines from the rings of
+/// dead processes, until now in text logs without bytes on disk, become the tails of these logs.
+/// Throws input_error.
 /// @param files  of one folder.
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 

@@ -1,4 +1,4 @@
-// Files that a command could not read, told without repeating itself.
+// Files that a command could not read, reported without repetition.
 #ifndef LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 #define LOTUS_TOOL_LOG_FOLDER_LEFT_FILES_HPP
 
@@ -8,7 +8,7 @@
 
 namespace lotus::tool {
 
-/// Tells of files of one directory, of each kind the first, and how many more there are.
+/// For the files of one directory, reports the first of each kind and how many more there are.
 class left_files {
  public:
   void add(const std::string& path, const std::string& why) {

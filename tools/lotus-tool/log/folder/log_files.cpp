@@ -37,7 +37,7 @@ bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-/// The number behind the last '_' of a file name; none when there is no such number.
+/// The number after the last '_' of a file name; nullopt if there is none.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   const std::size_t underscore = name.rfind('_');
   if (underscore == std::string_view::npos) return std::nullopt;
@@ -60,7 +60,7 @@ file_role role_of(std::string_view name) {
   return file_role::unknown;
 }
 
-/// The name of the logs that a hidden file lies beside; a log's own name is returned as it is.
+/// The name of the log that a hidden file belongs to; the name of a log is returned unchanged.
 std::string_view beside_which(std::string_view name) {
   for (const std::string_view start : {side_log_start, compact_log_start, aggregates_file_start}) {
     if (name.substr(0, start.size()) == start) name.remove_prefix(start.size());
@@ -68,7 +68,8 @@ std::string_view beside_which(std::string_view name) {
   return name;
 }
 
-/// Collects logs by directory; remembers what looked almost like a log, for the error message.
+/// Collects logs by directory; remembers names that are almost those of logs, for the error
+/// message.
 class search {
  public:
   search(std::string_view prefix, diagnostic_log& diagnostics)
@@ -127,12 +128,12 @@ class search {
   const std::string& other_prefix() const noexcept { return other_prefix_; }
 
  private:
-  /// The log itself may be gone: the program has ended since.
+  /// The log itself may not exist any more, for example if the program has ended since.
   void add_older(const std::string& log, std::vector<older_part> parts) {
     std::sort(parts.begin(), parts.end(), [](const older_part& a, const older_part& b) {
       return a.age != b.age ? a.age > b.age : a.packed < b.packed;
     });
-    // Of a part that is being packed at this moment there are two.
+    // A part that is just being packed exists twice.
     parts.erase(std::unique(parts.begin(), parts.end(),
                             [](const auto& a, const auto& b) { return a.age == b.age; }),
                 parts.end());
@@ -230,7 +231,7 @@ bool natural_less(std::string_view a, std::string_view b) noexcept {
     }
   }
   if (a.empty() != b.empty()) return a.empty();
-  return whole_a < whole_b;  // "b1" and "b01" differ after all
+  return whole_a < whole_b;  // "b1" and "b01" are different names
 }
 
 void refuse_input_as_output(const std::string& output, const std::vector<run_files>& runs,

@@ -41,7 +41,7 @@ class directory {
  public:
   explicit directory(const std::string& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), error_(errno) {}
-  /// One in `parent`, through no link.
+  /// Opens a directory in `parent`, without following a link.
   directory(const directory& parent, const std::string& name)
       : fd_(::openat(parent.fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)),
         error_(errno) {}
@@ -58,7 +58,7 @@ class directory {
   int error_;
 };
 
-/// Leaves an append out that was not committed, where it stands in this file.
+/// Excludes an uncommitted append at the end of this file.
 void cut_torn(const std::string& path, std::uint64_t& bytes, const detail::log_position& at) {
   struct stat status {};
   const bool same = lstat(path.c_str(), &status) == 0 && status.st_ino == at.inode;
@@ -75,7 +75,7 @@ std::string folder_of(const dead_ring_file& ring_file, const std::string& dir,
   return (fs::path(dir) / name).string();
 }
 
-/// Adds what was counted and not recorded. Returns 0 or ENOMEM.
+/// Adds the aggregates of a ring file. Returns 0 or ENOMEM.
 int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
   const detail::ring_file_header& header = ring_file.header();
   return detail::read_aggregates(ring_file, detail::aggregate_state::whole)
@@ -89,7 +89,7 @@ int add_aggregates(const dead_ring_file& ring_file, tailed_logs& logs) {
       });
 }
 
-/// Adds one ring's records; returns how many.
+/// Adds the records of one ring; returns their number.
 std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& logs,
                        detail::drain_buffer& buffer) {
   ring_block& ring = copy.ring();
@@ -127,7 +127,7 @@ std::uint64_t add_ring(dead_ring_file& ring_file, ring_copy& copy, tailed_logs& 
   return records;
 }
 
-/// Why a ring file whose process is dead is left alone.
+/// Why a ring file is left alone although its process is dead.
 std::string why_left(dead_ring_file::state state, int error) {
   switch (state) {
     case dead_ring_file::state::other_version:
@@ -142,7 +142,7 @@ std::string why_left(dead_ring_file::state state, int error) {
   }
 }
 
-/// `recover` in one directory and all below it.
+/// Runs `recover` in one directory and all directories below it.
 class recoverer {
  public:
   recoverer(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
@@ -165,7 +165,7 @@ class recoverer {
     std::sort(below.begin(), below.end(), natural_less);
     for (const std::string& name : below) {
       const std::string deeper = (fs::path(path) / name).string();
-      constexpr unsigned most_folders = 200;  // each of them is open meanwhile
+      constexpr unsigned most_folders = 200;  // each of them stays open meanwhile
       if (depth == most_folders) {
         complain(deeper + ": too deep, not looked at");
         continue;

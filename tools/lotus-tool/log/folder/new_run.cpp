@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that two runs share would be read as one run.
+/// A new folder, because two runs in the same folder would be read as one.
 std::string folder_without_logs() {
   std::error_code ignored;
   std::string dir = "run";

@@ -29,7 +29,7 @@ std::optional<older_part_name> older_part_name_of(std::string_view name, std::st
   if (said.parse(log.c_str(), std::string(prefix).c_str())) {
     if (said.part == 0) return std::nullopt;
     log.erase(said.part_at, said.part_length);
-    // Times grow, ages do not.
+    // A later time means a lower age.
     return older_part_name{std::move(log), UINT64_MAX - said.part, false};
   }
   constexpr std::string_view packed_end = ".gz";

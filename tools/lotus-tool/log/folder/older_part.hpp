@@ -1,4 +1,4 @@
-// Parts of a log that were moved out of the way while it was written, as logrotate does.
+// Parts of a log that were renamed while it was written, as by logrotate.
 #ifndef LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
 #define LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
 
@@ -13,27 +13,27 @@ struct gzFile_s;
 
 namespace lotus::tool {
 
-/// "<log>.3" or "<log>.3.gz", as logrotate names them; or "<prefix>_part<time>_worker_pid_7", as a
-/// program with limits does.
+/// "<log>.3" or "<log>.3.gz", as named by logrotate, or "<prefix>_part<time>_worker_pid_7", as
+/// named by a program with limits.
 struct older_part {
   std::string path;
-  std::uint64_t age = 0;    ///< a higher one is older
+  std::uint64_t age = 0;    ///< a higher number is older
   bool packed = false;      ///< with gzip
-  std::uint64_t bytes = 0;  ///< what counts of the file
+  std::uint64_t bytes = 0;  ///< number of the file's bytes that count
 };
 
-/// What the name of an older part is made of.
+/// The components of an older part's name.
 struct older_part_name {
-  std::string log;  ///< name of the log that it was
+  std::string log;  ///< name of the log that it was part of
   std::uint64_t age;
   bool packed;
 };
 
-/// None where `name` has not the form of one; whether `log` is a log's is looked at only where it
-/// is no name of logrotate's.
+/// Returns nullopt if `name` does not have the form of a part's name. With a name in logrotate's
+/// form, the caller must check whether `log` is the name of a log.
 std::optional<older_part_name> older_part_name_of(std::string_view name, std::string_view prefix);
 
-/// Reads one part. Throws input_error when it cannot be opened. `part` must outlive the reader.
+/// Reads one part. Throws input_error if it cannot be opened. `part` must outlive the reader.
 class older_part_reader {
  public:
   explicit older_part_reader(const older_part& part);
@@ -41,8 +41,8 @@ class older_part_reader {
   older_part_reader& operator=(const older_part_reader&) = delete;
   ~older_part_reader();
 
-  /// The next bytes, unpacked; 0 at the end. Throws input_error when reading fails, or
-  /// at a gzip bomb.
+  /// Reads the next bytes, unpacked; returns 0 at the end. Throws input_error if reading fails or
+  /// the file is a gzip bomb.
   std::size_t read(char* to, std::size_t room);
 
  private:

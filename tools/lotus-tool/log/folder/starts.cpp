@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 bool all_starts = false;
 
-/// A process, and from when to when it recorded.
+/// A process, and the time during which it recorded.
 struct recorded_process {
   std::string info;  ///< name of its information file
   std::uint64_t pid = 0;
@@ -44,7 +44,7 @@ struct recorded_process {
   std::size_t group = 0;
 };
 
-/// The time that the name of an information file ends in.
+/// The time at the end of an information file's name.
 std::optional<std::int64_t> start_in(const std::string& name) {
   const std::size_t at = name.rfind('_');
   std::int64_t ns = 0;
@@ -109,14 +109,14 @@ std::vector<recorded_process> processes_in(const run_files& run) {
   return all;
 }
 
-/// Numbers the groups of processes of one start.
+/// Groups the processes of each start.
 class grouping {
  public:
   explicit grouping(std::vector<recorded_process>& all) : all_(all), group_(all.size()) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
   }
 
-  /// In order of their starts, so that each needs to be compared with few of those before.
+  /// Sorted by start time, so that each process is compared with few of those before it.
   void group() {
     std::map<std::pair<std::string, std::uint64_t>, std::size_t> by_pid;
     std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> by_parent;
@@ -152,11 +152,11 @@ class grouping {
   std::vector<std::size_t> group_;
 };
 
-/// What is left out of the runs whose processes tell about themselves in one folder.
+/// What is removed from runs that share a folder of information files.
 struct earlier_starts {
   std::size_t starts = 1;
   std::set<std::uint64_t> logs;  ///< numbers
-  std::set<std::uint64_t> pids;  ///< whose counted operations
+  std::set<std::uint64_t> pids;  ///< processes whose aggregates are removed
   std::set<std::string> info;
 };
 
@@ -164,7 +164,7 @@ earlier_starts find_earlier(const std::vector<run_files*>& runs) {
   std::vector<recorded_process> all = processes_in(*runs.front());
   earlier_starts found;
   if (all.size() < 2) return found;
-  std::map<std::uint64_t, recorded_process*> by_log;  // that used it last
+  std::map<std::uint64_t, recorded_process*> by_log;  // the process that used the log last
   for (recorded_process& one : all) {
     for (const std::uint64_t number : one.logs) by_log[number] = &one;
   }

@@ -1,4 +1,4 @@
-// Tells the starts of a program apart that recorded into the same folder.
+// Distinguishes the starts of a program that recorded into the same folder.
 #ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 #define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 
@@ -9,13 +9,13 @@
 
 namespace lotus::tool {
 
-/// Whether the logs of all starts in a folder are read together, as `--all-runs` asks for.
+/// Sets whether the logs of all starts in a folder are read together, as `--all-runs` requests.
 void read_all_starts(bool all) noexcept;
 
-/// Leaves out of each run what earlier starts recorded, with a note. Processes belong to one start
-/// if one started the other, if they were forked by the same program, if one `lotus-tool run`
-/// started them, or if they recorded at the same time, as the ranks of a training do.
-/// Where processes tell nothing about themselves, as in logs of Python's Lotus, all stays.
+/// Removes from each run what earlier starts recorded, and prints a note. Processes belong to the
+/// same start if one started the other, if the same program forked them, if one `lotus-tool run`
+/// started them, or if they recorded at the same time, as the ranks of a training do. If processes
+/// report nothing about themselves, as in logs of Python's Lotus, nothing is removed.
 void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// From when to when a line tells of.
+// The times of a line.
 #ifndef LOTUS_TOOL_LOG_WINDOW_LINE_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_LINE_TIMES_HPP
 
@@ -11,13 +11,13 @@ namespace lotus::tool {
 struct line_times {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  /// Lines stand in the order of their ends, but some tell of a beginning only.
+  /// Lines are sorted by their ends, except for those that describe only a beginning.
   bool in_order = true;
-  bool of_run = true;  ///< the run lasts from the first of these to the last one
+  bool of_run = true;  ///< counts for the run's duration, from its first such time to its last
 };
 
-/// None where the line, without its end, is no record.
-/// @param beside  it is of a hidden log beside the others.
+/// Returns nullopt if the line, given without its line end, is not a record.
+/// @param beside  the line is from a side log.
 std::optional<line_times> times_of_line(std::string_view line, bool beside);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Where in a log which time stands.
+// Maps times to positions in a log.
 #ifndef LOTUS_TOOL_LOG_WINDOW_LOG_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_LOG_TIMES_HPP
 
@@ -8,12 +8,12 @@
 
 namespace lotus::tool {
 
-/// What was seen of a log's times, without all of it being read.
+/// What is known about a log's times without reading all of it.
 struct seen_times {
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start
   std::int64_t last_ns = INT64_MIN;   ///< the latest end
-  std::int64_t longest_ns = 0;        ///< that a record lasted
-  std::int64_t back_ns = 0;  ///< by so much a record ended before one that stands before it
+  std::int64_t longest_ns = 0;        ///< the longest duration of a record
+  std::int64_t back_ns = 0;  ///< maximum time by which a record ended before a record above it
 
   void add(const seen_times& other) noexcept {
     first_ns = std::min(first_ns, other.first_ns);
@@ -23,7 +23,7 @@ struct seen_times {
   }
 };
 
-/// The times of what a log has on disk, without its older parts.
+/// The times of a log's bytes on disk, without its older parts.
 class log_times {
  public:
   log_times() = default;
@@ -32,12 +32,12 @@ class log_times {
   virtual ~log_times() = default;
 
   virtual seen_times seen() const = 0;
-  /// Where to begin to read for all that ended at that time or later, if it stands in the order of
-  /// its ends.
+  /// Where to begin reading to get all records that ended at this time or later, if they are sorted
+  /// by their ends.
   virtual std::uint64_t begin_for(std::int64_t time_ns) const = 0;
-  /// Where to end for all that ended up to then.
+  /// Where to end reading to get all records that ended up to this time.
   virtual std::uint64_t end_for(std::int64_t time_ns) const = 0;
-  /// When what stands at a byte or behind it ended first, if anything does.
+  /// End time of the first record at or after a byte, if there is one.
   virtual std::optional<std::int64_t> time_at(std::uint64_t byte) const = 0;
 };
 

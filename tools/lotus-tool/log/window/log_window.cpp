@@ -27,14 +27,14 @@ namespace {
 constexpr std::int64_t least_margin_ns = 60'000'000'000;
 constexpr std::uint64_t most_margin_bytes = std::uint64_t{4} << 20U;
 
-/// Times since 1970 stay in range.
+/// Saturates instead of overflowing.
 std::int64_t plus(std::int64_t time_ns, std::int64_t more_ns) noexcept {
   std::int64_t sum = 0;
   const bool over = __builtin_add_overflow(time_ns, more_ns, &sum);
   return over ? (more_ns > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/// The beginning of what was moved away first.
+/// Looks at the beginning of the oldest part.
 seen_times look_at_oldest(const log_file& file) {
   std::array<char, std::size_t{64} << 10U> bytes{};
   std::size_t used = 0;
@@ -53,7 +53,8 @@ class narrowed_run {
     }
   }
 
-  /// Of the run itself, without its other loaders. False where a log cannot be looked into.
+  /// Summarizes the times of the run, without its other loaders. Returns false if a log cannot be
+  /// examined.
   bool look(const run_files& run) {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
@@ -68,7 +69,7 @@ class narrowed_run {
                              l.file < run.elsewhere.data() + run.elsewhere.size();
       if (!elsewhere) seen_.add(seen);
     }
-    // Blocks tell of their own times.
+    // Block headers contain the exact times, so steps back only matter for text logs.
     const bool text =
         std::any_of(logs_.begin(), logs_.end(), [](const log& l) { return !l.file->compact; });
     if (text) {
@@ -79,7 +80,7 @@ class narrowed_run {
   }
   const seen_times& seen() const noexcept { return seen_; }
 
-  /// How much time before and behind the part can be read.
+  /// How much time before and after the part is read.
   std::int64_t margin(const time_window& part) const {
     std::int64_t most_ns = std::max({least_margin_ns, plus(seen_.longest_ns, seen_.longest_ns),
                                      plus(seen_.back_ns, seen_.back_ns)});
@@ -87,7 +88,7 @@ class narrowed_run {
       const std::uint64_t begin = part.from_ns ? l.times->begin_for(*part.from_ns) : 0;
       if (begin > most_margin_bytes) {
         const auto time_ns = l.times->time_at(begin - most_margin_bytes);
-        // Nothing there ended: then there is nothing to read before the part.
+        // Nothing ends there, so there is nothing to read before the part.
         most_ns =
             !time_ns ? 0 : std::min(most_ns, std::max<std::int64_t>(0, *part.from_ns - *time_ns));
       }
@@ -107,7 +108,7 @@ class narrowed_run {
       if (read.to_ns) {
         file.bytes = std::max(file.first, l.times->end_for(plus(*read.to_ns, seen_.back_ns)));
       }
-      // What was moved away stood before what is passed over here.
+      // Older parts precede the bytes that are skipped here.
       if (file.first > 0) file.older.clear();
     }
   }
@@ -118,7 +119,7 @@ class narrowed_run {
     std::shared_ptr<log_times> times;
   };
 
-  /// A compact log is that of several roles.
+  /// Several logs may share the blocks of one compact log.
   std::shared_ptr<log_times> times_of(const log_file& file) {
     if (!file.compact) return times_of_text(file);
     const auto [at, is_new] = blocks_.try_emplace(file.path);

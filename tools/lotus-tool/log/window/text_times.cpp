@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Calls `on_times(byte in lines, times)` for each record until that returns false.
+/// Calls `on_times(byte in lines, times)` for each record until it returns false.
 template <class OnTimes>
 void for_each_times(std::string_view lines, bool beside, OnTimes&& on_times) {
   for (std::size_t at = 0; at < lines.size();) {
@@ -30,7 +30,7 @@ void for_each_times(std::string_view lines, bool beside, OnTimes&& on_times) {
   }
 }
 
-/// Lines stand in the order of their ends, so that times are found by halving.
+/// Lines are sorted by their ends, so times are found by binary search.
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
@@ -65,12 +65,12 @@ class text_times final : public log_times {
   }
 
  private:
-  static constexpr std::uint64_t samples = 16;  // evenly spread, and the end
+  static constexpr std::uint64_t samples = 16;  // evenly distributed, plus the end
   static constexpr std::uint64_t sample_bytes = std::uint64_t{32} << 10U;
   static constexpr std::uint64_t step_bytes = std::uint64_t{4} << 10U;
 
   struct some_lines {
-    std::uint64_t first = 0;  // where they begin in the file
+    std::uint64_t first = 0;  // their position in the file
     std::string text;
   };
   struct placed {
@@ -82,10 +82,10 @@ class text_times final : public log_times {
     std::uint64_t high;
   };
 
-  /// Whole lines behind a byte; none where one is longer.
+  /// Whole lines after a byte; none if a line is longer than `most`.
   some_lines lines_at(std::uint64_t byte, std::uint64_t most) const {
     some_lines some;
-    // The byte before tells whether a line begins here.
+    // The byte before shows whether a line begins here.
     const std::uint64_t from = byte == 0 ? 0 : byte - 1;
     some.text.resize(std::min(most + (byte - from), bytes_ - std::min(from, bytes_)));
     if (!lotus::detail::read_at(descriptor_, some.text.data(), some.text.size(), from)) return {};
@@ -97,7 +97,7 @@ class text_times final : public log_times {
     return some;
   }
 
-  /// The first record from a byte on whose end is told.
+  /// The first record at or after a byte whose line states an end.
   std::optional<placed> record_at(std::uint64_t byte) const {
     std::optional<placed> found;
     for (std::uint64_t most = step_bytes; !found && byte < bytes_; most *= 8) {
@@ -111,7 +111,7 @@ class text_times final : public log_times {
     return found;
   }
 
-  /// Where the first line begins at or behind a byte.
+  /// Position of the first line that begins at or after a byte.
   std::uint64_t line_at(std::uint64_t byte) const {
     for (std::uint64_t most = step_bytes; byte + most < bytes_; most *= 8) {
       const some_lines some = lines_at(byte, most);
@@ -120,8 +120,8 @@ class text_times final : public log_times {
     return byte < bytes_ ? lines_at(byte, bytes_ - byte).first : bytes_;
   }
 
-  /// What stands before `low`, where a line begins, ended before `time_ns`; what stands at `high`
-  /// or behind did not.
+  /// Searches for a time. Records before `low`, which is the beginning of a line, ended before
+  /// `time_ns`; records at or after `high` did not.
   range halve(std::int64_t time_ns) const {
     range left{0, bytes_};
     while (left.high - left.low > step_bytes) {

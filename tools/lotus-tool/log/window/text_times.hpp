@@ -1,4 +1,4 @@
-// The times of a log of text.
+// The times of a text log.
 #ifndef LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
 #define LOTUS_TOOL_LOG_WINDOW_TEXT_TIMES_HPP
 
@@ -10,11 +10,11 @@
 
 namespace lotus::tool {
 
-/// Looks at whole lines.
-/// @param beside  they are of a hidden log beside the others.
+/// Summarizes the times of whole lines.
+/// @param beside  the lines are from a side log.
 seen_times look_at_lines(std::string_view lines, bool beside);
 
-/// Throws input_error when the file cannot be opened.
+/// Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_text(const log_file& file);
 
 }  // namespace lotus::tool

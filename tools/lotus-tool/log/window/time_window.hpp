@@ -7,24 +7,24 @@
 
 namespace lotus::tool {
 
-/// Both ends belong to it; without one it reaches as far as the run.
+/// Both ends are inclusive; a missing end means that of the run.
 struct time_window {
   std::optional<std::int64_t> from_ns = {};
   std::optional<std::int64_t> to_ns = {};
   std::optional<std::int64_t> whole_from_ns =
-      {};  ///< of what began before, limits have deleted some
+      {};  ///< limits have deleted some records of what began earlier
 
-  /// Whether something of that time reaches into it, and all of its kind is there.
+  /// Whether this time reaches into the window, and no records of its age were deleted.
   bool has(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
     return start_ns <= to_ns.value_or(start_ns) && end_ns >= from_ns.value_or(end_ns) &&
            start_ns >= whole_from_ns.value_or(start_ns);
   }
 };
 
-/// What is read of a run of which only a part was asked for.
+/// What is read of a run if only a part was requested.
 struct read_window {
-  time_window read;               ///< the part, and as much before and behind it as belongs to it
-  std::int64_t run_first_ns = 0;  ///< of the whole run, as the ends of its logs tell it
+  time_window read;               ///< the part, extended by what belongs to it before and after
+  std::int64_t run_first_ns = 0;  ///< of the whole run, according to the ends of its logs
   std::int64_t run_last_ns = 0;
 };
 
