@@ -99,7 +99,6 @@ struct judgement {
 /// = 1 / mean step; wait share = sum of waits / (sum of waits + sum of steps); head-of-line share =
 /// the part of the waiting during which a later batch of the same epoch was ready.
 /// @param run  read with diagnosis_parts, or more.
-/// @param run  read with diagnosis_parts, or more.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;
 

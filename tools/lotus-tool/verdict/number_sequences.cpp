@@ -86,8 +86,8 @@ class first_below {
  private:
   std::size_t size_;
   std::size_t leaves_ = 1;
-  std::vector<std::int64_t>
-      least_;  // minima of a tree: node i has the children 2 i and 2 i + 1; the root is 1
+  // Minima of a tree: node i has the children 2 i and 2 i + 1; the root is 1.
+  std::vector<std::int64_t> least_;
 };
 
 /// The sequences of one consumer.
@@ -98,8 +98,8 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     const batch* of;
   };
   std::vector<hand_over> by_time;
-  std::vector<std::pair<std::int64_t, const batch*>>
-      to_nobody;  // start of the preprocessing of batches that were never received
+  // Start of the preprocessing of batches that were never received.
+  std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
     if (consumed != nullptr) {
@@ -151,8 +151,8 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
 /// Properties of all sequences of a consumer, with which each is compared.
 struct all_sequences {
   std::size_t longest = 0;
-  std::set<optional_file>
-      makers_of_long;  ///< threads that built the batches of the longest sequences
+  /// Threads that built the batches of the longest sequences.
+  std::set<optional_file> makers_of_long;
   std::map<std::size_t, std::size_t> whole;  ///< number of sequences not left early, by length
 
   explicit all_sequences(const std::vector<sequence>& all) {
