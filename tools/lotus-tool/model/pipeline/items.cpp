@@ -61,7 +61,7 @@ std::size_t workers_at_once(const run_batches& batches) {
     if (s.stage != preprocess_stage) continue;
     auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
-    // Where one begins as another ends, both were there.
+    // If one begins when another ends, both existed at that moment.
     if (!batches.in_pieces()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {
