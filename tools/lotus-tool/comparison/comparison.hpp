@@ -48,7 +48,7 @@ struct compared_times {
   compared_value mean_cpu_ns;  ///< present for both sides or for neither
   std::optional<change> likely;  ///< with its 95 % interval; also missing if a side has few values
   std::optional<double> p;       ///< permutation_p() over the runs
-  bool counts = true;            ///< may make the comparison fail
+  bool counts = true;            ///< whether it may make the comparison fail
 
   /// With fewer values, resampling says little about how much a mean varies.
   static constexpr std::size_t least_values = 5;

@@ -83,7 +83,7 @@ class player {
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
-    optional_unit unit;  // that it works on
+    optional_unit unit;  // the one on which it works
     phase is = phase::blocked;
   };
   struct stage_state {

@@ -44,10 +44,10 @@ struct move {
 
 /// Changes that are worth making, and changes that may be.
 struct suggestions {
-  /// At most three changes that gain 5 % or more with statistical certainty, most valuable first.
-  /// First settings: among all combinations of up to 16 workers and prefetch 1, 2, 4, the cheapest
-  /// within 1 % of the best; out-of-order delivery only if that adds 3 %; no more workers than CPUs
-  /// if these are the limit. Then work that becomes twice as fast.
+  /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
+  /// most valuable first. First settings: among all combinations of up to 16 workers and prefetch
+  /// 1, 2, 4, the cheapest within 1 % of the best; out-of-order delivery only if that adds 3 %; no
+  /// more workers than CPUs if these are the limit. Then work that becomes twice as fast.
   std::vector<move> moves;
   /// Changes whose confidence interval includes "no gain", with what would decide it; then more
   /// CPUs, if these are the limit.

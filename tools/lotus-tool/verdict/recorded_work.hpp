@@ -28,7 +28,8 @@ struct recorded_work {
   double all_ns = 0;      ///< self time of all operations outside the consumer's steps
   double outside_ns = 0;  ///< the part of `all_ns` outside batches, without copies of batches
   std::vector<work_of_op> outside;  ///< largest first
-  /// Intervals between batches in which a thread ran the same operations as for a batch.
+  /// The number of intervals between batches in which a thread ran the same operations as for a
+  /// batch.
   std::size_t copies = 0;
   double copies_ns = 0;
   std::vector<std::string> copied;  ///< names of their operations

@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// Sets `epoch` of all records and makings, as described at run_batches. Returns the first epoch of
-/// each consumer, ascending. @param cut_off  see run_batches.
+/// Sets `epoch` of all records and preprocessings, see run_batches. Returns the first epoch of each
+/// consumer, ascending. @param cut_off  see run_batches.
 std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off);
 
 }  // namespace lotus::tool

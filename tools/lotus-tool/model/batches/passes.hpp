@@ -10,13 +10,13 @@
 
 namespace lotus::tool {
 
-/// The records and makings of one consumer, each with a preliminary epoch: how often its number
-/// occurred before. This is the epoch, unless an earlier epoch lacks the number because it was left
-/// early or prefetched batches were discarded. In that case receptions of a later epoch come before
-/// those of an earlier one, and the epochs are numbered again by the order of the receptions: a
-/// number that repeats, or a smaller one after a larger one, begins a new pass. Batches that were
-/// built and not received belong to the pass that built them; a pass of which no batch was received
-/// counts too.
+/// The records and preprocessings of one consumer, each with a preliminary epoch: how often its
+/// number occurred before. This is the epoch, unless an earlier epoch lacks the number because it
+/// was left early or prefetched batches were discarded. In that case receptions of a later epoch
+/// come before those of an earlier one, and the epochs are numbered again by the order of the
+/// receptions: a number that repeats, or a smaller one after a larger one, begins a new pass.
+/// Batches that were built and not received belong to the pass that built them; a pass of which no
+/// batch was received counts too.
 class consumer_passes {
  public:
   void add(batch_record& r) { records_.push_back(&r); }

@@ -15,7 +15,7 @@ namespace lotus::tool {
 class span_links {
  public:
   /// @param batches      must outlive this.
-  /// @param with_pieces  spans_with_pieces() of them.
+  /// @param with_pieces  the result of spans_with_pieces(batches).
   span_links(const run_batches& batches, const std::vector<bool>& with_pieces);
 
   /// The span before on the same thread.

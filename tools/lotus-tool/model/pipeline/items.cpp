@@ -20,7 +20,7 @@ std::vector<item> items_of(const run_batches& batches) {
   const std::vector<making_span>& spans = batches.making();
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
-  // The spans of a batch are of the same batch, those of an item of the same pass.
+  // The spans of a batch have the same batch, those of an item the same pass.
   const auto key = [&](span_number n) {
     const making_span& s = spans[n];
     return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,

@@ -18,7 +18,7 @@ struct passage {
   std::uint32_t epoch = 0;
 };
 
-/// Shares of the slots' time, 0..1; their sum is 1, or 0 where there was no time.
+/// Shares of the slots' time, 0..1; their sum is 1, or 0 if there was no time.
 struct slot_shares {
   double busy = 0;
   /// nullopt, like blocked, if the logs do not distinguish them.

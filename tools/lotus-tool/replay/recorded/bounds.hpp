@@ -31,7 +31,8 @@ class bound_finder {
   bound_seen found() const;
 
  private:
-  std::vector<std::size_t> after_idling_;  // how many there were, by number of units ahead
+  std::vector<std::size_t>
+      after_idling_;  // number of begins after idling, by number of units ahead
   std::size_t most_ = 0;
 };
 
