@@ -19,7 +19,8 @@ const pooled_work* work_of(const pooled_loader& loader, const std::string& name)
   return at == loader.work.end() ? nullptr : &at->second;
 }
 
-/// Whether two numbers of calls a batch tell more than the edges of a recording would.
+/// Whether two numbers of calls per batch differ by more than incomplete batches at the ends of a
+/// recording can explain.
 bool differ(double a, double b) {
   return std::abs(a - b) > 0.05 * std::max(a, b);
 }
@@ -69,7 +70,8 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
     const bool longer = r.is_sure() && (r.likely->value > 0) == (of.ns_a_batch > 0);
     of.more_calls = differ(calls_before, calls_after) &&
                     (calls_after > calls_before) == (of.ns_a_batch > 0) && !longer;
-    // More than all of it would be something else that grew the other way: not told in a word.
+    // A share far above 1 means that something else changed the other way, which a single cause
+    // cannot explain.
     if (of.share >= 0.25 && of.share <= 1.5 && (longer || of.more_calls)) causes.push_back(of);
   }
   std::stable_sort(causes.begin(), causes.end(),
@@ -78,7 +80,8 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 }
 
 std::string other_size(const pooled_loader& before, const pooled_loader& after) {
-  // Operations on samples are called as often as a batch has samples; all of them change together.
+  // Operations on samples run once for each sample of a batch, so their numbers of calls all change
+  // together.
   std::string told;
   double most_ns = 0;
   bool all_differ = true;
@@ -88,7 +91,7 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
     if (before.batches == 0 || after.batches == 0) break;
     const double a = was.calls / before.batches;
     const double b = is->calls / after.batches;
-    if (std::max(a, b) < 1.5) continue;  // once a batch
+    if (std::max(a, b) < 1.5) continue;  // about once per batch
     all_differ = all_differ && differ(a, b);
     if (was.self_ns < most_ns) continue;
     most_ns = was.self_ns;

@@ -1,4 +1,4 @@
-// Why batches take longer, and what besides the program differs.
+// Explains why batches take longer, and finds differences other than the program.
 #ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
 #define LOTUS_TOOL_COMPARISON_CAUSES_HPP
 
@@ -11,23 +11,23 @@
 
 namespace lotus::tool {
 
-/// Operations that make up at least a quarter of a change of preprocessing that is beyond chance,
-/// and whose own change is.
+/// Returns the operations that explain at least a quarter of a statistically significant change of
+/// the preprocess time and whose own change is significant too.
 /// @param rows  of the same loader.
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// That batches are of different sizes, or made by different numbers of workers; "" where they are
-/// not, or nothing tells.
+/// Reports that the batches of the two sides differ in size, or that different numbers of workers
+/// built them; "" if they do not differ or this is unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 std::string other_workers(const pooled_loader& before, const pooled_loader& after);
-/// That preprocessing takes longer only because more workers share the CPUs: a batch's CPU time is
-/// the same. "" where that is not so, or not known.
-/// @param cpus_after  that the runs after could use.
+/// Reports that preprocessing takes longer only because more workers share the CPUs: the CPU time
+/// of a batch is unchanged. "" if that is not the case or is unknown.
+/// @param cpus_after  the numbers of CPUs that the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,
                         const std::set<double>& cpus_after);
-/// Likewise each thing in which the machines differ.
+/// Reports each difference between the machines of the two sides.
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after);
 
 }  // namespace lotus::tool

@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Names of both sides: those of `before`, then what only `after` has.
+/// The names of both sides: those of `before`, then those only in `after`.
 template <class Pooled>
 std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
                                   const pooled_by_name<Pooled>& after) {
@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
   return names;
 }
 
-/// The geometric mean, whose change is that of change_between_runs(); of a single run its figure.
+/// The geometric mean, whose change is that of change_between_runs(); for a single run, its value.
 std::optional<double> mean_of_runs(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   if (values.size() == 1) return values.front();
@@ -60,8 +60,8 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   return r;
 }
 
-/// Calls that were counted have no order, and calls near each other are alike: how they differ
-/// tells nothing of how their means would. Only how runs differ does.
+/// The order of counted calls is unknown and neighboring calls are correlated, so the spread of the
+/// calls does not show how much their means vary. Only differences between runs do.
 compared_times compare_counts(std::string name, const pooled_counts& before,
                               const pooled_counts& after) {
   compared_times r;
@@ -81,7 +81,7 @@ compared_times compare_counts(std::string name, const pooled_counts& before,
   return r;
 }
 
-/// @param cpus_after  that the runs after could use.
+/// @param cpus_after  the numbers of CPUs that the runs of `after` could use.
 compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
                                const std::set<double>& cpus_after) {
   compared_loader of;

@@ -1,4 +1,4 @@
-// What a comparison found, before it is printed.
+// The results of a comparison, before they are formatted.
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 
@@ -14,16 +14,16 @@
 
 namespace lotus::tool {
 
-/// What is compared.
+/// What to compare.
 struct compared_sides {
-  std::vector<std::string> before;  ///< folders of one run or several, which are taken together
+  std::vector<std::string> before;  ///< folders with one or more runs, which are pooled
   std::vector<std::string> after;
   std::string prefix{default_prefix};
-  std::optional<double> fail_above;  ///< the slowing that is still allowed, 0.05 for 5 %
+  std::optional<double> fail_above;  ///< the slowdown that is still allowed, 0.05 for 5 %
   std::size_t skip_batches = 0;      ///< at the beginning of every epoch
 };
 
-/// Before and after; the change is missing where one is, or there was nothing before.
+/// The values before and after; the change is missing if either is missing or `before` is 0.
 struct compared_value {
   std::optional<double> before;
   std::optional<double> after;
@@ -34,7 +34,7 @@ struct compared_value {
   }
 };
 
-/// Operations that were counted and not recorded.
+/// Kind of operations that were counted but not recorded.
 inline constexpr char aggregated_kind[] = "aggregated";
 
 /// An operation or a quantity of batches.
@@ -43,53 +43,53 @@ struct compared_times {
   std::string name;       ///< as logged
   std::size_t count_before = 0;
   std::size_t count_after = 0;
-  compared_value mean_ns;        ///< of all values
-  compared_value typical_ns;     ///< what people are told: of several runs each counts alike
-  compared_value mean_cpu_ns;    ///< of both or of none
-  std::optional<change> likely;  ///< the 95 % interval; missing also where a side is small
-  std::optional<double> p;       ///< permutation_p() of the runs
-  bool counts = true;            ///< may make the comparison fail
+  compared_value mean_ns;      ///< of all values
+  compared_value typical_ns;   ///< what the output shows: each of several runs has the same weight
+  compared_value mean_cpu_ns;  ///< present for both sides or for neither
+  std::optional<change> likely;  ///< with its 95 % interval; also missing if a side has few values
+  std::optional<double> p;       ///< permutation_p() over the runs
+  bool counts = true;            ///< whether it may make the comparison fail
 
-  /// Drawing from fewer values says little about how much a mean varies.
+  /// With fewer values, resampling says little about how much a mean varies.
   static constexpr std::size_t least_values = 5;
   bool enough() const noexcept {
     return count_before >= least_values && count_after >= least_values;
   }
-  /// That of the interval, where there is one: of several runs it counts each alike.
+  /// The change that the interval belongs to, if there is one: it gives each of several runs the
+  /// same weight.
   std::optional<double> grown_by() const noexcept {
     return likely ? std::optional(likely->value) : mean_ns.grown_by();
   }
   bool is_sure() const noexcept { return likely && (likely->low > 0 || likely->high < 0); }
-  /// Whether that is beyond chance.
+  /// Whether it is slower by more than `allowed`, with statistical significance.
   bool is_slower(double allowed) const noexcept;
 };
 
 struct compared_stage {
   std::string name;
-  compared_value service_ns;      ///< mean of an item or batch
-  compared_value capacity_per_s;  ///< batches
+  compared_value service_ns;      ///< mean per item or batch
+  compared_value capacity_per_s;  ///< in batches
 };
 
-/// An operation that makes batches take longer, or less long: what it takes of one.
+/// An operation that makes batches take longer or shorter.
 struct cause {
-  std::string name;       ///< as logged
-  double ns_a_batch = 0;  ///< more, or less
-  double share = 0;       ///< of what preprocessing a batch takes more, or less
-  bool more_calls =
-      false;  ///< it is called more, or less, often; else a call takes longer, or less
+  std::string name;         ///< as logged
+  double ns_a_batch = 0;    ///< by how much its time per batch grew; negative if it shrank
+  double share = 0;         ///< part of the change of the preprocess time of a batch
+  bool more_calls = false;  ///< the number of calls changed; otherwise the time of a call
 };
 
 struct compared_loader {
-  std::string loader;  ///< "" of the default one
+  std::string loader;  ///< "" for the default loader
   std::vector<compared_times> rows;
   std::vector<compared_stage> stages;
-  compared_value batches_per_s;       ///< the runs' mean
-  std::optional<change> rate_change;  ///< between runs
+  compared_value batches_per_s;       ///< mean over the runs
+  std::optional<change> rate_change;  ///< change_between_runs()
   std::optional<double> rate_p;
-  std::vector<cause> causes;  ///< the largest first
-  std::string other_size;     ///< that batches are of different sizes; "" where they are not
-  std::string other_workers;  ///< likewise
-  std::string shared_cpus;    ///< the reason why preprocessing takes longer; "" where it is not
+  std::vector<cause> causes;  ///< largest first
+  std::string other_size;     ///< that batches differ in size; "" if they do not
+  std::string other_workers;  ///< that the numbers of workers differ; "" if they do not
+  std::string shared_cpus;    ///< that sharing CPUs makes preprocessing slower; "" if it does not
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };
@@ -98,10 +98,10 @@ struct comparison {
   std::vector<compared_loader> loaders;
   record_counts records_before;
   record_counts records_after;
-  std::vector<std::string> unlike;  ///< machines
+  std::vector<std::string> unlike;  ///< differences between the machines
 };
 
-/// Of all runs in the folders of both sides. Throws input_error.
+/// Compares all runs in the folders of both sides. Throws input_error.
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// A comparison as JSON.
+// Writes a comparison as JSON.
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 
@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// The object that `compare --json` prints and the report's page shows.
+/// Writes the object that `compare --json` prints and the report's page shows.
 void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool

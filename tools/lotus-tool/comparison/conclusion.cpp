@@ -29,7 +29,7 @@ std::string signed_share(double share) {
   return (share > 0 ? "+" : "") + human_share(share);
 }
 
-/// From there on a factor says more than per cent.
+/// Whether a factor is easier to read than a percentage.
 bool is_factor(double grown_by) {
   return grown_by >= 1;
 }
@@ -38,11 +38,11 @@ std::string factor(double grown_by) {
   return three_digits(1 + grown_by) + "x";
 }
 
-/// "1.23 ± 0.04", or "1.23 (1.02 to 1.64)" where the one side is much longer than the other.
+/// "1.23 ± 0.04 times", or "1.23 times (1.02 to 1.64)" if one side of the interval is much longer.
 std::string times_text(double value, double low, double high) {
   const double half = (high - low) / 2;
   const bool even = std::abs((high - value) - (value - low)) <= 0.5 * half;
-  // As many decimals as tell the doubt with one digit, two at least.
+  // Enough decimals to show one digit of the uncertainty, but at least two.
   const int decimals =
       half > 0 && value < 10 ? std::clamp(static_cast<int>(std::ceil(-std::log10(half))), 2, 4) : 2;
   const auto text = [&](double v) { return v < 10 ? fixed(v, decimals) : three_digits(v); };
@@ -50,7 +50,7 @@ std::string times_text(double value, double low, double high) {
   return text(value) + " times (" + text(low) + " to " + text(high) + ")";
 }
 
-/// Two runs that have little to do with each other make an interval of no use.
+/// Two runs with little in common give a uselessly wide interval.
 bool tells_nothing(const change& likely) {
   return likely.high > 999 || likely.low < -0.999;
 }
@@ -61,7 +61,7 @@ std::string runs_text(const compared_loader& l) {
          (l.runs_before + l.runs_after > 3 ? " runs" : " run") + ")";
 }
 
-/// What a row became: "became 1.23 ± 0.04 times slower".
+/// How a row changed: "became 1.23 ± 0.04 times slower".
 std::string became(const compared_times& r) {
   const change& c = *r.likely;
   if (c.value >= 0) {
@@ -92,7 +92,7 @@ std::string because(const compared_loader& l) {
   return text;
 }
 
-/// What is told of: preprocessing, else the operation that takes most time.
+/// The row that the conclusion is about: preprocessing, or else the operation with the most time.
 const compared_times* main_row(const compared_loader& l) {
   const compared_times* found = nullptr;
   double most_ns = -1;
@@ -125,7 +125,7 @@ std::string interval_text(const change& likely) {
   if (tells_nothing(likely)) return "unknown";
   if (is_factor(likely.high)) return factor(likely.low) + " .. " + factor(likely.high);
   std::string low = signed_share(likely.low);
-  low.resize(low.size() - 2);  // both have one unit
+  low.resize(low.size() - 2);  // drops the unit, which both share
   return low + " .. " + signed_share(likely.high);
 }
 

@@ -1,4 +1,4 @@
-// What a comparison means, in words.
+// Describes in words what a comparison means.
 #ifndef LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 #define LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 
@@ -10,18 +10,18 @@
 
 namespace lotus::tool {
 
-/// As people read it: "Crop", "Token (aggregated)", "preprocess".
+/// The name that the output shows: "Crop", "Token (aggregated)", "preprocess".
 std::string title_of(const compared_times& row);
 
-/// What besides the program differs, for this loader.
+/// Differences between the two sides, other than the program, that affect this loader.
 std::vector<std::string> unlike_of(const compared_loader& loader, const comparison& found);
 
 /// "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
 std::string conclusion_of(const compared_loader& loader);
-/// "throughput: 12.1 -> 9.8 batches/s"; "" where a side has none.
+/// "throughput: 12.1 -> 9.8 batches/s"; "" if a side has none.
 std::string throughput_of(const compared_loader& loader);
 
-/// Changes as people read them: "+12.30 %", and from twice as much on "837x".
+/// Formats a change: "+12.30 %", and large increases as a factor: "837x".
 std::string change_text(double grown_by);
 std::string interval_text(const change& likely);
 

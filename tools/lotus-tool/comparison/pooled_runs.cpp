@@ -88,8 +88,8 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
   pooled_runs all;
   run_parts timed;
   timed.blocks = true;
-  std::set<std::string> counted;  // loaders of one run have the same processes
-  std::set<std::string> added;    // a folder that is named twice is one run
+  std::set<std::string> counted;  // the loaders of one run share its processes
+  std::set<std::string> added;    // a folder that is given twice is one run
   const auto add = [&](const run_files& run) {
     if (!added.insert(run.dir).second) return;
     const run_data data = read_run(run, timed, diagnostics);

@@ -1,4 +1,4 @@
-// One side of a comparison: several runs taken together, each loader for itself.
+// One side of a comparison: several runs pooled, separately for each loader.
 #ifndef LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 #define LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 
@@ -22,14 +22,14 @@ namespace lotus::tool {
 /// Durations of one operation or quantity.
 class pooled_times {
  public:
-  /// Those of one run. @param cpu  of all of them.
+  /// Adds the durations of one run. @param cpu  the sum over all of them.
   void add(const value_blocks& durations, const std::optional<cpu_split>& cpu);
 
   const value_blocks& durations() const noexcept { return durations_; }
-  /// Of every run that has any.
+  /// The mean of each run that has any values.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
-  std::optional<double> mean_ns() const;  ///< missing of none
-  /// Missing also where one run does not know its CPU time.
+  std::optional<double> mean_ns() const;  ///< missing if there are no values
+  /// Also missing if the CPU time is unknown for one of the runs.
   std::optional<double> mean_cpu_ns() const;
 
  private:
@@ -39,25 +39,25 @@ class pooled_times {
   bool cpu_known_ = true;
 };
 
-/// Calls of one name that were counted and not recorded.
+/// Calls with one name that were counted but not recorded.
 struct pooled_counts {
   double count = 0;
   double total_ns = 0;
-  std::vector<double> run_means_ns;  ///< of every run that has any
+  std::vector<double> run_means_ns;  ///< the mean of each run that has any calls
 
   std::optional<double> mean_ns() const {
     return count > 0 ? std::optional(total_ns / count) : std::nullopt;
   }
 };
 
-/// A stage of several runs.
+/// One stage over several runs.
 class pooled_stage {
  public:
   void add(double mean_service_ns, std::size_t numbers, std::optional<double> capacity_per_s);
 
-  /// Of all items or batches.
+  /// The mean over all items or batches.
   std::optional<double> service_ns() const;
-  /// The runs' mean; missing where one has none.
+  /// The mean over the runs; missing if a run has none.
   std::optional<double> capacity_per_s() const;
 
  private:
@@ -68,14 +68,14 @@ class pooled_stage {
   bool capacity_known_ = true;
 };
 
-/// What of an operation is part of making batches.
+/// What an operation contributes to the preprocessing of batches.
 struct pooled_work {
   double self_ns = 0;
   double calls = 0;
-  bool elsewhere = false;  ///< also threads call it that preprocess no batch: its share is unknown
+  bool elsewhere = false;  ///< threads that build no batches also call it, so its share is unknown
 };
 
-/// A name's times or stage, by order of first appearance.
+/// Values by name, in order of first appearance.
 template <class Pooled>
 struct pooled_by_name {
   std::vector<std::string> names;
@@ -94,21 +94,21 @@ struct pooled_loader {
   std::map<quantity, pooled_times> quantities;
   pooled_by_name<pooled_stage> stages;
   std::map<std::string, pooled_work> work;  ///< by operation
-  double batches = 0;                       ///< that were preprocessed
+  double batches = 0;                       ///< batches that were preprocessed
   std::size_t runs = 0;
-  std::vector<double> batches_per_s;  ///< achieved, of every run that has a rate
-  std::set<std::size_t> workers;      ///< how many threads preprocessed batches
+  std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
+  std::set<std::size_t> workers;      ///< numbers of threads that preprocessed batches
 };
 
 struct pooled_runs {
-  std::map<std::string, pooled_loader> loaders;  ///< by name; "" is the default one
-  record_counts records;                         ///< of each process once
+  std::map<std::string, pooled_loader> loaders;  ///< by name; "" is the default loader
+  record_counts records;                         ///< each process counts once
   std::size_t runs = 0;
-  std::set<std::string> machines;  ///< "node17", of processes that tell
-  std::set<double> cpus;           ///< how many could be used, of runs that tell
+  std::set<std::string> machines;  ///< such as "node17", if the processes recorded it
+  std::set<double> cpus;           ///< numbers of usable CPUs, if the runs recorded them
 };
 
-/// Every run in these folders and below them. Throws input_error.
+/// Pools all runs in these folders and below them. Throws input_error.
 pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
                  diagnostic_log& diagnostics);
 

@@ -23,12 +23,12 @@ figure or_missing(const std::optional<Value>& value) {
   return value ? figure(*value) : figure();
 }
 
-/// A part of the CPU time's split, or nothing where that was not measured.
+/// A part of the CPU split; missing if it was not measured.
 figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part) {
   return of.cpu ? or_missing((*of.cpu).*part) : figure();
 }
 
-/// Of a call, in the mean.
+/// The mean per call.
 figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
   if (!of.heap || of.time.count == 0) return {};
   return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);

@@ -1,4 +1,4 @@
-// The figures of an operation or of a quantity, and the one list of them behind every output.
+// Statistics of an operation or a quantity, and the one list of them that all outputs use.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
@@ -16,34 +16,34 @@
 
 namespace lotus::tool {
 
-/// What is told of a set of times. What only operations or only some quantities have is missing for
-/// the others.
+/// Statistics of a set of times. Those that exist only for operations, or only for some quantities,
+/// are missing for the others.
 struct figures {
-  std::string name;  ///< of an operation with its S, decoded
+  std::string name;  ///< name of the operation with the leading S, decoded
   distribution time;
-  std::optional<std::int64_t> self_ns;  ///< of the total, without what ran inside it
+  std::optional<std::int64_t> self_ns;  ///< of the total, without operations inside it
   std::optional<double> below_10ms;     ///< shares, 0..1
   std::optional<double> below_100us;
   std::optional<double> above_500ms;
-  std::optional<cpu_split> cpu;  ///< of the total; missing where it was not measured
-  std::optional<heap_use> heap;  ///< likewise; of operations only
+  std::optional<cpu_split> cpu;  ///< of the total; missing if it was not measured
+  std::optional<heap_use> heap;  ///< likewise; only for operations
 };
 
-/// Figures of an operation; its durations are given back.
+/// Statistics of an operation; releases the memory of its durations.
 figures figures_of(op_samples& op);
 
 figures figures_of(const aggregated_op& op);
 std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 
-/// Figures of any durations, whose order is destroyed.
+/// Statistics of any durations. Changes their order.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
-/// Counts and whole nanoseconds are told exactly.
+/// Counts and whole nanoseconds are exact.
 using figure = std::variant<std::monostate, std::int64_t, double>;
 
 enum class figure_unit : std::uint8_t { count, time_ns, share };
 
-/// The outputs a figure may stand in. The tables have an order of their own.
+/// The outputs that may contain a figure. Tables have an order of their own.
 enum figure_output : unsigned {
   op_json = 1U,
   quantity_json = 2U,
@@ -52,35 +52,35 @@ enum figure_output : unsigned {
   report_quantity = 16U,
 };
 
-/// A figure as every output tells it.
+/// How all outputs show a figure.
 struct figure_field {
   std::string_view key;    ///< in JSON and CSV
-  std::string_view title;  ///< of the column
+  std::string_view title;  ///< title of the column
   figure (*get)(const figures& of);
   figure_unit unit;
-  unsigned shown;      ///< figure_output
-  unsigned op_column;  ///< in the table of operations, from 1; 0: not there
+  unsigned shown;      ///< bits of figure_output
+  unsigned op_column;  ///< position in the table of operations, from 1; 0: not in the table
   unsigned quantity_column;
-  bool of_none = false;           ///< also an empty set has it
-  std::string_view missing = {};  ///< in tables
-  bool of_cpu = false;            ///< stands only where CPU time was measured
-  bool of_heap = false;           ///< stands only where allocations were counted
+  bool of_none = false;           ///< also defined for an empty set
+  std::string_view missing = {};  ///< text for a missing value in tables
+  bool of_cpu = false;            ///< only shown if CPU time was measured
+  bool of_heap = false;           ///< only shown if allocations were counted
 };
 
 /// All figures, in the order of JSON and CSV.
 const std::vector<figure_field>& figure_fields();
 
-/// Those that a table shows, in the order of its columns.
+/// The figures that a table shows, in the order of its columns.
 /// @param cpu  whether CPU time was measured.
 std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
 
-/// Members for the figures that stand in `output`.
-/// @param null_of_none  null for what an empty set has not, rather than 0.
+/// Writes the members for the figures in `output`.
+/// @param null_of_none  write null, not 0, for figures that an empty set does not have.
 void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none);
 
-/// Exactly, for JSON and CSV; "" where it is missing.
+/// The exact value, for JSON and CSV; "" if it is missing.
 std::string exact_text(const figure& value);
-/// For people: "1.2 ms", "34 %".
+/// For people to read: "1.2 ms", "34 %".
 std::string human_text(const figure_field& field, const figures& of);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// The logs of a run, each read by a thread, put together in their order.
+// Combines the logs of a run, each read by a thread, in their order.
 #ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 #define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
@@ -24,7 +24,7 @@
 
 namespace lotus::tool {
 
-/// What one log holds of one operation.
+/// The data about one operation from one log.
 struct log_op {
   kept_durations durations;
   value_blocks blocks;
@@ -50,18 +50,19 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Takes logs as they are read, so that only few are there at a time besides what is kept of them.
+/// Receives logs as they are read, so that only a few complete ones are in memory at a time.
 class gathered_logs {
  public:
   /// @param side  of the run; it and `to` must outlive this.
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Waits while logs far before it are still being read. Thread-safe.
-  /// @param place  of the log; each is taken once.
+  /// Adds a log. Blocks while logs far before it are still being read. Thread-safe.
+  /// @param place  index of the log; each is added once.
   void take(std::size_t place, std::unique_ptr<log_data> log);
 
-  /// All were taken. Returns the batch records; throws what kept the first bad log from being read.
+  /// Call after adding all logs. Returns the batch records; rethrows the error of the first log
+  /// that could not be read.
   batch_records finish();
 
  private:
@@ -75,7 +76,7 @@ class gathered_logs {
   diagnostic_log& diagnostics_;
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::map<std::size_t, std::unique_ptr<log_data>> waiting_;  // by place
+  std::map<std::size_t, std::unique_ptr<log_data>> waiting_;  // by index of the log
   std::size_t next_ = 0;
   batch_records records_;
   struct known_cpu {

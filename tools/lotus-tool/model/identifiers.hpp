@@ -1,4 +1,4 @@
-// What identifies the things of a run: a type of its own for each kind.
+// Types that identify the parts of a run: one type for each kind.
 #ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 #define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 
@@ -8,30 +8,30 @@
 
 namespace lotus::tool {
 
-/// A thread's log, as its place in run_files::files. A thread without one has none.
+/// A thread's log, as its index in run_files::files. A thread without a log has none.
 using file_id = strong_index<struct file_tag>;
 using optional_file = optional_index<file_id>;
 
-/// A batch, as its place in run_batches::all(); not the number that the program gave it.
+/// A batch, as its index in run_batches::all(); not the number that the program gave it.
 using batch_id = strong_index<struct batch_tag>;
 using optional_batch = optional_index<batch_id>;
 
 /// A stage, as the number of its name in run_data::names; or preprocess_stage.
 using stage_id = strong_index<struct stage_tag>;
-/// The stage of the workers' preprocess spans, which no name of the program stands for.
+/// The stage of the workers' preprocess spans, which has no name in the program.
 inline constexpr stage_id preprocess_stage{UINT32_MAX};
 
-/// How often a number has come through the stages before.
+/// How often a number has passed through the stages before.
 using pass_number = strong_index<struct pass_tag>;
 
 /// A process that consumes batches; see log_file::consumer.
 using consumer_id = strong_index<struct consumer_tag>;
 
-/// A span by which a batch or an item was preprocessed, as its place in run_batches::making().
+/// A span in which a batch or an item was preprocessed, as its index in run_batches::making().
 using span_number = std::uint32_t;
 using optional_span = optional_index<span_number>;
 
-/// A batch record, as its place in run_batches::records().
+/// A batch record, as its index in run_batches::records().
 using record_number = std::uint32_t;
 using optional_record = optional_index<record_number>;
 

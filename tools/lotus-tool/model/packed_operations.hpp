@@ -1,4 +1,4 @@
-// The operations of a log in few bytes.
+// Stores the operations of a log compactly.
 #ifndef LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 #define LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 
@@ -17,16 +17,16 @@
 
 namespace lotus::tool {
 
-/// Where the operations of a run are: so many bytes of them in memory, the others in a file.
+/// Stores the operations of a run: up to a number of bytes in memory, the others in a file.
 /// Thread-safe.
 class operation_store {
  public:
   static constexpr std::size_t in_memory = std::size_t{8} << 20U;
 
-  /// @param most_bytes  in memory.
+  /// @param most_bytes  to keep in memory.
   explicit operation_store(std::size_t most_bytes = in_memory) : most_bytes_(most_bytes) {}
 
-  /// Where `bytes` stand in the file; none: they are to stay in memory.
+  /// Writes `bytes` to the file and returns their position; nullopt if they should stay in memory.
   std::optional<std::uint64_t> put_away(std::string_view bytes) {
     if (kept_.fetch_add(bytes.size()) < most_bytes_) return std::nullopt;
     return file_.put(bytes);
@@ -39,8 +39,8 @@ class operation_store {
   spill_file file_;
 };
 
-/// Operations in the order in which they came: about 8 bytes each, at most 25. Grows by blocks, for
-/// a growing vector would for a moment take three times the memory. Not thread-safe.
+/// Operations in the order in which they were added: about 8 bytes each, at most 25. Grows by
+/// blocks, because a growing vector would temporarily take three times the memory. Not thread-safe.
 class packed_operations {
  public:
   packed_operations() = default;
@@ -50,7 +50,7 @@ class packed_operations {
   void push(const operation& op) {
     if (block_bytes - used_ < operation_bytes || open_ == nullptr) next_block();
     char* p = open_.get() + used_;
-    // A start is told from the one before; a duration is never negative.
+    // A start is stored as the difference from the one before; a duration is never negative.
     p = lotus::detail::put_varint(p, lotus::detail::to_zigzag(op.start_ns - last_start_ns_));
     p = lotus::detail::put_varint(p, static_cast<std::uint64_t>(op.duration_ns));
     p = lotus::detail::put_varint(p, op.name);
@@ -58,7 +58,7 @@ class packed_operations {
     last_start_ns_ = op.start_ns;
   }
 
-  /// Nothing more is pushed.
+  /// Call after the last push.
   void finish() {
     if (used_ > 0) close_block();
     open_.reset();
@@ -66,7 +66,7 @@ class packed_operations {
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
 
-  /// Hands every operation to `on_operation(const operation&)`, in order. Throws input_error.
+  /// Calls `on_operation(const operation&)` for each operation, in order. Throws input_error.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;
@@ -108,7 +108,7 @@ class packed_operations {
     }
   }
 
-  /// Its bytes are not set to 0 first: what is not used is not touched.
+  /// The bytes are not set to 0, so that unused memory is never touched.
   void next_block() {
     if (used_ > 0) close_block();
     if (open_ == nullptr) open_.reset(new char[block_bytes]);
@@ -123,7 +123,7 @@ class packed_operations {
   std::shared_ptr<operation_store> store_;
   std::vector<block> blocks_;
   std::unique_ptr<char[]> open_;  // NOLINT(modernize-avoid-c-arrays): the last block
-  std::size_t used_ = 0;          // of it
+  std::size_t used_ = 0;          // used bytes of open_
   std::int64_t last_start_ns_ = 0;
 };
 

@@ -64,12 +64,12 @@ std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip) 
 
 namespace {
 
-/// Adds up splits until one is missing.
+/// Adds up splits; the sum is missing if one of them is.
 class cpu_sum {
  public:
   explicit cpu_sum(const side_data& side) : side_(side) {}
 
-  /// @param whole_batch  as side_data::off_cpu_of() has it.
+  /// @param whole_batch  see side_data::off_cpu_of().
   void add(optional_file file, std::int64_t start_ns, std::int64_t end_ns, bool whole_batch) {
     const off_cpu_time* const off = side_.off_cpu_of(file, whole_batch);
     if (off == nullptr) {

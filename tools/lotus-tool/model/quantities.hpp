@@ -1,4 +1,4 @@
-// The quantities of batches, and which batches count.
+// Computes the quantities of batches, and which batches count.
 #ifndef LOTUS_TOOL_MODEL_QUANTITIES_HPP
 #define LOTUS_TOOL_MODEL_QUANTITIES_HPP
 
@@ -22,22 +22,22 @@ inline constexpr quantity all_quantities[] = {quantity::preprocess, quantity::wa
 /// "preprocess" and so on.
 std::string_view quantity_name(quantity of) noexcept;
 
-/// The value of one quantity of a batch. Without any wait there is no step: it would contain the
-/// waiting.
+/// The value of one quantity of a batch. If no waits are recorded there are no steps, because they
+/// would contain waiting.
 std::optional<std::int64_t> value_of(const run_batches& batches, const batch& b, quantity wanted);
 
-/// The values of one quantity, without batches that lack it.
-/// @param skip  this many batches at the beginning of every epoch are left out.
+/// The values of one quantity, without batches for which it is missing.
+/// @param skip  the number of batches to leave out at the beginning of every epoch.
 std::vector<std::int64_t> values_of(const run_batches& batches, quantity wanted, std::size_t skip);
 
-/// What became of the wall time of one quantity, in all batches that have it; missing where one
-/// thread's is not known. A delay has none: nothing works on a batch then.
+/// How the wall time of one quantity was spent, in all batches that have it; missing if it is
+/// unknown for one thread. A delay has none, because nothing works on a batch then.
 std::optional<cpu_split> cpu_of(const run_data& run, quantity wanted, std::size_t skip);
 
-/// What became of the time in which a batch was made, summed over its spans.
+/// How the time for building a batch was spent, summed over its spans.
 std::optional<cpu_split> making_cpu(const run_data& run, const batch& b);
 
-/// By place in run_batches::all(): false for the first `skip` batches of every epoch.
+/// By index in run_batches::all(): false for the first `skip` batches of every epoch.
 std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip);
 
 }  // namespace lotus::tool

@@ -34,7 +34,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Names operations of one log with what they were given.
+/// Appends the arguments of calls in one log to their names.
 class argument_names {
  public:
   /// @param side  with `names`; both must outlive this.
@@ -44,7 +44,7 @@ class argument_names {
     }
   }
 
-  /// The number of the name with arguments, where there are any.
+  /// The number of the name with arguments; `name` if the call has none.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
     const auto at = std::lower_bound(
         all_.begin(), all_.end(), start_ns,
@@ -65,7 +65,7 @@ class argument_names {
 };
 
 /// @param side  of the run.
-/// @param read  the part of the run that is read; of what it began in, all.
+/// @param read  the part of the run to read: every line that overlaps with it.
 void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
               const read_side& side, const time_window& read, log_data& to) {
   const off_cpu_time& off_cpu = side.data.off_cpu[place];
@@ -74,7 +74,7 @@ void read_one(const log_file& file, std::size_t place, const run_parts& wanted,
   if (wanted.by_arguments) arguments.emplace(side, file_id(place));
   const bool totals = wanted.totals || wanted.durations || wanted.blocks;
   const bool named = totals || wanted.operations;
-  // Not in `to`: another thread's may lie in the same cache line.
+  // Not in `to`, because another thread's data may be in the same cache line.
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
@@ -120,7 +120,7 @@ void for_each_log(const run_files& run, Work&& work) {
   const auto work_on = [&] {
     for (std::size_t f = next++; f < run.files.size(); f = next++) work(f);
   };
-  // More threads than these would wait for memory rather than count digits.
+  // More threads would wait for memory.
   const auto threads =
       std::min<std::size_t>({4, run.files.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
@@ -129,7 +129,7 @@ void for_each_log(const run_files& run, Work&& work) {
   for (std::thread& other : others) other.join();
 }
 
-/// @param read  the part of the run that is read.
+/// @param read  the part of the run to read.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
                         const time_window& read, run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
@@ -147,7 +147,8 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
   return logs.finish();
 }
 
-/// Tells the figures of operations whose durations are not all in memory: by looking at them again.
+/// Computes the statistics of operations whose durations are not all in memory, by reading them
+/// again.
 void describe_many(run_data& data) {
   std::vector<percentile_search> searches;
   std::vector<std::optional<std::size_t>> search_of(data.names.size());  // by number of the name
@@ -177,7 +178,7 @@ void describe_many(run_data& data) {
   }
 }
 
-/// Its names become the run's, behind those of the logs.
+/// Adds the names of the side logs to the run's, after those of the logs.
 void take_side(read_side side, run_data& data) {
   std::vector<std::uint32_t> number;
   number.reserve(side.names.size());
@@ -238,7 +239,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;
   data.batches = run_batches(std::move(records), data.side.stages, data.side.takings, cut_off);
-  // By the plain name: not of an operation with these arguments.
+  // Heap use is recorded by plain name, without arguments.
   if (data.side.heap.known() && !wanted.by_arguments) {
     for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
       data.ops[name].heap = data.side.heap.of(name);

@@ -20,8 +20,9 @@
 namespace lotus::tool {
 namespace {
 
-/// What of the spans of a batch is its making: a stage of the consumer's own comes behind the
-/// hand-over, unless all do, and then the logs are wrong and shall look so.
+/// The spans that belong to the preprocessing of a batch. A stage that the consumer runs itself
+/// comes after the reception and does not belong to it. If all spans come after the reception the
+/// logs are inconsistent; then all are kept, so that the anomaly stays visible.
 class making_of_batch {
  public:
   making_of_batch(const run_batches& batches, const batch& b) {
@@ -36,7 +37,7 @@ class making_of_batch {
 
   const std::vector<const making_span*>& spans() const noexcept { return spans_; }
 
-  /// How long those that `counts` took.
+  /// The time of the spans for which `counts` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;
@@ -79,7 +80,8 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
   find_length();
 }
 
-/// A program that was run again, into the same logs, has begun new epochs.
+/// Joins consumers that did not overlap in time: the program was run again into the same logs and
+/// began new epochs.
 bool run_batches::join_successive_consumers() {
   struct span {
     std::int64_t first_ns = INT64_MAX;
@@ -139,7 +141,7 @@ void run_batches::join(makings& found) {
         break;
     }
   }
-  // Those that only stages made come in between.
+  // Add batches that have only spans of stages.
   for (const batch_making& m : found.all) {
     batch b;
     b.index = m.number;
@@ -203,10 +205,10 @@ void run_batches::find_hand_overs() {
   for (const auto& [of, t] : times) {
     if (t.first_ns < t.last_ns) all_ns += static_cast<double>(t.last_ns - t.first_ns);
   }
-  // A batch that was put aside has no wait to be late behind, but is as late as the others.
+  // A buffered batch has no wait; assume that it is as late as the others on average.
   if (waited_for > 0) mean_late_ns_ = late_ns / static_cast<double>(waited_for);
   if (late > 0) late_ns *= static_cast<double>(handed_over) / static_cast<double>(waited_for);
-  constexpr std::size_t fewest = 3;  // of one or two nothing can be said
+  constexpr std::size_t fewest = 3;  // one or two batches show nothing
   late_share_ = all_ns > 0 && late >= fewest ? std::min(1.0, late_ns / all_ns) : 0;
 
   hand_overs_.assign(records_.size(), -1);

@@ -1,4 +1,4 @@
-// Batches of a run: which records belong together, and the quantities that follow.
+// Assembles the batches of a run from its records and computes their quantities.
 #ifndef LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 #define LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 
@@ -26,32 +26,35 @@ struct batch_record {
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
   bool is_marker() const noexcept { return kind == record_kind::wait && duration_ns == marker_ns; }
-  /// The durations of markers and consumptions are placeholders.
+  /// When the consumer had the batch. The durations of markers and of SBatchConsumed records are
+  /// placeholders.
   std::int64_t consumer_had_it_ns() const noexcept {
     return kind == record_kind::wait && !is_marker() ? end_ns() : start_ns;
   }
 };
 
-/// The batch records of a run, by number. A deque, because a growing vector would for a moment
-/// take three times the memory.
+/// The batch records of a run, by number. A deque, because a growing vector would temporarily take
+/// three times the memory.
 using batch_records = std::deque<batch_record>;
 
-/// Work on a batch: a span of a stage, or one of preprocessing.
+/// Work on a batch: a span of a stage, or of preprocessing.
 struct making_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = 0;  ///< as logged: of the batch, or of an item that went into it
+  /// As logged: the number of the batch, or of an item that became part of it.
+  std::int64_t number = 0;
   stage_id stage = preprocess_stage;
   optional_file file = {};
   consumer_id consumer = {};
-  optional_batch batch = {};  ///< none of an item that no batch took
-  pass_number pass = {};  ///< counts the makings of one number; stays 0 where it never comes again
-  bool of_item = false;   ///< the number is an item's
+  optional_batch batch = {};  ///< nullopt for an item that no batch took
+  /// How often its number was preprocessed before; 0 if numbers never repeat.
+  pass_number pass = {};
+  bool of_item = false;  ///< the number is that of an item
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A stretch of time.
+/// A range of time.
 struct time_span {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -63,7 +66,7 @@ struct time_span {
 struct batch {
   std::int64_t index = 0;
   std::uint32_t epoch = 0;       ///< counted from 0
-  optional_record preprocessed;  ///< the last one, where there are several pieces
+  optional_record preprocessed;  ///< the last one, if there are several segments
   optional_record wait;
   optional_record consumed;
   optional_record queued;
@@ -73,111 +76,120 @@ struct batch {
 
 struct makings;
 
-/// What an epoch of one consumer was, by its hand-overs.
+/// When one consumer received the batches of an epoch.
 struct epoch_times {
   std::uint32_t epoch = 0;
   consumer_id consumer;
   std::size_t handed_over = 0;
-  std::int64_t first_ns = 0;  ///< hand-over
+  std::int64_t first_ns = 0;  ///< first reception of a batch
   std::int64_t last_ns = 0;
-  /// Until the next epoch's first wait, or hand-over where it waited for none: validation,
-  /// checkpoints, pauses, and the last step. Missing for a consumer's last epoch.
+  /// The time until the next epoch's first wait, or first reception if there is no wait:
+  /// validation, checkpoints, pauses, and the last step. Missing for a consumer's last epoch.
   std::optional<std::int64_t> between_ns;
 };
 
 /// The batches of a run, in order of epoch, then index, and their quantities. A quantity whose
 /// records are missing is missing.
 ///
-/// Passes over the data are called epochs. The k-th making of batch i in time order belongs to the
-/// k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i, because batch numbers restart with every
-/// epoch. So k is the epoch, unless the receptions show that an epoch lacked the number
-/// (consumer_passes). Where more were made than were consumed, as when an epoch is left early, a
-/// batch goes to the last one that was made before it. Of processes that consume at the same time
-/// each has its own batches, and the epochs of one are counted on behind those of another.
+/// Batch numbers restart with every epoch, so the k-th preprocessing of batch i in time order
+/// belongs to the k-th SBatchWait_i, SBatchConsumed_i and SBatchQueued_i. So k is the epoch, unless
+/// the receptions show that an epoch lacked the number (consumer_passes). If more batches were
+/// preprocessed than received, as when an epoch is left early, each reception belongs to the last
+/// preprocessing before it. Processes that consume at the same time have separate batches; the
+/// epochs of one are numbered after those of another.
 ///
-/// A making is SBatchPreprocessed_i, or a pass of i through the stages: it ends where the stage
-/// that it began with begins anew, behind the end of all of it. Where for most hand-overs (of the
-/// numbers that every epoch handed over) several makings are there, as one batch was preprocessed
-/// in pieces on several threads, those since the hand-over of the same number before are one.
+/// One preprocessing of batch i is an SBatchPreprocessed_i, or a pass of i through the stages: it
+/// ends when the stage with which it began begins with i again after all its spans have ended.
+/// Several threads may preprocess segments of one batch. This is assumed if most receptions are
+/// preceded by several such records (counting only numbers that every epoch received); then all
+/// records since the previous reception of the number belong to one batch.
 class run_batches {
  public:
-  /// @param stages   spans of named stages, whose numbers are batches or, where `takings` say so,
+  /// @param stages   spans of named stages. Their numbers are batches or, if `takings` say so,
   ///                 items.
-  /// @param cut_off  the records are of a part of a run: epochs count from its beginning, and what
-  ///                 was consumed before the first making had ended was made before it.
+  /// @param cut_off  the records are those of a part of a run: epochs count from its begin, and
+  ///                 batches received before the first preprocessing ended were preprocessed before
+  ///                 the part began.
   explicit run_batches(batch_records records, const std::vector<stage_span>& stages = {},
                        const std::vector<batch_taking>& takings = {}, bool cut_off = false);
 
   const std::vector<batch>& all() const noexcept { return batches_; }
   const batch_records& records() const noexcept { return records_; }
-  /// Processes that consumed at the same time, such as the ranks of a training on several GPUs.
+  /// The number of processes that consumed at the same time, such as the ranks of a training on
+  /// several GPUs.
   std::size_t consumers() const noexcept { return consumers_; }
-  /// Whether the consumers' waits are known: without them a step would contain waiting.
+  /// Whether the consumers' waits are known: without them, steps would contain waiting.
   bool waits_known() const noexcept { return waits_known_; }
-  /// Whether nobody takes the batches: there are stages, and neither workers nor a consumer. Then a
-  /// batch is done where its last stage ends.
+  /// Whether there are stages, but neither workers nor a consumer. Then a batch is done when its
+  /// last stage ends.
   bool pushed() const noexcept { return pushed_; }
-  /// Batches that were made, or partly, and not received, where others were: prefetched for a pass
-  /// that was left, or still in flight at the end.
+  /// The number of batches that were at least partly built and not received, if others were
+  /// received: prefetched for an epoch that was left early, or in flight at the end.
   std::size_t discarded() const noexcept;
-  /// Whether batches were preprocessed in several pieces, which are taken together.
+  /// Whether batches were preprocessed in several segments, which are combined.
   bool in_pieces() const noexcept { return in_pieces_; }
-  /// Of the consumers' time, from their first wait to their last hand-over, epochs apart: the share
-  /// between a wait's end and its SBatchConsumed; 0 below three such batches.
+  /// The share of the consumers' time, from their first wait to their last reception in each epoch,
+  /// that is between the end of a wait and its SBatchConsumed; 0 with fewer than three such
+  /// batches.
   double late_share() const noexcept { return late_share_; }
-  /// Whether SBatchConsumed stands behind the step (late_share above 20 %): then the hand-over is
-  /// the end of the wait, and for a batch that was put aside the SBatchConsumed before.
+  /// Whether the program records SBatchConsumed after the step (late_share above 20 %). Then a
+  /// batch counts as received at the end of its wait or, if it was buffered, at the SBatchConsumed
+  /// before.
   bool consumed_late() const noexcept { return late_share_ > 0.2; }
-  /// From a wait's end to the hand-over, mean: the consumer's, though in no step.
+  /// The mean time from a wait's end to the reception: the consumer's time, but in no step.
   double mean_late_ns() const noexcept { return consumed_late() ? 0 : mean_late_ns_; }
   const std::vector<epoch_times>& epochs() const noexcept { return epochs_; }
-  /// Throughput over the whole run: batches received / length_ns(). Missing below two batches.
+  /// Throughput over the whole run: batches received / length_ns(). Missing with fewer than two
+  /// batches.
   std::optional<double> achieved_per_s() const noexcept;
-  /// (batches - 1) / (last - first hand-over), epochs apart, so without start-up and what lies
-  /// between epochs; missing below two batches.
+  /// Throughput in steady state: (batches - 1) / (last - first reception), summed over epochs, so
+  /// without start-up and the time between epochs. Missing with fewer than two batches.
   std::optional<double> steady_per_s() const noexcept;
-  /// Of the run, start-up and what lies between epochs included: from the first dispatch, making or
-  /// wait for a batch that was received to the end of the last step. 0 where none was received.
+  /// The length of the run, including start-up and the time between epochs: from the first
+  /// dispatch, preprocessing or wait of a received batch to the end of the last step. 0 if no batch
+  /// was received.
   std::int64_t length_ns() const noexcept { return length_ns_; }
-  /// The step of an epoch's last batch, whose end no record shows: as long as the median step, but
-  /// no longer than until the consumer's next wait. Consumers that never wait have none.
+  /// The duration of the step of an epoch's last batch, whose end is not recorded: assumed to be
+  /// the median step, but no longer than until the consumer's next wait. 0 for consumers that never
+  /// wait.
   std::int64_t last_step_ns(const epoch_times& of) const noexcept;
 
-  /// nullptr where there is none.
+  /// Returns nullptr for nullopt.
   const batch_record* record(optional_record n) const noexcept {
     return n ? &records_[*n] : nullptr;
   }
-  /// The batch's epoch as its consumer counts it: each of several at the same time from 0.
+  /// The epoch as its consumer counts it: each of several simultaneous consumers starts from 0.
   std::uint32_t epoch_of_consumer(const batch& b) const noexcept;
   const batch& at(batch_id id) const noexcept { return batches_[id.value()]; }
   /// The batch that a record belongs to.
   batch_id batch_of(const batch_record& r) const noexcept;
 
-  /// All spans that batches and items were made by: those of a batch beside each other, in order of
-  /// start, batches in order of all(); behind them those of items that no batch took.
+  /// All spans in which batches and items were preprocessed. The spans of a batch are adjacent and
+  /// in order of start, batches in order of all(); those of items that no batch took come last.
   const std::vector<making_span>& making() const noexcept { return making_; }
 
-  /// For a batch in pieces, their union.
+  /// For a batch in segments, the time that they cover together.
   std::optional<std::int64_t> preprocess_ns(const batch& b) const;
-  /// 0 for an out-of-order arrival.
+  /// 0 for a batch that arrived out of order.
   std::optional<std::int64_t> wait_ns(const batch& b) const noexcept;
-  /// From the end of its making to the hand-over.
+  /// From the end of its preprocessing to its reception.
   std::optional<std::int64_t> delay_ns(const batch& b) const;
-  /// When the consumer got it.
+  /// When the consumer received it.
   std::optional<std::int64_t> hand_over_ns(const batch& b) const noexcept;
-  /// When it was done with: the hand-over, or where batches are pushed() the end of its making.
+  /// When it was done: when it was received or, if batches are pushed(), when its preprocessing
+  /// ended.
   std::optional<std::int64_t> left_ns(const batch& b) const noexcept;
-  /// From the hand-over to the start of the same consumer's next wait or its next hand-over,
-  /// whichever is first; out-of-order markers end nothing. Missing for an epoch's last one.
+  /// From the reception to the same consumer's next wait or reception, whichever is first;
+  /// out-of-order markers do not end a step. Missing for an epoch's last batch.
   std::optional<std::int64_t> step_ns(optional_record consumed) const noexcept;
   std::optional<time_span> step(optional_record consumed) const noexcept;
   bool out_of_order(const batch& b) const noexcept;
 
-  /// From the start of its making to the end: its latency.
+  /// From the start to the end of its preprocessing: its latency.
   std::optional<time_span> made(const batch& b) const;
-  /// Sum of its spans, which may be more than its latency where they overlap.
+  /// The sum of its spans, which exceeds its latency if they overlap.
   std::int64_t service_ns(const batch& b) const;
-  /// The part of its latency in which no span of it was open.
+  /// The part of its latency in which none of its spans was open.
   std::int64_t queueing_ns(const batch& b) const;
 
  private:
@@ -190,11 +202,11 @@ class run_batches {
 
   batch_records records_;
   std::vector<making_span> making_;
-  std::vector<std::int64_t> hand_overs_;  // by record, of SBatchConsumed; -1: none
+  std::vector<std::int64_t> hand_overs_;  // by record; -1: not an SBatchConsumed
   std::vector<std::int64_t> step_ends_;   // by record; -1: none
   std::vector<batch> batches_;
   std::vector<epoch_times> epochs_;
-  std::vector<std::uint32_t> first_epochs_;  // of each consumer, rising
+  std::vector<std::uint32_t> first_epochs_;  // of each consumer, ascending
   std::size_t consumers_ = 1;
   std::int64_t length_ns_ = 0;
   /// Nothing was recorded of the first batch before its reception, so its time is not in

@@ -31,7 +31,7 @@ std::vector<stage_stats> describe_stages(const run_data& run) {
 std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest) {
   std::vector<item_stats> described;
   if (run.side.stages.empty()) return described;
-  std::map<bool, std::vector<item>> by_kind;  // whether they are items
+  std::map<bool, std::vector<item>> by_kind;  // true: items
   for (item& it : items_of(run.batches)) by_kind[it.of_item].push_back(std::move(it));
   for (auto& [of_item, all] : by_kind) {
     std::vector<std::int64_t> lives;

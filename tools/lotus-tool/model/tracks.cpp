@@ -36,7 +36,7 @@ std::string role_name(file_role role) {
 std::string run_title(const std::string& run_dir, const std::string& dir) {
   const fs::path below = fs::path(run_dir).lexically_relative(dir);
   if (!below.empty() && below != ".") return below.string();
-  // "run/" and "." have no last part of their own.
+  // "run/" and "." have no last component.
   std::error_code error;
   const fs::path whole = fs::canonical(run_dir, error);
   return error || !whole.has_filename() ? run_dir : whole.filename().string();
@@ -93,7 +93,7 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
       }
       return place->second;
     };
-    // Counters alone have no log.
+    // A run with counters only has no log.
     if (run.files.empty()) {
       const std::uint64_t number = run.beside.front().number;
       pid_for(info.process_of(number), number);

@@ -34,9 +34,9 @@ class batch_spans {
               [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
   }
 
-  /// Place of the batch that an operation ran in.
+  /// The index of the batch in which an operation ran.
   std::optional<std::size_t> place_of(std::int64_t start_ns, std::int64_t end_ns) {
-    // Most operations run in the batch that the one before ran in.
+    // Most operations run in the same batch as the one before.
     if (start_ns < from_ns_ || start_ns >= to_ns_) find(start_ns);
     if (found_ == nullptr || end_ns > found_->end_ns) return std::nullopt;
     return found_->place;
@@ -49,7 +49,7 @@ class batch_spans {
     std::size_t place;
   };
 
-  /// The last batch that had begun by then, and from when to when it is the last one.
+  /// Finds the last batch that began at or before start_ns, and for which times it is the last one.
   void find(std::int64_t start_ns) {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), start_ns,
@@ -72,7 +72,7 @@ struct long_operation {
   std::size_t file;
 };
 
-/// Keeps the longest few.
+/// Keeps the few longest calls.
 class longest_operations {
  public:
   void add(const long_operation& op) {
@@ -90,7 +90,7 @@ class longest_operations {
   std::vector<long_operation> kept_;
 };
 
-/// Calls `on_operation(op, place of its batch, file)` for the operations in counted batches.
+/// Calls `on_operation(op, index of its batch, file)` for the operations in counted batches.
 template <class OnOperation>
 void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
                          OnOperation&& on_operation) {
@@ -104,7 +104,7 @@ void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
   }
 }
 
-/// By number of the name; of those that are not wanted 0.
+/// The medians by number of the name; 0 for those not in `wanted`.
 std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
                                std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
@@ -135,7 +135,7 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
-  // By number of the name, as all that is kept here; and in which order they appeared.
+  // By number of the name, like all lists here; `appeared` keeps the order of appearance.
   std::vector<kept_durations> durations(run.names.size());
   std::vector<std::int64_t> total_ns(run.names.size());
   std::vector<std::uint32_t> appeared;

@@ -1,4 +1,4 @@
-// What the workers spend their time on while they preprocess.
+// Measures what the workers spend their time on while they preprocess.
 #ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 #define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 
@@ -17,11 +17,11 @@ struct op_share {
   double share = 0;  ///< of the workers' time, 0..1
 };
 
-/// An operation that took long, and where.
+/// A call that took unusually long, and where it happened.
 struct slow_sample {
   std::string name;
   std::int64_t duration_ns = 0;
-  double median_ns = 0;  ///< of the operation
+  double median_ns = 0;  ///< median of the operation
   std::int64_t batch = 0;
   std::uint32_t epoch = 0;
   std::uint64_t worker = 0;
@@ -33,9 +33,9 @@ struct worker_time {
   double samples_per_batch = 0;
 };
 
-/// Looks at the operations that ran inside counted batches. Shares are of the batches' own time;
-/// STransform is left out, because it contains others. Slow samples are the longest operations that
-/// took over ten times their median.
+/// Measures the operations inside counted batches. Shares are relative to the batches' own time;
+/// STransform is left out, because it contains others. Slow samples are the longest calls that took
+/// over ten times the median of their operation.
 /// @param run  read with run_parts::operations.
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted);
 

@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A stage's name is that of an operation too.
+/// The speed-up of an operation or a stage; a stage's name is also that of an operation.
 double faster_by(const pipeline_change& change, const std::string& name) {
   const auto found = change.faster.find(name);
   return found == change.faster.end() ? 1 : found->second;
@@ -59,7 +59,7 @@ class planner {
 
   void plan_work() {
     std::vector<measured_work> works = r_.works;
-    std::vector<double> by_name;  // what is left of it
+    std::vector<double> by_name;  // the part of its time that is left
     for (const recorded_part& part : r_.parts) {
       if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
       double& left = by_name[part.name];
@@ -79,7 +79,7 @@ class planner {
             std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) / change_.making_faster};
       }
     }
-    // A stage is an operation too, which its own parts are; the rest of it has no name.
+    // A faster stage scales all of its work: its operations, and the rest, which has no name.
     for (std::size_t s = 0; s < r_.stages.size(); ++s) {
       const double faster = faster_by(change_, r_.stages[s].name);
       if (faster != 1) scale_stage(s, faster);
@@ -98,7 +98,8 @@ class planner {
     }
   }
 
-  /// Of the operation's work that what a server does; waiting for one comes out of the simulation.
+  /// Moves the work of the operation that a server does to the served part. Removes the recorded
+  /// waiting for servers, because the simulation produces it.
   void plan_served() {
     const shared_operation& op = *assumed_.operation;
     const bool limit = assumed_.apart_ns > 0;
@@ -135,8 +136,9 @@ class planner {
     }
   }
 
-  /// @param served  of the work as recorded, by a server. @param waited_ns  before that.
-  /// @param faster  the operation becomes. @param to  the work as it is planned.
+  /// @param served  the served part of the work, as recorded. @param waited_ns  how long it waited
+  ///                for that.
+  /// @param faster  speed-up of the operation. @param to  the planned work.
   void take_served(const work& served, double waited_ns, const measured_work& recorded,
                    double faster, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
@@ -169,8 +171,8 @@ class planner {
     }
   }
 
-  /// Fewer, larger batches, or more of less: the work of those that stand in their places, in
-  /// proportion. Only where no items go into them.
+  /// Makes batches larger and fewer, or smaller and more: scales the work of the batch at the
+  /// corresponding place. Only for batches without items.
   void scale_batches() {
     const double factor = change_.batch_size;
     std::vector<planned_unit> units;
@@ -211,7 +213,8 @@ class planner {
     plan_.uses = std::move(uses);
   }
 
-  /// In the wait that is made part of the step before: there is no one who could do both at once.
+  /// Adds the preprocessing of a batch to the step before it, because the consumer cannot do both
+  /// at once.
   void consumer_makes() {
     for (planned_epoch& e : plan_.epochs) {
       for (std::size_t i = 0; i < e.hand_overs.size(); ++i) {
@@ -254,7 +257,7 @@ class planner {
           stage.threads < recorded.threads ? recorded.threads - stage.threads : 0;
       more_in_flight += more;
       less_in_flight += less;
-      // Of a single stage this is the same as what is in flight.
+      // With a single stage, in_flight is this bound.
       if (r_.stages.size() > 1) {
         stage.most_ahead = std::max<std::size_t>(stage.threads, recorded.most_ahead + more - less);
       }
@@ -270,7 +273,8 @@ class planner {
     const std::size_t now = plan_.stages.front().threads;
     const auto per_batch = static_cast<std::size_t>(std::ceil(r_.items_per_batch));
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
-    // Where no bound held, what more workers may have out is not known: two batches each are usual.
+    // Without a known bound it is unknown how many batches more workers may have in flight; two per
+    // worker are usual.
     const std::size_t seen = r_.in_flight_held || now <= before
                                  ? r_.in_flight
                                  : std::max(r_.in_flight, 2 * before * per_batch);

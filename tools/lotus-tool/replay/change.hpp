@@ -1,4 +1,4 @@
-// What is changed about a pipeline before it is replayed.
+// Describes changes to a recorded pipeline and plans its simulation.
 #ifndef LOTUS_TOOL_REPLAY_CHANGE_HPP
 #define LOTUS_TOOL_REPLAY_CHANGE_HPP
 
@@ -16,44 +16,48 @@
 
 namespace lotus::tool {
 
-/// All of it together; a default one changes nothing.
+/// Changes that are applied together; a default one changes nothing.
 struct pipeline_change {
   std::optional<std::size_t> workers;          ///< threads of the first stage, or of its pool
-  std::map<std::string, std::size_t> threads;  ///< of a stage, by its name
-  std::optional<std::size_t> prefetch;         ///< batches out at once for each worker
-  bool unordered = false;                      ///< the consumer takes what is there
-  std::map<std::string, double>
-      faster;                ///< operations and stages by name; HUGE_VAL: it costs nothing
-  double making_faster = 1;  ///< all of it
-  double step = 1;           ///< factor of the time that a step takes
+  std::map<std::string, std::size_t> threads;  ///< threads of a stage, by its name
+  std::optional<std::size_t> prefetch;         ///< batches in flight per worker
+  bool unordered = false;                      ///< the consumer receives whichever batch is ready
+  /// Speed-up by name of operation or stage; HUGE_VAL: no cost.
+  std::map<std::string, double> faster;
+  double making_faster = 1;  ///< speed-up of all preprocessing
+  double step = 1;           ///< factor for the duration of steps
   std::optional<double> cpus;
-  bool no_start_up = false;  ///< threads are there at once, and first batches take no longer
-  bool own_thread = false;   ///< batches that the consumer made itself are made by a worker
-  double batch_size = 1;     ///< factor
+  /// Threads start at once, and first batches take no longer than others.
+  bool no_start_up = false;
+  bool own_thread = false;  ///< a worker builds the batches that the consumer built itself
+  double batch_size = 1;    ///< factor for the size of batches
 
   bool operator==(const pipeline_change& other) const;
 };
 
-/// Which recorded batch stands for which, in a sample drawn anew; empty: each for itself.
+/// For each unit of a resampled run, the recorded unit that replaces it; empty: each stays itself.
 using drawn_units = std::vector<std::uint32_t>;
 
-/// Threads that work in a stage at once. Stages that all threads of a pool did are done by all of
-/// the changed one; others, such as those in order, keep their number.
+/// Returns the number of threads that work in a stage at once. A stage that used all threads of a
+/// pool uses all threads of the changed pool; other stages, such as ordered ones, keep their
+/// number.
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
-/// How the calls of an operation hold each other up.
+/// An assumption about how the calls of an operation delay each other.
 struct assumed_servers {
-  const shared_operation* operation = nullptr;  ///< nullptr: they do not
-  std::size_t servers = unbounded;              ///< so many are served at once; the others wait
-  /// Not by servers but by a limit: they are let through so far apart, and then take so long each.
+  const shared_operation* operation = nullptr;  ///< nullptr: they do not delay each other
+  std::size_t servers = unbounded;  ///< the number of calls served at once; the others wait
+  /// If a rate limit applies instead of servers: the interval between the calls that it lets
+  /// through, and the time that each call takes after that.
   double apart_ns = 0;
   double each_ns = 0;
 };
 
-/// The run as it would be with the change.
+/// Plans the simulation of the run with a change.
 /// @param names  of the run.
-/// @param law    under which it was recorded, and which holds but for changed CPUs.
+/// @param law    the speed law of the recorded run; it also holds for the changed run, except for
+///               the number of CPUs if that is changed.
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const speed_law& law, const pipeline_change& change,
                     const drawn_units& drawn = {}, const assumed_servers& assumed = {});

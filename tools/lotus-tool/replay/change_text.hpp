@@ -1,4 +1,4 @@
-// Changes in words, and as JSON.
+// Formats changes as text and as JSON.
 #ifndef LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 #define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 
@@ -10,10 +10,10 @@
 
 namespace lotus::tool {
 
-/// "4 workers instead of 2, prefetch 4 a worker, Decode 2x faster"; "" where nothing is changed.
+/// "4 workers instead of 2, prefetch 4 a worker, Decode 2x faster"; "" if nothing is changed.
 std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline);
 
-/// {"workers":4,"faster":{"Decode":2}}: what is changed only; null is what costs nothing.
+/// {"workers":4,"faster":{"Decode":2}}: only what is changed; null means "costs nothing".
 void write_change(json_writer& json, const pipeline_change& change);
 
 }  // namespace lotus::tool

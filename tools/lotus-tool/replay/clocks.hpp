@@ -1,4 +1,4 @@
-// Time in a replay.
+// Simulates time and CPU scheduling.
 #ifndef LOTUS_TOOL_REPLAY_CLOCKS_HPP
 #define LOTUS_TOOL_REPLAY_CLOCKS_HPP
 
@@ -17,15 +17,15 @@
 
 namespace lotus::tool {
 
-/// Threads that are blocked wake at a time; those that run share CPUs as Linux lets them: one that
-/// wakes goes to the CPU with the fewest threads and stays there; those of a CPU take turns of
-/// speed_law::turn_ns, first those that have just woken; a CPU that has none left takes one over
-/// from the fullest when turns end next, after half of one in the mean. Without turns, or where
-/// there is always a CPU free, or a part of one only, all threads of a CPU go at once, and slower.
-/// Not thread-safe.
+/// Blocked threads wake at a given time; runnable threads share the CPUs as on Linux: a thread that
+/// wakes goes to the CPU with the fewest threads and stays there; the threads of a CPU take turns
+/// of speed_law::turn_ns, those that have just woken first; a CPU that runs out of threads takes
+/// one over from the fullest CPU after half a turn, which is the mean time until the next turn
+/// ends. If there are no turns, if a CPU is always free or if the number of CPUs is not whole, all
+/// threads of a CPU run at the same time, at reduced speed. Not thread-safe.
 class replay_clocks {
  public:
-  /// @param threads  that there are: more CPUs than these are never used.
+  /// @param threads  the number of threads; no more CPUs than this are ever used.
   explicit replay_clocks(const speed_law& speed, std::size_t threads = unbounded)
       : speed_(speed), one_by_one_(speed.cpus >= 1 && speed.cpus == std::floor(speed.cpus)) {
     cpus_.resize(one_by_one_
@@ -49,11 +49,11 @@ class replay_clocks {
     new_speeds();
   }
 
-  /// Goes on to the next event. Returns its thread, if anything is to come.
+  /// Advances to the next event. Returns its thread, or nullopt if there are no more events.
   std::optional<std::uint32_t> next() {
     while (true) {
       double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
-      cpu* of = nullptr;  // the event; otherwise one that sleeps wakes
+      cpu* of = nullptr;  // the CPU of the event; nullptr: a sleeping thread wakes
       bool ends = false;
       for (cpu& c : cpus_) {
         const double end_ns =
@@ -80,13 +80,13 @@ class replay_clocks {
  private:
   using event = std::pair<double, std::uint32_t>;
   struct cpu {
-    std::vector<event> running;  // and what done_ns will be at their ends
-    std::deque<event> waiting;   // for their turn, with what they have left
-    std::size_t woken = 0;       // of these that had none since
-    double done_ns = 0;          // work of each thread that ran here all the time
+    std::vector<event> running;  // with the value of done_ns at which each ends
+    std::deque<event> waiting;   // for a turn, with their remaining work
+    std::size_t woken = 0;       // how many of `waiting` woke and have had no turn yet
+    double done_ns = 0;          // work done by a thread that ran here all the time
     double rate = 0;
     double turn_began_ns = 0;
-    /// The turn's end, where others wait; where none runs, when it takes one over.
+    /// When the turn ends, if others wait; when the CPU takes over a thread, if it has none.
     double event_ns = HUGE_VAL;
 
     std::size_t threads() const noexcept { return running.size() + waiting.size(); }
@@ -108,7 +108,7 @@ class replay_clocks {
     c.event_ns = c.waiting.empty() ? HUGE_VAL : now_ns_ + speed_.turn_ns;
   }
 
-  /// One that ran alone had turn after turn.
+  /// A thread that ran alone has had successive turns.
   double end_of_turn(const cpu& c) const {
     const double turns = std::floor((now_ns_ - c.turn_began_ns) / speed_.turn_ns) + 1;
     return c.turn_began_ns + turns * speed_.turn_ns;

@@ -22,23 +22,23 @@ namespace lotus::tool {
 namespace {
 
 /// Errors of the model itself, as found on pairs of runs (bench/whatif_numbers): standard
-/// deviations of the logarithm of what it says ÷ what is.
+/// deviations of the logarithm of predicted ÷ measured.
 constexpr double model_sd = 0.012;
-constexpr double beyond_sd = 0.03;  ///< more threads at once than were seen
-constexpr double wall_sd = 0.02;    ///< where CPU time was not recorded
+constexpr double beyond_sd = 0.03;  ///< with more threads at once than were recorded
+constexpr double wall_sd = 0.02;    ///< without recorded CPU time
 constexpr double wall_beyond_sd = 0.12;
-constexpr double limit_sd = 0.06;  ///< of a rate limit: all calls are taken to be alike
+constexpr double limit_sd = 0.06;  ///< with a rate limit: all calls are assumed to be equal
 
-constexpr double much_too_fast = 0.03;  ///< of a replay: more than a run differs from the next
-constexpr double most_off = 0.25;       ///< of a replay that anything may rest on
+constexpr double much_too_fast = 0.03;  ///< for a simulation: more than runs differ from each other
+constexpr double most_off = 0.25;       ///< the maximum error of a simulation that can be trusted
 
-/// How much of what the replay gets wrong of the run as it was it gets wrong of a changed one: all
-/// near it, half far from it, as found on 117 pairs of runs (bench/whatif_numbers; 0.53 of it, in
-/// two other sets of 68 pairs 0.48 and 0.65).
-/// @param gain  of the rate, as replayed.
+/// The part of the simulation's error on the unmodified run that also affects a changed run: all of
+/// it near that run, half of it far away, as found on 117 pairs of runs (bench/whatif_numbers):
+/// 0.53; in two other sets of 68 pairs: 0.48 and 0.65.
+/// @param gain  simulated gain of throughput.
 double share_of_error_kept(double gain) {
   constexpr double far_from_it = 0.5;
-  constexpr double near = 0.2;  // of the logarithm
+  constexpr double near = 0.2;  // on the scale of the logarithm
   return far_from_it + (1 - far_from_it) * std::exp(-std::abs(std::log(gain)) / near);
 }
 
@@ -47,7 +47,7 @@ std::size_t threads_of(const recorded_pipeline& p) {
                          [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
 }
 
-/// Preprocessing was on the CPU all the time, as far as there were CPUs for all threads.
+/// Assumes that preprocessing was always on the CPU, as far as there were CPUs for all threads.
 recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   const auto threads = static_cast<double>(threads_of(p));
   const double share = std::min(1.0, cpus / threads);
@@ -56,11 +56,11 @@ recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
     part.cpu_ns = share * part.blocked_ns;
     part.blocked_ns = 0;
   }
-  p.shared.clear();  // the CPUs are what they share
+  p.shared.clear();  // the CPUs explain why they wait
   return p;
 }
 
-/// All waiting for CPUs becomes waiting for something else.
+/// Counts all waiting for CPUs as blocked time.
 recorded_pipeline with_queueing(recorded_pipeline p) {
   const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
   for (measured_work& w : p.works) keep(w);
@@ -68,7 +68,7 @@ recorded_pipeline with_queueing(recorded_pipeline p) {
   return p;
 }
 
-/// Blocks of neighbours, which are alike, keep together.
+/// Resamples units in blocks of neighbors, because neighbors are similar.
 class block_sampler {
  public:
   explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
@@ -107,7 +107,8 @@ bool has_items(const recorded_pipeline& p) {
                      [](const recorded_stage& s) { return s.of_items; });
 }
 
-/// From one part of a run to the next, for the mean of the whole.
+/// The relative standard error of the run's mean interval between batches, estimated from the
+/// differences between parts of the run.
 double run_sd_of(const run_data& run) {
   constexpr std::size_t parts = 10;
   std::vector<double> lengths_ns;
@@ -128,7 +129,7 @@ double run_sd_of(const run_data& run) {
                            static_cast<double>(last - first));
     }
   }
-  if (lengths_ns.size() < parts) return 0.02;  // a short run: what others have
+  if (lengths_ns.size() < parts) return 0.02;  // typical value, because the run is too short
   const auto n = static_cast<double>(lengths_ns.size());
   const double mean = std::accumulate(lengths_ns.begin(), lengths_ns.end(), 0.0) / n;
   double squares = 0;
@@ -174,7 +175,7 @@ void what_if::find_explanations(const recorded_pipeline* also) {
     };
     explanation one{assumed, replayed_with({}, law_.law, assumed)};
     if (!is_like(one.base) && one.base.per_s() > fitted() && waits_little_for_cpus()) {
-      // Whoever holds a lock and waits for a CPU holds up all others.
+      // A thread that waits for a CPU while it holds a lock holds up all others.
       if (!queued_) queued_ = with_queueing(recorded_);
       one.queued = true;
       one.base = replayed_with({}, law_.law, assumed, true);
@@ -184,7 +185,8 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
   explanations_.push_back({{}, base_});
-  // What is shown to be limited is not free because no simulation of it is like the run.
+  // An operation that is shown to be limited stays limited, even if no simulation reproduces the
+  // run.
   for (const assumed_servers& assumed : explanations_of(recorded_)) {
     if (assumed.operation == nullptr) continue;
     const replay_result limited = replayed_with({}, law_.law, assumed);
@@ -219,8 +221,8 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   }
   std::stable_sort(tried.begin(), tried.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr double near = 0.04;      // as runs differ from each other
-  constexpr double unlike_it = 0.2;  // then none of them is right
+  constexpr double near = 0.04;      // as much as runs differ from each other
+  constexpr double unlike_it = 0.2;  // if the best one is off by more, none is right
   if (tried.empty() || tried.front().first > unlike_it) return;
   explanations_.clear();
   for (const auto& [off, why] : tried) {
@@ -254,23 +256,24 @@ void what_if::loosen_policies() {
 
 void what_if::fit_turns() {
   speed_law law = law_.law;
-  // A tick of Linux takes 1, 4 or 10 ms.
+  // Linux uses ticks of 1, 4 or 10 ms.
   for (const double turn_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
     law.turn_ns = 1e6 * turn_ms;
     const replay_result slower = replayed_with({}, law, {});
     if (std::abs(slower.per_s() - achieved()) >= std::abs(base_.per_s() - achieved())) continue;
     base_ = slower;
     law_.law = law;
-    // A longer one may fit better by chance, and changes more of what is asked.
+    // A longer turn may fit better only by chance, and would change predictions more.
     if (std::abs(base_.per_s() / achieved() - 1) <= much_too_fast) return;
   }
 }
 
 void what_if::fit_cpus() {
-  // Less may be the scheduler's doing.
+  // A smaller difference may be due to the scheduler.
   if (law_.law.cpus <= 0 || fitted() <= (1 + most_off) * achieved()) return;
   const replay_result waiting = replay(plan_of(with_queueing(recorded_), run_.names, law_.law, {}));
-  if (waiting.per_s() > (1 + most_off) * achieved()) return;  // that is not what held it up
+  // If this is too fast as well, waiting for CPUs does not explain the run.
+  if (waiting.per_s() > (1 + most_off) * achieved()) return;
   const auto wanted_by = [this](const auto& all) {
     double wanted_ns = 0;
     for (const measured_work& w : all) wanted_ns += w.cpu_ns + w.queued_ns;
@@ -357,7 +360,7 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
     error_left = std::pow(why.base.per_s() / achieved(), 1 - share_of_error_kept(gain));
   }
   p.gain = gain * error_left;
-  // Batches of another size are others in number.
+  // A different batch size changes the number of batches.
   const double count = why.base.batches > 0 ? changed.batches / why.base.batches : 1;
   p.per_s = achieved() * p.gain * count;
   p.low = p.high = p.per_s;
@@ -397,7 +400,7 @@ prediction what_if::least_guess(const pipeline_change& change) const {
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
     const assumed_servers& a = why.assumed;
-    // How sure a mean is counts in intervals only.
+    // The uncertainty of this mean only affects intervals.
     if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
     if (&why == &explanations_.front() && cpus.low >= cpus.high) continue;
     const prediction other = guess_under(why, change, cpus.low);
@@ -441,7 +444,7 @@ prediction what_if::predict(const pipeline_change& change) const {
     p.low = std::min(p.low, other.per_s);
     p.high = std::max(p.high, other.per_s);
   });
-  constexpr double quantile = 1.645;  // 95 % of a normal distribution lie below
+  constexpr double quantile = 1.645;  // 95 % of a normal distribution are below this
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));

@@ -1,4 +1,4 @@
-// What a change would bring, and how sure that is.
+// Predicts the effect of a change, with a confidence interval.
 #ifndef LOTUS_TOOL_REPLAY_PREDICTION_HPP
 #define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
@@ -16,65 +16,70 @@
 namespace lotus::tool {
 
 struct prediction {
-  double per_s = 0;  ///< batches, over the run's whole length
-  double low = 0;    ///< of the interval in which it lies with 90 % confidence
+  double per_s = 0;  ///< batches per second of the whole run
+  double low = 0;    ///< lower end of its 90 % confidence interval
   double high = 0;
-  double run_ns = 0;         ///< length of the run, from its first work to the end of its last step
-  double steady_per_s = 0;   ///< batches, from the first hand-over of an epoch to the last
-  double gain = 1;           ///< length before ÷ after
-  std::size_t most_out = 0;  ///< batches that are out at once: what takes memory
+  double run_ns = 0;        ///< length of the run, from the first work to the end of the last step
+  double steady_per_s = 0;  ///< batches per second from an epoch's first reception to its last
+  double gain = 1;          ///< run length before ÷ after
+  /// The maximum number of batches in flight, which determines the memory use.
+  std::size_t most_out = 0;
 };
 
-/// A run that can be asked. What the replay of the run as it was gets wrong is taken out of every
-/// answer: all of it near that run, half of it far away. Thread safety: one thread.
+/// Answers questions about a run. Predictions are corrected by the simulation's error on the
+/// unmodified run: completely for small changes, by half for large ones. Thread safety: one thread.
 class what_if {
  public:
   /// @param run         must outlive this.
-  /// @param recorded    of it.
-  /// @param also        of the same pipeline, in another configuration: tells more of the machine.
-  /// @param cpus        that the run might use, where its logs do not say. Where they do not tell
-  /// CPU
-  ///                    time either, all preprocessing is then taken to be on the CPU.
+  /// @param recorded    the pipeline of `run`.
+  /// @param also        nullptr, or the same pipeline in another configuration, which shows more
+  ///                    about the machine.
+  /// @param cpus        CPUs that the run could use, if its logs do not contain this. If they do
+  ///                    not contain CPU time either, all preprocessing is then assumed to be on the
+  ///                    CPU.
   what_if(const run_data& run, recorded_pipeline recorded, const recorded_pipeline* also,
           std::optional<double> cpus);
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
 
-  /// Batches per second as the run was, over its whole length, and as its replay says.
+  /// Batches per second over the whole run, as measured. replayed() is the same, simulated.
   double achieved() const noexcept { return recorded_.achieved_per_s; }
-  /// Length of the run: what the batches that are replayed took at that rate.
+  /// Length of the run: the time that the simulated batches took at the measured throughput.
   double run_ns() const noexcept { return achieved() > 0 ? base_.batches * 1e9 / achieved() : 0; }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// A replay that is too fast leaves CPUs idle for a while (law().law.turn_ns). Where
-  /// it is still over 25 % too fast while threads waited for CPUs, other programs had these: this
-  /// share of them; 0..1. Work is conserved: no number of workers gets more out of the CPUs that
-  /// are left. Then the replay says fitted().
+  /// If the simulation is too fast, it is slowed down by CPUs that stay idle for a while
+  /// (law().law.turn_ns). If it is still over 25 % too fast while threads waited for CPUs, other
+  /// programs used the CPUs: this share of them, 0..1. Work is conserved: more workers do not get
+  /// more out of the remaining CPUs. fitted() is the simulated throughput after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
   const recorded_pipeline& recorded() const noexcept { return recorded_; }
 
-  /// Whether it is known what CPUs were there for the run's threads.
+  /// Whether the number of CPUs for the run's threads is known.
   bool cpus_known() const noexcept { return law_.law.cpus > 0; }
-  /// Whether an answer is a bracket, from no gain on: there may be no CPU for what it adds.
+  /// Whether a prediction can only give a range that begins with "no gain", because there may be no
+  /// CPU for additional threads.
   bool is_bracket(const pipeline_change& change) const {
     return beyond_seen(change) && !cpus_known();
   }
 
-  /// Whether the replay is so unlike the run, by over 25 %, that nothing may rest on it.
+  /// Whether the simulation differs from the run by so much, over 25 %, that it cannot be trusted.
   bool is_unlike() const noexcept;
 
-  /// Whether threads would want the CPU at once in a number that the runs have not shown.
+  /// Whether more threads would want CPUs at once than in the recorded runs.
   bool beyond_seen(const pipeline_change& change) const;
 
-  /// Without an interval, so a tenth of the time: per_s, gain and most_out.
+  /// Predicts without an interval (low and high equal per_s), in a tenth of the time.
   prediction guess(const pipeline_change& change) const;
-  /// The same gain of what the loader has a part in: of the run without the pauses between epochs.
+  /// The same gain, but for the part of the run that the loader affects: without the pauses between
+  /// epochs.
   double gain_between_pauses(const prediction& of) const;
-  /// That under which the change gains least, of all that the recording leaves open.
+  /// The prediction with the smallest gain, of all explanations that fit the recording.
   prediction least_guess(const pipeline_change& change) const;
-  /// The operation that is shown to wait for a lock or a device, so that more workers do not help;
-  /// its name is "" where there is none. `most`: so many of its calls are served at once.
+  /// The operation that demonstrably waits for a lock or a device, so that more workers do not
+  /// help; its name is "" if there is none. `most`: the number of its calls that are served at
+  /// once.
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
@@ -83,61 +88,64 @@ class what_if {
   prediction predict(const pipeline_change& change) const;
 
  private:
-  /// Where threads take turns, who is next hangs on little: of turns of several lengths, together.
+  /// If threads take turns, small differences decide which thread is next, so this sums up the
+  /// results for several lengths of turns.
   replay_result replayed_with(const pipeline_change& change, const speed_law& law,
                               const assumed_servers& assumed, bool queued = false) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
-  /// Missing work cannot make a replay slower than the run, but a rule can that did not hold:
-  /// dispatch in turn, and bounds of what is in flight. Drops those without which the replay is
-  /// more like the run.
+  /// Work that was not recorded cannot make a simulation slower than the run, but a rule that did
+  /// not hold can: dispatch in turn, or a bound on the batches in flight. Drops the rules without
+  /// which the simulation is closer to the run.
   void loosen_policies();
-  /// speed_law::turn_ns, with which the replay is as slow as the run.
+  /// Finds the speed_law::turn_ns with which the simulation is as slow as the run.
   void fit_turns();
-  /// The CPUs that were left by other programs, with which the replay is as slow as the run.
+  /// Finds the number of CPUs, not used by other programs, with which the simulation is as slow as
+  /// the run.
   void fit_cpus();
-  /// CPUs for the run with a change, as far as its threads say it; see cpus_with().
+  /// The number of CPUs available to the changed run, as a range; see cpus_with().
   struct cpu_range {
     double low = 0;
     double high = 0;
   };
-  /// Beside other programs that want CPUs all the time: as many as were obtained, or a fair share
-  /// (Li et al., "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009): n of n + m
-  /// threads that want one get n / (n + m) of all.
+  /// If other programs always want CPUs: between the number of CPUs obtained before and a fair
+  /// share (Li et al., "Efficient and scalable multiprocessor fair scheduling", PPoPP 2009), in
+  /// which n of n + m threads that want a CPU get n / (n + m) of all.
   cpu_range cpus_with(const pipeline_change& change) const;
-  /// Standard deviation of the logarithm of the gain in samples drawn anew.
+  /// Standard deviation of the logarithm of the gain over resampled runs.
   double drawn_sd(const pipeline_change& change) const;
 
-  /// A way to explain the recording, and the run as it was under it.
+  /// A possible explanation of the recording, and the simulation of the unmodified run under it.
   struct explanation {
     assumed_servers assumed;
     replay_result base;
-    bool queued = false;  ///< waiting for CPUs stays as it was recorded
+    bool queued = false;  ///< the waiting for CPUs is taken from the recording
   };
-  /// Whether threads waited for CPUs, but so little that it explains nothing by itself.
+  /// Whether threads waited for CPUs, but too little to explain the run by that alone.
   bool waits_little_for_cpus() const;
-  /// Those under which the run comes out as it was, and the other run too.
+  /// Finds the explanations that reproduce the run, and the other run too.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
-  /// @param cpus  of law_, unless other programs had some.
+  /// @param cpus  used instead of those of law_ if other programs had some of the CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus) const;
-  /// Calls on_guess(prediction) for each explanation, and each number of CPUs that there may be.
+  /// Calls on_guess(prediction) for each explanation and each end of the range of CPUs.
   template <class OnGuess>
   void for_each_guess(const pipeline_change& change, OnGuess&& on_guess) const;
 
   const run_data& run_;
   recorded_pipeline recorded_;
-  std::optional<recorded_pipeline> queued_;  // recorded_, whose waiting for CPUs is blocked time
-  std::vector<explanation> explanations_;    // the likeliest first; never empty
+  // recorded_, with waiting for CPUs counted as blocked time.
+  std::optional<recorded_pipeline> queued_;
+  std::vector<explanation> explanations_;  // most likely first; never empty
   double others_share_ = 0;
-  double all_cpus_ = 0;           // that there are, for others too
-  double workers_want_ = 0;       // threads that ran or waited for a CPU, in the mean
-  double consumer_wants_ = 0;     // likewise, of the time
-  std::size_t most_threads_ = 0;  // that worked in any of the runs
+  double all_cpus_ = 0;           // of the machine, including those that other programs used
+  double workers_want_ = 0;       // mean number of worker threads that ran or waited for a CPU
+  double consumer_wants_ = 0;     // likewise, the consumer
+  std::size_t most_threads_ = 0;  // the maximum over all runs
   estimated_law law_;
   replay_result base_;
   double replayed_per_s_ = 0;
-  double run_sd_ = 0;  // of the logarithm of the rate, from one run to the next
+  double run_sd_ = 0;  // of the logarithm of the throughput, between runs
 };
 
 }  // namespace lotus::tool

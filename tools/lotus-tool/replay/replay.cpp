@@ -15,14 +15,14 @@ namespace {
 
 using optional_unit = optional_index<std::uint32_t>;
 
-/// With the consumer.
+/// The number of threads, including the consumer.
 std::size_t threads_of(const replay_plan& plan) {
   std::size_t threads = 1;
   for (const planned_stage& s : plan.stages) threads += s.threads;
   return threads;
 }
 
-/// Plays one epoch.
+/// Simulates one epoch.
 class player {
  public:
   player(const replay_plan& plan, const planned_epoch& epoch)
@@ -47,7 +47,7 @@ class player {
     }
     ready_.resize(items_missing_.size());
     next_unit_ = epoch.first_unit;
-    // Items come first; where there are none, batches are what the first stage begins with.
+    // Items come first; without items, the first stage begins with batches.
     first_end_ = epoch.first_unit == epoch.first_batch ? epoch.end_unit : epoch.first_batch;
     if (!stages_.empty()) begun_by_.resize(plan.stages.front().threads);
   }
@@ -71,7 +71,7 @@ class player {
     out_.batches = static_cast<double>(handed_over_);
     out_.pauses_ns = epoch_.pause_ns;
     out_.whole_ns = epoch_.pause_ns + last_hand_over_ns_;
-    if (taken_) {  // nobody else works by then
+    if (taken_) {  // no other thread works then
       const work& step = plan_.uses[*taken_].step;
       out_.whole_ns += step.blocked_ns + step.cpu_ns;
     }
@@ -79,17 +79,17 @@ class player {
   }
 
  private:
-  /// Of a work, in this order; those that take no time are passed over.
+  /// The phases of a work, in this order; phases that take no time are skipped.
   enum class phase : std::uint8_t { blocked, waits, served_blocked, served_cpu, let_through, cpu };
   struct thread_state {
     std::uint32_t stage = 0;
-    optional_unit unit;  // that it works on
+    optional_unit unit;  // the one on which it works
     phase is = phase::blocked;
   };
   struct stage_state {
     std::deque<std::uint32_t> input;  // units
     std::vector<std::uint32_t> idle;  // threads
-    std::size_t ahead = 0;            // planned_stage::most_ahead
+    std::size_t ahead = 0;            // see planned_stage::most_ahead
   };
   enum class use : std::uint8_t { waits, takes, blocked, computes };
 
@@ -112,7 +112,7 @@ class player {
     start_all();
   }
 
-  /// Begins the next phase of a thread's work; false where there is none left.
+  /// Begins the next phase of a thread's work; returns false if there is none.
   bool works_on(std::uint32_t thread) {
     thread_state& t = threads_[thread];
     const work& w = work_of(*t.unit, t.stage);
@@ -208,7 +208,7 @@ class player {
     if (using_ == use::waits && consumer_began_) take();
   }
 
-  /// Starts what can be started; downstream first, for that makes room.
+  /// Starts all threads that can start, downstream stages first because that makes room.
   void start_all() {
     for (bool again = true; again;) {
       again = false;
@@ -246,7 +246,7 @@ class player {
     return any;
   }
 
-  /// A stage, or behind the last one the consumer, begins with a unit.
+  /// Called when `stage`, or the consumer after the last stage, begins with a unit.
   void left_behind(std::uint32_t unit, std::uint32_t stage) {
     const planned_unit& u = plan_.units[unit];
     stages_[stage - 1].ahead -= stage == u.first_stage ? u.items : 1;
@@ -302,7 +302,7 @@ class player {
     }
   }
 
-  /// The consumer waits: it takes what it may have.
+  /// Lets the waiting consumer take the next batch that it may receive.
   void take() {
     if (plan_.ordered) {
       if (handed_over_ == ready_.size()) return;
@@ -338,7 +338,8 @@ class player {
     start_all();
   }
 
-  /// A consumer that waits for another batch takes out of the way what came before it.
+  /// A consumer that waits for a certain batch buffers the batches that arrive before it, so these
+  /// no longer occupy the queue.
   void put_aside() {
     if (stages_.empty() || lying_.empty()) return;
     for (const std::uint32_t batch : lying_) left_behind(batch, plan_.units[batch].end_stage);
@@ -361,11 +362,11 @@ class player {
   std::deque<std::uint32_t> ready_in_time_;
   std::vector<std::size_t> begun_by_;  // by thread of the first stage
   std::uint32_t first_end_ = 0;
-  std::uint32_t next_unit_ = 0;  // where units go round: as many have begun
+  std::uint32_t next_unit_ = 0;  // with round_robin: first_unit + number of units begun
   std::size_t handed_units_ = 0;
   std::size_t handed_over_ = 0;
   double last_hand_over_ns_ = 0;
-  std::vector<std::uint32_t> lying_;  // ready, and not put aside
+  std::vector<std::uint32_t> lying_;  // batches that are ready and not buffered by the consumer
   optional_unit taken_;
   use using_ = use::waits;
   bool consumer_began_ = false;

@@ -1,4 +1,4 @@
-// Plays a plan, event by event.
+// Simulates a plan, event by event.
 #ifndef LOTUS_TOOL_REPLAY_REPLAY_HPP
 #define LOTUS_TOOL_REPLAY_REPLAY_HPP
 
@@ -6,8 +6,8 @@
 
 namespace lotus::tool {
 
-/// Plays all epochs, one after the other, event by event: threads that are on the CPU share it
-/// evenly. Deterministic. Linear in the number of units, times the logarithm of the threads'.
+/// Simulates all epochs one after the other, event by event. Deterministic. The time is linear in
+/// the number of units, times the logarithm of the number of threads.
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool

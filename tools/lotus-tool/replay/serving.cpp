@@ -14,7 +14,7 @@ namespace {
 
 constexpr double mostly_blocked = 0.2;
 
-/// Calls per ns that so many servers can serve.
+/// Calls per ns that `servers` servers can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
   for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
@@ -28,9 +28,10 @@ double time_of(const shared_operation& op) {
   return sum_ns;
 }
 
-/// Where calls take longer beside others, whatever serves them: they are let through one by one, as
-/// a rate limit does it, and take as long each as those that found nobody. A device of several
-/// channels is alike; and how long a call takes that need not wait is known best by these.
+/// If calls take longer while others are open, adds rate limits as explanations: calls are let
+/// through one by one and then take as long as calls that found no other one open. A device with
+/// several channels behaves alike. Lone calls give the best estimate of the duration without
+/// waiting; the ends of its confidence interval are added too.
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
   const bool may_wait = s.most_inside > 1 && s.plausible.front() < s.most_inside;
@@ -48,12 +49,12 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
     if (op.served.most_inside < 2 || op.served.may_be_free()) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
-  // What lies within another takes less time and is called as often.
+  // Inner operations take less time than outer ones and are called as often: put them first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
                      return time_of(*a.operation) < time_of(*b.operation);
                    });
-  // The one that limits most comes first: that of the least capacity.
+  // Put the most limiting operation, the one with the least capacity, first.
   std::stable_sort(
       limits.begin(), limits.end(), [](const serving_limit& a, const serving_limit& b) {
         return capacity_of(*a.operation, a.fewest) < 0.9 * capacity_of(*b.operation, b.fewest);
@@ -80,7 +81,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     const std::size_t fewest = op.served.plausible.front();
     if (fewest < op.served.most_inside || op.served.most_inside == 1)
       all.push_back({&op, fewest, 0, 0});
-    // Work on the CPU is limited by the CPUs, which are known; anything else may have more ends.
+    // Only the CPUs, which are known, limit work on the CPU; anything else may have unknown limits.
     if (op.blocked_share >= mostly_blocked && op.served.most_inside > 1) {
       all.push_back({&op, op.served.most_inside, 0, 0});
     }
@@ -104,7 +105,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
       all.push_back({&op, c, 0, 0});
     }
     if (op.blocked_share >= mostly_blocked) all.push_back({&op, most, 0, 0});
-    // Where fewer were inside, calls were held up less; where more were, a limit held more.
+    // Calls waited least in the recording with fewer calls at once, and a limit had the largest
+    // effect in the other one.
     const bool fewer_here = here.most_inside < there.most_inside;
     const double each_ns = fewer_here ? here.alone_ns : there.alone_ns;
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;

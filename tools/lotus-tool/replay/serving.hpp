@@ -1,4 +1,4 @@
-// What may have to wait for what: the ways to explain a recording that it leaves open.
+// Lists the possible explanations of a recording: which operations wait for each other.
 #ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
 #define LOTUS_TOOL_REPLAY_SERVING_HPP
 
@@ -9,25 +9,27 @@
 
 namespace lotus::tool {
 
-/// An operation that waits for a lock, a device or a limit, as the recording shows.
+/// An operation for which the recording shows that it waits for a lock, a device or a limit.
 struct serving_limit {
   const shared_operation* operation = nullptr;
-  std::size_t fewest = 1;  ///< of the calls that are served at once
+  std::size_t fewest = 1;  ///< the fewest calls that may be served at once
   std::size_t most = 1;
 };
 
-/// What the recording shows to be limited: of operations within each other the inner one.
+/// Returns the operations that the recording shows to be limited, the most limiting one first; of
+/// nested operations, the inner one.
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 
-/// The explanations that a prediction must hold for; the likeliest first. Where something is shown
-/// to be limited, that it is, by the numbers of servers that are plausible; otherwise that nothing
-/// is, and for each operation of which that is not shown that it is. An operation that is mostly
-/// blocked is known to scale only up to as many calls at once as there were.
+/// Returns the explanations that a prediction must consider, the most likely first. If an operation
+/// is shown to be limited: that limit, with each plausible number of servers. Otherwise: that
+/// nothing is limited, and for each operation for which a limit cannot be excluded, that limit. An
+/// operation that is mostly blocked is known to scale only up to the number of calls that were open
+/// at once.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
 
-/// What may explain two recordings of one pipeline, with different numbers of workers: that nothing
-/// is limited, or one operation, to any number of calls at once or to a rate. Each has to be tried
-/// on both.
+/// Returns possible explanations of two recordings of one pipeline with different numbers of
+/// workers: nothing is limited, or one operation is, to any number of calls at once or to a rate.
+/// The caller has to check each against both recordings.
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
                                              const recorded_pipeline& also);
 

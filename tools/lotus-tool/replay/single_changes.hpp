@@ -1,4 +1,4 @@
-// Changes that are worth asking about, one at a time.
+// Lists changes that are worth simulating, one at a time.
 #ifndef LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
 #define LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
 
@@ -11,13 +11,15 @@
 
 namespace lotus::tool {
 
-/// More and fewer threads, other prefetch, any order, each operation and stage that does 2 % of the
-/// work or more 1.25 times and twice as fast and free, batches made beside the consumer, more CPUs,
-/// no start-up, a shorter step: each only where it changes something.
+/// More and fewer threads, other prefetch, out-of-order delivery, each operation and stage with at
+/// least 2 % of the work 1.25 times and twice as fast and free, a separate thread if the consumer
+/// builds its batches, more CPUs, no start-up, a shorter step: each only if it applies to the
+/// pipeline.
 std::vector<pipeline_change> single_changes(const recorded_pipeline& pipeline,
                                             const name_table& names);
 
-/// The names that pipeline_change::faster may have: stages', then operations'; without their S.
+/// Returns the names that pipeline_change::faster may contain: stages, then operations, without the
+/// leading S.
 std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const name_table& names);
 
 }  // namespace lotus::tool

@@ -26,12 +26,12 @@ double speed_law::speed(double running) const noexcept {
 namespace {
 
 struct point {
-  double others_busy = 0;  // share of the other CPUs
-  double at_first = 0;     // likewise, of the first moments
+  double others_busy = 0;  // busy share of the other CPUs
+  double at_first = 0;     // likewise, over the first moments
   double cpu_ns = 0;
 };
 
-/// Sums of a regression by an instrument whose points are each about their group's mean.
+/// Sums for a regression with an instrumental variable; points are relative to their group's mean.
 struct centred_sums {
   double zz = 0;
   double zx = 0;
@@ -74,7 +74,7 @@ struct centred_sums {
   }
 };
 
-/// CPUs that worked at once, mean over the busiest tenth of the work.
+/// The mean number of busy CPUs over the busiest tenth of the work.
 double most_busy(const std::vector<const recorded_pipeline*>& pipelines) {
   std::vector<double> busy;
   for (const recorded_pipeline* p : pipelines) {
@@ -97,7 +97,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   constexpr double usual_sd = 0.08;
   estimated_law found;
   found.most_busy = most_busy(pipelines);
-  // More than can be were at work: then there were more.
+  // More CPUs were busy than `cpus`, so there must have been more.
   if (cpus > 0 && found.most_busy > 1.5 * cpus) cpus = std::ceil(found.most_busy);
   found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
@@ -116,18 +116,18 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centred_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  constexpr double least_variance = 1e-4;  // others that are hardly ever busier than usual
+  constexpr double least_variance = 1e-4;  // below this, the load of the other CPUs hardly varies
   const auto count = static_cast<double>(sums.count);
   if (sums.count < sums.groups + 8 || sums.zz < least_variance * count || sums.zx <= 0) {
     return found;
   }
   const auto freedom = static_cast<double>(sums.count - sums.groups - 1);
   const double slope = sums.zy / sums.zx;
-  // At the mean of x the line is at 1; the law's own 1 is where x is 0.
+  // The line is 1 at the mean of x; the law is 1 at x = 0.
   const double at_none = std::max(0.5, 1 - slope * sums.x_mean / count);
   const double slowing = slope / at_none;
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
-  // What a line cannot say: other batches run at other times.
+  // Error that the fit does not include: different batches run at different times.
   constexpr double beside_sd = 0.04;
   const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, beside_sd);
   found.levels_seen = sd < usual_sd;

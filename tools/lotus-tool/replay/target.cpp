@@ -29,7 +29,7 @@ pipeline_change with_workers(const what_if& run, std::size_t workers) {
   return change;
 }
 
-/// By how much one part of the work has to become faster; 0 where that does not suffice.
+/// The factor by which one part of the work must become faster; 0 if no factor suffices.
 double needed(const what_if& run, pipeline_change settings, const std::string& work,
               double target_per_s) {
   const auto reaches = [&](double faster) {

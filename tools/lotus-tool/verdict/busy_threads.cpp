@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Disjoint stretches in order of time.
+/// Disjoint intervals in order of time.
 using stretches = std::vector<time_span>;
 
 stretches joined(stretches spans) {
@@ -34,7 +34,7 @@ stretches joined(stretches spans) {
   return apart;
 }
 
-/// What of `spans` lies in none of `holes`; both disjoint and in order.
+/// Returns the parts of `spans` outside all `holes`. Both are disjoint and in order.
 stretches without(const stretches& spans, const stretches& holes) {
   stretches rest;
   std::size_t h = 0;
@@ -49,12 +49,12 @@ stretches without(const stretches& spans, const stretches& holes) {
   return rest;
 }
 
-/// What a log's operations cover besides what is known. Parents stand behind their children, so the
-/// stretches that were found last grow or are swallowed.
+/// Returns the time that a log's operations cover outside of `known`. Parents come after their
+/// children in a log, so a new operation extends or absorbs the intervals that were found last.
 /// @param known  disjoint and in order.
 stretches covered_by_operations(const run_data& run, std::size_t file, const stretches& known) {
   stretches covered;
-  auto near = known.begin();  // most operations lie where the one before lay
+  auto near = known.begin();  // most operations are in the same interval as the one before
   run.for_each_operation(file, [&](const operation& op) {
     time_span s{op.start_ns, op.end_ns()};
     if (near == known.end() || near->start_ns > s.start_ns || near->end_ns < s.end_ns) {
@@ -74,7 +74,7 @@ stretches covered_by_operations(const run_data& run, std::size_t file, const str
   return covered;
 }
 
-/// When a thread was blocked for the most part, or for a reason that is not known.
+/// Intervals in which a thread was mostly blocked, or off the CPU for an unknown reason.
 stretches blocked_of(const off_cpu_time& off) {
   stretches blocked;
   for (const off_cpu_stretch& s : off.stretches()) {
@@ -83,7 +83,7 @@ stretches blocked_of(const off_cpu_time& off) {
   return blocked;
 }
 
-/// When each thread was busy, by the numbers of the logs.
+/// Intervals in which each thread was busy, by the log's number.
 std::map<std::uint64_t, stretches> busy_stretches(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   const run_batches& batches = run.batches;
@@ -133,7 +133,7 @@ busy_threads count_busy_threads(const run_data& run) {
       changes.emplace_back(s.end_ns, -1);
     }
   }
-  std::sort(changes.begin(), changes.end());  // at one time ends come first
+  std::sort(changes.begin(), changes.end());  // at equal times, ends come before starts
   std::size_t now = 0;
   std::int64_t last_ns = 0;
   double any_ns = 0;

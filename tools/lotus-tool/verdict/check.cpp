@@ -41,7 +41,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Batches handed over before they were made, by more than a thread may be late to end its span.
+/// Counts batches that were received before they were ready, by more than the time that a thread
+/// may need to end its span.
 std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began) {
   constexpr double late_ns = 1e6;
   std::size_t early = 0;
@@ -57,13 +58,13 @@ std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began
   return early;
 }
 
-/// The checks of one run.
+/// Runs the checks of one run.
 class checker {
  public:
   checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
 
   std::vector<check> failed() && {
-    // What is no pipeline, only operations, can mislead nobody about one.
+    // A run with operations only cannot mislead anyone about a pipeline.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
       markers();
       unrecorded_work();
@@ -158,7 +159,8 @@ class checker {
   }
 
   void consumed_late() {
-    // Where hand-overs are paired with other batches' waits, the time between means nothing.
+    // If SBatchConsumed records are paired with the waits for other batches, the time between them
+    // is meaningless.
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
          human_share(run_.batches.late_share()) +

@@ -1,4 +1,4 @@
-// What could make a conclusion about a run wrong, each as a value.
+// Checks for conditions that make conclusions about a run unreliable.
 #ifndef LOTUS_TOOL_VERDICT_CHECK_HPP
 #define LOTUS_TOOL_VERDICT_CHECK_HPP
 
@@ -18,21 +18,22 @@ namespace lotus::tool {
 struct check {
   std::string_view id;  ///< "unrecorded-work" and so on
   std::string text;     ///< what is wrong, in plain words
-  std::string to_do;    ///< what to do about it
-  bool unsafe = false;  ///< no verdict may rest on this run
+  std::string to_do;    ///< how to fix it
+  bool unsafe = false;  ///< no verdict can be drawn from this run
 };
 
-/// The checks of a run that failed, unsafe ones first. They see all batches, skipped ones too.
+/// Returns the failed checks of a run, unsafe ones first. They consider all batches, including
+/// skipped ones.
 /// @param work  of the same run.
 std::vector<check> failed_checks(const run_data& run, const recorded_work& work);
 
-/// What a command that shows checks reads, or more.
+/// The minimum that a command must read to run the checks.
 inline constexpr run_parts checked_parts{false, false, true};
 
-/// Why there is no verdict: what the unsafe ones say. "" where none is unsafe.
+/// Why there is no verdict: the text of the unsafe checks. "" if none is unsafe.
 std::string why_silent(const std::vector<check>& failed);
 
-/// [{"id":…,"text":…,"unsafe":…}]: text and advice in one.
+/// [{"id":…,"text":…,"unsafe":…}], where "text" also contains the advice.
 void write_checks(json_writer& json, const std::vector<check>& failed);
 
 }  // namespace lotus::tool

@@ -44,9 +44,9 @@ double sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// Of `slots` that each take the described time: 95 %, by Student's t.
+/// The 95 % confidence interval (Student's t) of the rate of `slots` that each take `time`.
 std::optional<rate_interval> interval_of(const distribution& time, double slots) {
-  // Two-sided 97.5 % quantiles by degrees of freedom, from 1.
+  // 97.5 % quantiles for 1, 2, ... degrees of freedom.
   constexpr double quantiles[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
                                   2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101};
   if (time.count < 2 || time.count - 2 >= std::size(quantiles)) return std::nullopt;
@@ -57,10 +57,10 @@ std::optional<rate_interval> interval_of(const distribution& time, double slots)
                        shortest_ns > 0 ? slots * 1e9 / shortest_ns : HUGE_VAL};
 }
 
-/// What makes the batches, as far as one number says it.
+/// The part of the pipeline that limits the preprocessing capacity.
 struct makers {
-  std::optional<double> capacity;  ///< batches per second, of the slowest stage
-  std::string slowest;             ///< its name where it is a named one
+  std::optional<double> capacity;  ///< batches per second of the slowest stage
+  std::string slowest;             ///< its name, if it is a named stage
 };
 
 makers makers_of(const run_data& run, std::optional<double> workers_alone) {
@@ -71,7 +71,8 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   const stage_figures* slowest = nullptr;
   for (const stage_figures& s : stages) {
     if (s.stage == preprocess_stage || !s.batches_per_s) continue;
-    // Of stages that share their threads, and so their capacity, the one that keeps them busiest.
+    // Stages that share threads also share their capacity: choose the one that keeps the threads
+    // busiest.
     const bool shared = slowest != nullptr && s.pool && s.pool == slowest->pool &&
                         *s.batches_per_s <= *slowest->batches_per_s;
     const bool slower = !found.capacity || *s.batches_per_s < *found.capacity;
@@ -83,7 +84,8 @@ makers makers_of(const run_data& run, std::optional<double> workers_alone) {
   return found;
 }
 
-/// By how much steps are longer because the consumer waits for a CPU: alone it would not.
+/// The factor by which steps are longer because the consumer waits for a CPU; without preprocessing
+/// threads it would not wait.
 double longer_by_queueing(const recorded_pipeline& p) {
   double work_ns = 0;
   double queued_ns = 0;
@@ -94,7 +96,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
-/// Replays the run, and judges it where it can be.
+/// Simulates the run and, if possible, finds the verdict.
 void ask_replay(const run_data& run, diagnosis& d) {
   recording recorded = record_pipeline(run);
   if (!recorded.pipeline) {
@@ -121,7 +123,7 @@ void ask_replay(const run_data& run, diagnosis& d) {
   d.limit = limit_text(asked);
   if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.attacks = attacks_of(asked, d.path);
-  constexpr std::size_t most_ops = 20;  // each takes a replay; the largest come first
+  constexpr std::size_t most_ops = 20;  // each takes a simulation; the largest come first
   for (std::size_t i = 0; i < std::min(most_ops, d.ops.size()); ++i) {
     d.gains_without_ops.push_back(gain_without(asked, shown_name(d.ops[i].name)));
   }

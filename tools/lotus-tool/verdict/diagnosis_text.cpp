@@ -53,7 +53,7 @@ std::string_view bound_kind(verdict v) {
   return {};
 }
 
-/// The stage, or the operation that gains most.
+/// The name of the limiting stage, or of the operation with the largest gain.
 std::string bound_name(const diagnosis& d) {
   if (d.is == verdict::stage_bound) return d.stage;
   return d.is == verdict::preprocessing_bound && !d.attacks.empty() ? d.attacks.front().path.name

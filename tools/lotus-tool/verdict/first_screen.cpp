@@ -38,7 +38,8 @@ std::string whole_percent(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
 }
 
-/// Whole per cent of `all` for each part, which are `sum` together: rounded by largest remainder.
+/// Returns each part as a whole percentage of `all`, rounded by the largest remainder method so
+/// that they add up to `sum`.
 std::vector<int> percents(const std::vector<double>& parts, double all, int sum) {
   std::vector<int> found(parts.size());
   std::vector<std::pair<double, std::size_t>> remainders;
@@ -161,7 +162,7 @@ class composer {
     return text + " (" + std::string(verdict_name(*d_.is)) + ')' + waited + '.';
   }
 
-  /// What the consumer's wait consists of.
+  /// Explains what the consumer waits for.
   std::string why() const {
     const bool waits_for_all = d_.makes_itself && *d_.is != verdict::consumer_bound;
     if (waits_for_all && d_.on_demand) {
@@ -204,7 +205,7 @@ class composer {
     return text + '.';
   }
 
-  /// The operation or stage with most of the critical path.
+  /// The operation or stage with the largest share of the critical path.
   const path_share* largest_work() const {
     for (const path_share& share : d_.path.shares) {
       if (share.kind == path_kind::operation || share.kind == path_kind::stage) return &share;
@@ -268,7 +269,7 @@ class composer {
                        [&](const move* m) { return has(m->change); });
   }
 
-  /// Nothing that is advised, also not as part of a change.
+  /// Lists changes that gain too little, unless a suggestion includes them.
   void not_worth() {
     if (!d_.is) return;
     const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });

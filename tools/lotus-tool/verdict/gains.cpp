@@ -31,7 +31,7 @@ bool has_prefetch(const recorded_pipeline& p) {
   return !p.makes_itself && p.stages.size() == 1 && p.in_flight_held;
 }
 
-/// Settings that somebody could choose, the cheapest first.
+/// Candidate settings, cheapest first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
   std::vector<pipeline_change> all;
@@ -45,12 +45,12 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
     return all;
   }
-  // Where nobody knows how many CPUs there were, no more than twice the workers is any advice.
+  // If the number of CPUs is unknown, advising more than twice the workers is not justified.
   const std::size_t now = p.makes_itself ? 1 : p.workers();
   const std::size_t most = run.cpus_known() ? std::max(most_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; ++workers) {
-    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: as it is
-      // Less of it is no advice: it gains nothing but memory.
+    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: unchanged
+      // A smaller prefetch is not worth suggesting: it only saves memory.
       if (prefetch > 0 && (!has_prefetch(p) || prefetch <= p.prefetch())) continue;
       pipeline_change& change = all.emplace_back();
       change.unordered = unordered;
@@ -72,7 +72,7 @@ struct found_setting {
   double gain = 1;
 };
 
-/// Whether somebody could want to do it: more threads than CPUs are of no use where CPUs are short.
+/// Whether the change makes sense: more threads than CPUs do not help if CPUs are the limit.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
   const double cpus = run.law().law.cpus;
@@ -87,7 +87,7 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
-/// The cheapest that comes within 1 % of the best.
+/// Returns the cheapest sensible setting within 1 % of the best.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   while (!tried.empty()) {
     double best = 1;
@@ -103,8 +103,8 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  found_setting surely;   ///< by what is gained in any case
-  found_setting perhaps;  ///< by what is likeliest
+  found_setting surely;   ///< best by the gain that is certain
+  found_setting perhaps;  ///< best by the most likely gain
 };
 
 best_settings best_settings_of(const what_if& run, bool unordered) {
@@ -115,7 +115,7 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   best_settings found;
   found.perhaps = cheapest_of(run, likely);
   if (found.perhaps.gain < 1 + worthwhile) return found;
-  // Where even the most threads need not gain anything, no number of them is sure to.
+  // If even the largest number of threads is not certain to gain, no smaller number is.
   const recorded_pipeline& p = run.recorded();
   const bool more_may_be_sure = run.least_guess(likely.back().change).gain >= 1 + worthwhile;
   const std::size_t now = p.makes_itself ? 1 : p.workers();
@@ -130,7 +130,7 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   return found;
 }
 
-/// In any order too: then a training is another one, so only for what it is worth.
+/// Also tries out-of-order delivery. It changes the training itself, so it must gain clearly more.
 best_settings best_settings_of(const what_if& run) {
   best_settings chosen = best_settings_of(run, false);
   const recorded_pipeline& p = run.recorded();
@@ -142,7 +142,7 @@ best_settings best_settings_of(const what_if& run) {
   return chosen;
 }
 
-/// No more than the consumer can take.
+/// Limits a prediction to the rate that the consumer can process.
 void bound(prediction& p, const pipeline_change& change, double achieved,
            std::optional<double> consumer_per_s) {
   if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
@@ -156,7 +156,7 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
   p.high = std::min(p.high, most);
 }
 
-/// What would decide whether a change gains anything.
+/// Tells the user how to find out whether a change gains anything.
 std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
   if (run.is_bracket(change)) {
     return "; it is not known how many CPUs there are for them: whatif --recorded-cpus";
@@ -169,7 +169,7 @@ std::string how_to_find_out(const what_if& run, const pipeline_change& change) {
          std::to_string(2 * now) + " workers, then whatif --also";
 }
 
-/// What decides whether the change does what is said, and the recording does not tell.
+/// Lists the assumptions behind a prediction that the recording does not confirm.
 std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
   std::vector<std::string> all;
   const recorded_pipeline& p = run.recorded();
@@ -317,7 +317,7 @@ suggestions suggest(const what_if& run, const run_data& data,
                    [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
   for (move& one : work) {
     if (found.moves.size() == 3) break;
-    // "preprocess" is no advice where its operations are known.
+    // "preprocess" is no useful advice if its operations are known.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     one.would_be = run.predict(one.change);
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);

@@ -1,4 +1,4 @@
-// What a run gains by each of its bounds being loosened, and what to do.
+// Computes what a run would gain if each of its bounds were loosened, and suggests changes.
 #ifndef LOTUS_TOOL_VERDICT_GAINS_HPP
 #define LOTUS_TOOL_VERDICT_GAINS_HPP
 
@@ -14,70 +14,74 @@
 
 namespace lotus::tool {
 
-/// What is below this share of the time is worth nobody's trouble.
+/// Gains below this share of the time are not worth suggesting.
 inline constexpr double worthwhile = 0.05;
 
 struct bound_gain {
   verdict bound = verdict::balanced;
-  std::string stage;  ///< its name, where it is one
-  double gain = 1;    ///< time before ÷ after, without what lies between epochs
+  std::string stage;  ///< its name, if the bound is a stage
+  double gain = 1;    ///< time before ÷ after, without the pauses between epochs
 };
 
-/// Work becomes 1.25 times faster, a policy is dropped: the settings first, then work.
+/// Simulates the run with each bound loosened: work becomes 1.25 times faster, a policy is dropped.
+/// Settings come first, then work.
 std::vector<bound_gain> gains_of(const what_if& run);
 
-/// The largest gain; of those within one point of it the first. Balanced below 5 %.
+/// Returns the largest gain; of those within one percentage point of it, the first. Balanced if it
+/// is below 5 %.
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
-/// Why nothing may rest on the replay of a run; "" where it is like the run.
+/// Why the simulation of a run cannot be trusted; "" if it reproduces the run.
 std::string why_unlike(const what_if& run);
 
-/// Something that a person can do.
+/// A suggestion: a change that the user can make.
 struct move {
-  std::string text;  ///< with what it would bring, and where that is open, how to find out
+  std::string text;  ///< with the predicted effect and, if that is uncertain, how to find out
   pipeline_change change;
   prediction would_be;
-  std::string what;  ///< the change alone
+  std::string what;  ///< the text of the change alone
 };
 
-/// What is worth doing, and what may be.
+/// Changes that are worth making, and changes that may be.
 struct suggestions {
-  /// At most three that surely gain, by 5 % or more; the first one first: settings (of all with up
-  /// to 16 workers and prefetch 1, 2, 4 the least that comes within 1 % of the best; out of order
-  /// only where that adds 3 %; no more workers than CPUs where these are the limit), then work that
-  /// becomes twice as fast.
+  /// At most three changes that gain 5 % or more and whose confidence interval excludes "no gain",
+  /// most valuable first. First settings: among all combinations of up to 16 workers and prefetch
+  /// 1, 2, 4, the cheapest within 1 % of the best; out-of-order delivery only if that adds 3 %; no
+  /// more workers than CPUs if these are the limit. Then work that becomes twice as fast.
   std::vector<move> moves;
-  /// Whose interval contains "no gain", with what would decide it; then more CPUs, where these are
-  /// the limit.
+  /// Changes whose confidence interval includes "no gain", with what would decide it; then more
+  /// CPUs, if these are the limit.
   std::vector<move> possible;
-  /// What decides the first one, and is not known from the recording.
+  /// Assumptions on which the first of `moves` depends and which the recording cannot confirm.
   std::vector<std::string> assumptions;
 };
 
-/// @param consumer_per_s  batches that the consumer alone could take: no change that leaves its
-///                        step as it is brings more.
+/// @param consumer_per_s  batches per second that the consumer alone could process: the upper bound
+///                        for every change that does not alter its step.
 suggestions suggest(const what_if& run, const run_data& data, std::optional<double> consumer_per_s);
 
-/// Whether twice as many CPUs would gain 5 %.
+/// Whether twice as many CPUs, in addition to `change`, would gain 5 %.
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
-/// "Fetch is serial (a lock or a device): ..."; "" where nothing is shown to be limited.
+/// "Fetch is serial (a lock or a device): ..."; "" if the recording does not show any limit.
 std::string limit_text(const what_if& run);
 
-/// "Other programs had 26 % of the CPUs"; only where others_share() is above 0.
+/// "Other programs had 26 % of the CPUs"; only if others_share() is above 0.
 std::string others_text(const what_if& run);
 
-/// An operation or a stage, by what it has of the run's length.
+/// An operation or a stage with its share of the critical path.
 struct attack {
   path_share path;
-  double gain = 1;       ///< of the whole run, were it 1.25 times faster
-  double gain_free = 1;  ///< cost it nothing
+  double gain = 1;       ///< of the whole run, if this were 1.25 times faster
+  double gain_free = 1;  ///< if this cost nothing
 };
 
-/// Gain of the whole run if an operation or a stage, by its name without S, cost nothing.
+/// The gain of the whole run if an operation or a stage cost nothing. `name` is without the leading
+/// S.
 double gain_without(const what_if& run, const std::string& name);
 
-/// Those with at least 1 % of the critical path, the largest gain first; none where none gains 1 %.
+/// Returns the operations and stages with at least 1 % of the critical path, largest gain first;
+/// none if the largest gain is below 1 %.
 std::vector<attack> attacks_of(const what_if& run, const critical_path& path);
 
 }  // namespace lotus::tool

@@ -13,7 +13,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The records of one kind.
+/// Counts the records of one kind and notes whether all have the same number.
 class marked_batches {
  public:
   void add(std::int64_t number) {
@@ -23,7 +23,7 @@ class marked_batches {
   }
   std::size_t count() const noexcept { return count_; }
   std::int64_t number() const noexcept { return number_; }
-  /// Three epochs of one batch each are nothing that anyone would record.
+  /// Three equal numbers are a mistake: nobody would record three epochs of one batch each.
   bool all_the_same() const noexcept { return one_number_ && count_ >= 3; }
 
  private:

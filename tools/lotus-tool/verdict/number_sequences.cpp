@@ -18,16 +18,16 @@
 namespace lotus::tool {
 namespace {
 
-/// Hand-overs in order of time, of which no number comes twice.
+/// Successive receptions in which no batch number repeats.
 struct sequence {
   std::set<std::int64_t> numbers;
   std::int64_t from_ns = 0;
-  std::int64_t to_ns = INT64_MAX;  ///< where the next begins
-  bool left_early = false;         ///< more was made than was handed over
+  std::int64_t to_ns = INT64_MAX;  ///< start of the next sequence
+  bool left_early = false;         ///< some batches were built but not received
   std::set<optional_file> makers;
 };
 
-/// Two threads of one process that wait for batches at the same time.
+/// Whether two threads of one process wait for batches at the same time.
 bool threads_wait_at_once(const run_data& run) {
   struct thread_waits {
     consumer_id consumer;
@@ -57,7 +57,7 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
-/// Finds the first of some numbers, from a place on, that is below a limit: in O(log n).
+/// Finds the first number, from a given index on, that is below a limit: in O(log n).
 class first_below {
  public:
   explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
@@ -70,12 +70,12 @@ class first_below {
     }
   }
 
-  /// How many there are where none is.
+  /// Returns the index, or the size if no number is below the limit.
   std::size_t find(std::size_t from, std::int64_t limit) const {
     if (from >= size_) return size_;
     std::size_t node = leaves_ + from;
     while (least_[node] >= limit) {
-      while (node % 2 == 1) node /= 2;  // a right one: go on behind the one above
+      while (node % 2 == 1) node /= 2;  // a right child: continue after its parent
       if (node == 0) return size_;
       ++node;
     }
@@ -86,7 +86,8 @@ class first_below {
  private:
   std::size_t size_;
   std::size_t leaves_ = 1;
-  std::vector<std::int64_t> least_;  // of a tree: node i is above 2 i and 2 i + 1, the root is 1
+  // Minima of a tree: node i has the children 2 i and 2 i + 1; the root is 1.
+  std::vector<std::int64_t> least_;
 };
 
 /// The sequences of one consumer.
@@ -97,7 +98,8 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
     const batch* of;
   };
   std::vector<hand_over> by_time;
-  std::vector<std::pair<std::int64_t, const batch*>> to_nobody;  // when they were made
+  // Start of the preprocessing of batches that were never received.
+  std::vector<std::pair<std::int64_t, const batch*>> to_nobody;
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
     if (consumed != nullptr) {
@@ -133,7 +135,7 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   return sequences;
 }
 
-/// True where the numbers of an epoch are no run of all numbers from the first one on.
+/// Whether the numbers of an epoch do not form a contiguous range that starts at the lowest number.
 bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool first) {
   const auto place = [&](std::int64_t number) {
     return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), number) - all.begin());
@@ -141,16 +143,17 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   const std::size_t lowest = place(*s.numbers.begin());
   const std::size_t highest = place(*s.numbers.rbegin());
   const double few = 0.1 * static_cast<double>(all.size());
-  // A run that was taken up again begins its first epoch in the middle.
+  // A resumed run may begin its first epoch in the middle.
   if (!first && static_cast<double>(lowest) > few) return true;
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// What all sequences of a consumer are, for a look at each.
+/// Properties of all sequences of a consumer, with which each is compared.
 struct all_sequences {
   std::size_t longest = 0;
-  std::set<optional_file> makers_of_long;    ///< of those nearly as long
-  std::map<std::size_t, std::size_t> whole;  ///< how many were not left early, by their length
+  /// Threads that built the batches of the longest sequences.
+  std::set<optional_file> makers_of_long;
+  std::map<std::size_t, std::size_t> whole;  ///< number of sequences not left early, by length
 
   explicit all_sequences(const std::vector<sequence>& all) {
     for (const sequence& s : all) longest = std::max(longest, s.numbers.size());
@@ -163,18 +166,19 @@ struct all_sequences {
   }
 };
 
-/// True where a sequence that is shorter than others was not left early.
-/// @param before  the length of the longest one before it.
+/// Whether a sequence is shorter than others although it was not left early.
+/// @param before  the length of the longest sequence before it.
 bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const all_sequences& all,
                        const recorded_work& work) {
   if (s.left_early || 10 * s.numbers.size() > 9 * all.longest) return false;
   const bool longer_before = 10 * s.numbers.size() <= 9 * before;
-  if (!longer_before || s.makers.empty()) return false;  // it may have been left where it ended
+  if (!longer_before || s.makers.empty()) return false;  // the epoch may have been left early
   const bool has_makers_of_its_own =
       std::none_of(s.makers.begin(), s.makers.end(),
                    [&](optional_file file) { return all.makers_of_long.count(file) != 0; });
   if (!last) return has_makers_of_its_own || all.whole.at(s.numbers.size()) > 1;
-  // The last one may be an epoch in which the program was stopped: then work is under way.
+  // The last sequence may be an epoch during which the program was stopped; then its threads were
+  // still working.
   for (const optional_file file : s.makers) {
     if (file && work.last_outside_ns[file->value()] > s.from_ns) return false;
   }

@@ -1,4 +1,4 @@
-// Whether one loader's numbers tell of several.
+// Detects that the batches of several loaders were recorded as those of one loader.
 #ifndef LOTUS_TOOL_VERDICT_NUMBER_SEQUENCES_HPP
 #define LOTUS_TOOL_VERDICT_NUMBER_SEQUENCES_HPP
 
@@ -9,14 +9,13 @@
 
 namespace lotus::tool {
 
-/// Says by what the batches of a run are seen to be those of several loaders; "" where they are
-/// not.
+/// Returns the evidence that the batches of a run belong to several loaders; "" if there is none.
 ///
-/// One loader's hand-overs count through its numbers, epoch by epoch. They cannot be one's where
-/// two threads of one process wait for batches at the same time; where an epoch (which begins when
-/// a number comes again) lacks the numbers that it should begin with, or a part in its middle; or
-/// where a whole shorter epoch stands among longer ones. Shorter epochs that were left early are
-/// known by the batches that were made for them and handed over to nobody.
+/// The consumer of one loader receives all numbers once in every epoch. There must be several
+/// loaders if two threads of one process wait for batches at the same time; if an epoch (which
+/// begins when a number repeats) lacks the numbers at its beginning or in its middle; or if a
+/// complete but shorter epoch occurs among longer ones. An epoch that was left early is recognized
+/// by batches that were built for it and never received.
 std::string mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool

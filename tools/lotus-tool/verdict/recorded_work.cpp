@@ -27,14 +27,14 @@ struct span {
   std::int64_t end_ns;
 };
 
-/// Spans of one thread, by their starts.
+/// Spans of one thread, ordered by their starts.
 class thread_spans {
  public:
   void add(std::int64_t start_ns, std::int64_t end_ns) { spans_.push_back({start_ns, end_ns}); }
   void sort() { std::sort(spans_.begin(), spans_.end(), comes_before); }
   const std::vector<span>& all() const noexcept { return spans_; }
 
-  /// How many have begun by then.
+  /// The number of spans that began at or before `at_ns`.
   std::size_t begun(std::int64_t at_ns) const {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), at_ns,
@@ -61,17 +61,18 @@ class thread_spans {
   std::vector<span> spans_;
 };
 
-/// What is known of a log's thread besides its operations.
+/// Records of a log's thread other than its operations.
 struct thread_records {
-  thread_spans batches;  ///< that it made
-  thread_spans stages;   ///< in which it worked
-  thread_spans pieces;   ///< of asynchronous operations, which may lie across others
-  thread_spans waits;    ///< of the consumer
+  thread_spans batches;  ///< that it preprocessed
+  thread_spans stages;   ///< on which it worked
+  thread_spans pieces;   ///< segments of asynchronous operations, which may overlap other spans
+  thread_spans waits;    ///< if it is a consumer
   thread_spans hand_overs;
   bool consumes() const noexcept { return !waits.all().empty() || !hand_overs.all().empty(); }
 };
 
-/// By place of the log. A thread may have two: that of its waits, and that of its operations.
+/// Records by index of the log. A thread may have two logs: one with its waits, one with its
+/// operations.
 std::vector<thread_records> records_of_threads(const run_data& run) {
   const std::vector<log_file>& files = run.files->files;
   std::map<std::uint64_t, std::vector<std::size_t>> logs_of;
@@ -106,7 +107,7 @@ std::vector<thread_records> records_of_threads(const run_data& run) {
 
 constexpr std::uint32_t batch_name = UINT32_MAX;
 
-/// Where an operation lies.
+/// Where an operation ran.
 enum class place : std::uint8_t { batch, nowhere, step };
 
 place place_of(const thread_records& thread, const operation& op) {
@@ -118,13 +119,13 @@ place place_of(const thread_records& thread, const operation& op) {
   return in_step ? place::step : place::nowhere;
 }
 
-/// How often each operation runs in a batch, on average.
+/// How often each operation runs in a batch on average.
 struct common_batch {
   std::vector<double> ops;  ///< by number of the name
   double all = 0;
 };
 
-/// Finds the stretches between batches that hold what a batch does.
+/// Finds intervals between batches in which a thread does the work of a batch.
 class copy_finder {
  public:
   copy_finder(const common_batch& batch, recorded_work& to, std::vector<double>& outside_ns)
@@ -166,8 +167,8 @@ class copy_finder {
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. Batches in between count as operations:
-/// what holds several of them has their time not as its own.
+/// Calls `on_op(op, self_ns)` for the operations of a log. Batches count as operations here: the
+/// self time of an operation that contains several batches excludes their time.
 template <class OnOp>
 void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
                      OnOp&& on_op) {
@@ -179,14 +180,15 @@ void with_self_times(const run_data& run, std::size_t file, const thread_records
   run.for_each_operation(file, [&](const operation& op) {
     for (; next < batches.size() && batches[next].end_ns <= op.end_ns(); ++next) {
       const span& b = batches[next];
-      if (b.end_ns == op.end_ns() && b.start_ns <= op.start_ns) break;  // this one ran in it
+      if (b.end_ns == op.end_ns() && b.start_ns <= op.start_ns)
+        break;  // this operation ran inside the batch
       nesting.self_ns(b.start_ns, b.end_ns - b.start_ns);
     }
     on_op(op, static_cast<double>(nesting.self_ns(op.start_ns, op.duration_ns)));
   });
 }
 
-/// Looks for spans of the log's thread that overlap partly.
+/// Finds spans of the log's thread that overlap partly.
 void find_overlaps(const run_data& run, std::size_t file, const thread_records& thread,
                    recorded_work& work) {
   std::vector<span> batches = thread.batches.all();
@@ -236,7 +238,7 @@ recorded_work look_at_work(const run_data& run) {
   work.last_outside_ns.assign(files, INT64_MIN);
   std::vector<double> outside_ns(run.names.size());
   common_batch common{std::vector<double>(run.names.size()), 0};
-  std::vector<double> elsewhere(run.names.size());  // counts of operations in no batch
+  std::vector<double> elsewhere(run.names.size());  // number of calls outside batches
   for (std::size_t f = 0; f < files; ++f) {
     if (!run.has_operations(f)) continue;
     find_overlaps(run, f, threads[f], work);

@@ -16,7 +16,7 @@ namespace {
 struct worker_batches {
   std::vector<double> times_ns;
   double mean_ns = 0;
-  double squares = 0;  ///< of the differences from the mean, summed
+  double squares = 0;  ///< sum of squared differences from the mean
 
   void sum_up() {
     for (const double ns : times_ns) mean_ns += ns / static_cast<double>(times_ns.size());
@@ -49,9 +49,10 @@ std::vector<slow_worker> slow_workers_of(const run_batches& batches,
   for (std::size_t f = 0; f < of_file.size(); ++f) {
     const worker_batches& w = of_file[f];
     const auto n = static_cast<double>(w.times_ns.size());
-    // Of one or two batches a mean says nothing about the worker.
+    // The mean of one or two batches says nothing about the worker.
     if (n < 3) continue;
-    // What few batches of one worker show of the spread is too little as often as not.
+    // A few batches of one worker often underestimate the spread, so the pooled variance is the
+    // minimum.
     const double variance = std::max(squares / freedom, w.squares / (n - 1));
     if (w.mean_ns > 1.25 * median_ns && w.mean_ns - median_ns > 3 * std::sqrt(variance / n)) {
       slow.push_back({run.files[f].number, w.mean_ns, w.mean_ns / median_ns});

@@ -1,4 +1,4 @@
-// Workers whose batches take longer than the others'.
+// Finds workers that need longer for a batch than the others.
 #ifndef LOTUS_TOOL_VERDICT_SLOW_WORKERS_HPP
 #define LOTUS_TOOL_VERDICT_SLOW_WORKERS_HPP
 
@@ -12,12 +12,13 @@ namespace lotus::tool {
 
 struct slow_worker {
   std::uint64_t worker = 0;
-  double mean_ns = 0;      ///< of its batches
-  double slower_than = 0;  ///< its mean over the median of all workers' means
+  double mean_ns = 0;      ///< of its preprocess times
+  double slower_than = 0;  ///< its mean divided by the median of all workers' means
 };
 
-/// Those whose mean is over 1.25 times the median of all workers' means, and above it by more than
-/// three of its standard errors: of equal workers some are always slower. The slowest first.
+/// Returns the workers whose mean is over 1.25 times the median of all workers' means and exceeds
+/// it by more than three of its standard errors, because even among equal workers some are always
+/// slower. Slowest first.
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run);
 

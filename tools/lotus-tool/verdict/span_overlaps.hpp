@@ -1,4 +1,4 @@
-// Finds spans of one thread that overlap partly.
+// Finds spans of one thread that overlap only partly.
 #ifndef LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 #define LOTUS_TOOL_VERDICT_SPAN_OVERLAPS_HPP
 
@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// Scopes of one thread lie within each other or apart. Takes them in the order of their ends, as a
-/// log has them; of others only what overlaps the last ones is found.
+/// Scopes of one thread either nest or do not overlap. Expects spans in the order of their ends, as
+/// in a log; in any other order it only finds overlaps with the most recent spans.
 class span_overlaps {
  public:
   struct span {
@@ -20,7 +20,7 @@ class span_overlaps {
     std::uint32_t name = 0;
   };
 
-  /// Returns the span that `next` overlaps partly, if there is one.
+  /// Returns the span that `next` overlaps partly, or nullopt.
   std::optional<span> push(const span& next) {
     std::optional<span> crossed;
     while (!apart_.empty() && apart_.back().end_ns > next.start_ns) {
@@ -29,7 +29,7 @@ class span_overlaps {
         crossed = last;
         if (last.start_ns < next.start_ns) break;
       } else if (last.start_ns < next.start_ns && last.end_ns >= next.end_ns) {
-        return crossed;  // it holds this one
+        return crossed;  // contains `next`
       }
       apart_.pop_back();
     }
@@ -39,7 +39,7 @@ class span_overlaps {
   }
 
  private:
-  /// Start and end of a span are read apart from each other, and so are those of its parent.
+  /// Tolerance: the clock is read separately for a span and its parent, so their ends can differ.
   static constexpr std::int64_t clocks_ns = 1000;
   static constexpr std::size_t most = std::size_t{1} << 16U;
 
@@ -49,7 +49,7 @@ class span_overlaps {
            (b.end_ns - b.start_ns) - shared > clocks_ns;
   }
 
-  std::vector<span> apart_;  // by their ends
+  std::vector<span> apart_;  // ordered by their ends
 };
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// What a run can be bound by.
+// The possible verdicts on a run.
 #ifndef LOTUS_TOOL_VERDICT_VERDICT_HPP
 #define LOTUS_TOOL_VERDICT_VERDICT_HPP
 
@@ -8,11 +8,11 @@
 namespace lotus::tool {
 
 enum class verdict : std::uint8_t {
-  order_bound,          ///< batches wait for others that come before them
-  prefetch_bound,       ///< too little is out at once
-  start_up_bound,       ///< until threads are there, and their first batches
-  preprocessing_bound,  ///< the making of batches
-  stage_bound,          ///< one stage of it
+  order_bound,          ///< finished batches wait for earlier ones
+  prefetch_bound,       ///< too few batches are in flight
+  start_up_bound,       ///< starting the threads and building their first batches
+  preprocessing_bound,  ///< building batches
+  stage_bound,          ///< one stage of preprocessing
   consumer_bound,       ///< the consumer's steps
   balanced              ///< no single change gains 5 %
 };

@@ -11,7 +11,7 @@
 namespace lotus::tool {
 namespace {
 
-/// For every batch, when the first later batch of its epoch lay ready; INT64_MAX for never.
+/// For each batch, when the first later batch of its epoch was ready; INT64_MAX: never.
 std::vector<std::int64_t> later_ready(const run_batches& batches) {
   const std::vector<batch>& all = batches.all();
   std::vector<std::int64_t> first(all.size(), INT64_MAX);

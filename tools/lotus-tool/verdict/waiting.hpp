@@ -1,4 +1,4 @@
-// What the consumer's waits went to.
+// Sums up what the consumer waited for.
 #ifndef LOTUS_TOOL_VERDICT_WAITING_HPP
 #define LOTUS_TOOL_VERDICT_WAITING_HPP
 
@@ -11,14 +11,14 @@ namespace lotus::tool {
 /// Sums over the counted batches.
 struct waiting {
   double all_ns = 0;
-  double behind_others_ns = 0;  ///< a later batch lay ready
+  double behind_others_ns = 0;  ///< the part of all_ns during which a later batch was ready
   double steps_ns = 0;
 
-  /// Of the consumer's time, 0..1.
+  /// The waits' share of the consumer's time, 0..1.
   double share() const noexcept;
 };
 
-/// @param counted  by place in run_batches::all().
+/// @param counted  by index in run_batches::all().
 waiting waits_of(const run_batches& batches, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool

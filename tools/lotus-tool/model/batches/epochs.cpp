@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The records and makings of one batch number, of all epochs, in order of time.
+/// The records and preprocessings of one batch number in all epochs, in order of time.
 class same_number {
  public:
   void clear() {
@@ -29,7 +29,7 @@ class same_number {
   void add(batch_making& m) { makings_.push_back(&m); }
 
   /// Returns the epoch after the last one.
-  /// @param cut_off  as run_batches has it.
+  /// @param cut_off  see run_batches.
   std::uint32_t set_epochs(std::uint32_t first, bool cut_off) {
     const std::size_t missing = cut_off ? consumed_before_made() : 0;
     std::size_t epochs = makings_.size() + missing;
@@ -63,7 +63,8 @@ class same_number {
         }));
   }
 
-  /// Gives each of `records` to the last making that had ended by then, one each.
+  /// Assigns each of `records` to the last preprocessing that had ended by then, each to a
+  /// different one.
   void place_behind(const records_in_time& records, std::uint32_t first) const {
     std::size_t end = makings_.size();
     for (std::size_t i = records.size(); i-- > 0;) {
@@ -74,7 +75,8 @@ class same_number {
     }
   }
 
-  /// Gives each of `records` to the first making that began after it, one each.
+  /// Assigns each of `records` to the first preprocessing that began after it, each to a different
+  /// one.
   void place_before(const records_in_time& records, std::uint32_t first) const {
     std::size_t at = 0;
     for (std::size_t i = 0; i < records.size(); ++i, ++at) {
@@ -88,7 +90,7 @@ class same_number {
   std::vector<batch_making*> makings_;
 };
 
-/// By what each consumer received when; see consumer_passes.
+/// Numbers each consumer's epochs by what it received when; see consumer_passes.
 void number_passes(batch_records& records, makings& found,
                    std::vector<std::uint32_t>& first_epochs) {
   std::map<consumer_id, consumer_passes> passes;
@@ -109,7 +111,7 @@ void number_passes(batch_records& records, makings& found,
 }  // namespace
 
 std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off) {
-  // A preprocess span has the epoch of its making, so it is not numbered itself.
+  // A preprocess record gets the epoch of its preprocessing below, so it is not numbered here.
   const auto numbers = numbers_by(records, [](const batch_record& r) {
     return std::make_tuple(r.consumer, r.index, r.kind, r.start_ns);
   });

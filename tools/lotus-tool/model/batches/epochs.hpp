@@ -1,4 +1,4 @@
-// In which epoch each batch record and each making of a batch is.
+// Finds the epoch of each batch record and each preprocessing of a batch.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
 
@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// Sets `epoch` of all records and makings, as run_batches has it. Returns the first epoch of each
-/// consumer, in rising order. @param cut_off  as run_batches has it.
+/// Sets `epoch` of all records and preprocessings, see run_batches. Returns the first epoch of each
+/// consumer, ascending. @param cut_off  see run_batches.
 std::vector<std::uint32_t> find_epochs(batch_records& records, makings& found, bool cut_off);
 
 }  // namespace lotus::tool

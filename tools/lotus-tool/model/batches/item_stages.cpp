@@ -19,7 +19,7 @@ struct votes {
   std::size_t behind_taking = 0;
 };
 
-/// By takings: the k-th span of a number in a stage is looked at with the k-th taking of it.
+/// Decides by takings: compares the k-th span of a number in a stage with its k-th taking.
 std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
                               const std::vector<batch_taking>& takings) {
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> taken;  // times, by item
@@ -49,7 +49,7 @@ std::set<stage_id> by_takings(const std::vector<stage_span>& stages,
   return found;
 }
 
-/// Without any taking: most of a stage's numbers are no batch.
+/// Decides without takings: most of an item stage's numbers are not batches.
 std::set<stage_id> by_records(const batch_records& records, const std::vector<stage_span>& stages) {
   std::unordered_set<std::int64_t> batches;
   for (const batch_record& r : records) batches.insert(r.index);

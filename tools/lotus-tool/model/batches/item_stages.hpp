@@ -1,4 +1,4 @@
-// Which stages number items, and which number batches.
+// Finds which stages number items, and which number batches.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_ITEM_STAGES_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// The stages whose numbers are items, as find_makings() tells.
+/// Returns the stages whose numbers are items; see find_makings() for the rules.
 std::set<stage_id> item_stages(const batch_records& records, const std::vector<stage_span>& stages,
                                const std::vector<batch_taking>& takings);
 

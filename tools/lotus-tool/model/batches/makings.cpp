@@ -46,8 +46,8 @@ class maker {
 
   makings find() && {
     const std::vector<span_number> order = in_order();
-    // Where an epoch was left early its last numbers were made and not handed over, so that several
-    // makings of them stand before one hand-over: only numbers of all epochs tell.
+    // If an epoch was left early, its last numbers were built but not received, so that several
+    // preprocessings of them precede one reception: consider only numbers received in all epochs.
     std::size_t epochs = 0;
     std::size_t hand_overs = 0;  // of such numbers
     for (auto at = hand_overs_.cbegin(); at != hand_overs_.cend();) {
@@ -77,7 +77,7 @@ class maker {
   }
 
  private:
-  /// Places of the spans, by consumer, whether they are of items, number, start.
+  /// Indices of the spans, ordered by kind (batch or item), consumer, number, start.
   std::vector<span_number> in_order() const {
     std::vector<span_number> order(found_.spans.size());
     std::iota(order.begin(), order.end(), span_number{0});
@@ -106,8 +106,8 @@ class maker {
 
   static number_key key_of(const making_span& s) { return {s.consumer, s.number}; }
 
-  /// A pass ends where what it began with comes anew. Every preprocess span begins one, if that has
-  /// one already.
+  /// A pass ends when the stage with which it began begins again. A preprocess span begins a new
+  /// pass if the current one already contains one.
   void split(const span_number* first, const span_number* last) {
     pass_number pass;
     stage_id began_with = found_.spans[*first].stage;
@@ -131,13 +131,13 @@ class maker {
 
   using hand_over_list = std::vector<std::pair<number_key, std::int64_t>>;
 
-  /// The hand-overs of one number, in order of time.
+  /// The receptions of one number, in order of time.
   struct hand_over_range {
     hand_over_list::const_iterator first;
     hand_over_list::const_iterator last;
 
     std::size_t size() const noexcept { return static_cast<std::size_t>(last - first); }
-    /// Which of them is the first behind a time.
+    /// The index of the first reception after a time.
     std::size_t behind(std::int64_t time_ns) const {
       const auto at = std::upper_bound(
           first, last, time_ns, [](std::int64_t t, const auto& other) { return t < other.second; });
@@ -150,8 +150,9 @@ class maker {
             std::upper_bound(hand_overs_.begin(), hand_overs_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Of one number the hand-overs that several passes were made for: by workers only where on
-  /// several threads, for a worker that makes an abandoned batch again does not make a piece of it.
+  /// Counts the receptions of one number that several passes precede. If only workers were
+  /// involved, the passes must be on several threads, because a worker that builds an abandoned
+  /// batch again does not build a segment of it.
   std::size_t joint_hand_overs(const span_number* first, const span_number* last,
                                const hand_over_range& of) const {
     std::size_t joint = 0;
@@ -172,7 +173,7 @@ class maker {
     return joint;
   }
 
-  /// Calls on_pieces(first, last) for those of one number before each of its hand-overs.
+  /// Calls on_pieces(first, last) for the spans of one number before each of its receptions.
   template <class OnPieces>
   void for_each_hand_over(const span_number* first, const span_number* last,
                           OnPieces&& on_pieces) const {
@@ -198,8 +199,8 @@ class maker {
     usual_pieces_ = *middle;
   }
 
-  /// Twice as many pieces as usual, one half behind the other, are two makings: what was made first
-  /// was discarded.
+  /// Twice as many segments as usual, one half after the other, are two preprocessings, of which
+  /// the first was discarded.
   void split_by_hand_overs(const span_number* first, const span_number* last) {
     pass_number pass;
     for_each_hand_over(first, last, [&](const span_number* from, const span_number* to) {
@@ -242,7 +243,7 @@ class maker {
     }
   }
 
-  /// Gives every pass of an item to the making of the batch that took it.
+  /// Assigns every pass of an item to the preprocessing of the batch that took it.
   void take_items(const std::vector<span_number>& order) {
     std::map<number_key, std::vector<std::pair<std::int64_t, std::int64_t>>> taken;  // time, batch
     for (const batch_taking& t : takings_) {
@@ -270,8 +271,8 @@ class maker {
     });
   }
 
-  /// The making of a batch that took an item then: the first that ended behind it, or without
-  /// stages of the batch itself one for each hand-over.
+  /// The preprocessing of a batch that took an item at that time: the first one that ended after it
+  /// or, if the batch has no spans of its own, one for each reception.
   batch_id making_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {
@@ -309,9 +310,9 @@ class maker {
 
   const std::vector<batch_taking>& takings_;
   makings found_;
-  std::size_t usual_pieces_ = 1;                           // of a making, where it has some
+  std::size_t usual_pieces_ = 1;                           // of one preprocessing
   hand_over_list hand_overs_;                              // in order
-  std::map<number_key, std::vector<batch_id>> by_number_;  // makings, in order of start
+  std::map<number_key, std::vector<batch_id>> by_number_;  // in order of start
   std::map<std::pair<number_key, std::size_t>, batch_id> of_hand_over_;
 };
 

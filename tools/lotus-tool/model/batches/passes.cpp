@@ -20,9 +20,9 @@ bool is_reception(const batch_record& r) {
   return r.kind == record_kind::consumed;
 }
 
-/// Makings of which nothing was received, between two passes.
+/// Batches that were built between two passes and never received.
 struct discarded_group {
-  std::uint32_t after = 0;  ///< passes before it
+  std::uint32_t after = 0;  ///< number of passes before it
   std::set<std::int64_t> numbers;
 };
 
@@ -55,7 +55,7 @@ std::uint32_t consumer_passes::number_epochs(std::uint32_t counted_from, std::ui
   return next;
 }
 
-/// Whether the receptions of each epoch lie behind those of all epochs before.
+/// Whether the receptions of each epoch come after those of all earlier epochs.
 bool consumer_passes::are_epochs_apart() const {
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> of_epoch;
   for (const batch_record* const r : records_) {
@@ -103,14 +103,14 @@ void consumer_passes::find_received_passes() {
   for (std::size_t i = 1; i < received.size(); ++i) {
     if (received[i]->number < received[i - 1]->number) ++falls;
   }
-  // Where numbers often fall the consumer takes batches in any order.
+  // If numbers often decrease, the consumer receives batches in any order.
   const bool in_order = 10 * falls <= received.size();
   std::set<std::int64_t> seen;
   for (std::size_t i = 0; i < received.size(); ++i) {
     const std::int64_t number = received[i]->number;
     bool is_new = seen.empty() || seen.count(number) != 0;
     if (!is_new && in_order && number < *seen.rbegin()) {
-      // One that was late is followed by larger ones.
+      // A late batch is followed by larger numbers.
       is_new = i + 1 < received.size() && received[i + 1]->number < *seen.rbegin();
     }
     if (is_new) {
@@ -134,13 +134,13 @@ void consumer_passes::place_discarded() {
   }
   std::sort(by_making.begin(), by_making.end(),
             [](const instance* a, const instance* b) { return a->made_ns < b->made_ns; });
-  std::vector<std::uint32_t> next_pass(by_making.size() + 1, passes_);  // none behind the last
+  std::vector<std::uint32_t> next_pass(by_making.size() + 1, passes_);  // none after the last
   for (std::size_t i = by_making.size(); i-- > 0;) {
     next_pass[i] = by_making[i]->received_ns == INT64_MAX ? next_pass[i + 1] : by_making[i]->epoch;
   }
   std::vector<discarded_group> groups;
   std::map<const instance*, std::size_t> group_of;
-  std::uint32_t before = 0;  // passes begun
+  std::uint32_t before = 0;  // number of passes begun
   for (std::size_t i = 0; i < by_making.size(); ++i) {
     instance& of = *by_making[i];
     if (of.received_ns != INT64_MAX) {
@@ -150,11 +150,11 @@ void consumer_passes::place_discarded() {
     const std::uint32_t after = next_pass[i];
     const auto is_free = [&](std::uint32_t pass) { return taken.count({pass, of.number}) == 0; };
     if (before > 0 && is_free(before - 1) && of.number > last_received[before - 1]) {
-      of.epoch = before - 1;  // prefetched, and then the pass was left
+      of.epoch = before - 1;  // prefetched before the pass was left early
     } else if (after < passes_ && is_free(after)) {
       of.epoch = after;
     } else if (before > 0 && (is_free(before - 1) || after == before - 1)) {
-      of.epoch = before - 1;  // lost, or made again
+      of.epoch = before - 1;  // lost, or built again
     } else {
       const bool joins = !groups.empty() && groups.back().after == before &&
                          groups.back().numbers.count(of.number) == 0;
@@ -165,7 +165,7 @@ void consumer_passes::place_discarded() {
     }
     taken.emplace(of.epoch, of.number);
   }
-  // Groups stand between the passes.
+  // Groups become passes of their own between the others.
   for (instance& i : instances_) {
     const auto group = group_of.find(&i);
     const std::uint32_t pass = group == group_of.end() ? i.epoch : groups[group->second].after;

@@ -1,4 +1,4 @@
-// Which passes over the data a consumer made, where batch numbers alone do not tell.
+// Finds the epochs of one consumer if batch numbers alone do not determine them.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_PASSES_HPP
 
@@ -10,26 +10,28 @@
 
 namespace lotus::tool {
 
-/// The records and makings of one consumer, each with an epoch that counts how often its number
-/// came before. That is the epoch, unless an earlier one lacks the number: where a pass was left
-/// early, or what was prefetched for it was discarded. Then receptions of a later epoch come before
-/// those of an earlier one, and the epochs are numbered anew by the order of the receptions: a
-/// number that comes again, or a smaller one after a larger one, begins a pass. What was made and
-/// not received belongs to the pass that made it; a pass of which nothing was received is one too.
+/// The records and preprocessings of one consumer, each with a preliminary epoch: how often its
+/// number occurred before. This is the epoch, unless an earlier epoch lacks the number because it
+/// was left early or prefetched batches were discarded. In that case receptions of a later epoch
+/// come before those of an earlier one, and the epochs are numbered again by the order of the
+/// receptions: a number that repeats, or a smaller one after a larger one, begins a new pass.
+/// Batches that were built and not received belong to the pass that built them; a pass of which no
+/// batch was received counts too.
 class consumer_passes {
  public:
   void add(batch_record& r) { records_.push_back(&r); }
   void add(batch_making& m) { makings_.push_back(&m); }
 
   /// Sets all epochs. Returns the epoch after the last one.
-  /// @param counted_from  the first epoch as it was counted. @param first  as it shall be.
+  /// @param counted_from  the first preliminary epoch. @param first  the first final epoch.
   std::uint32_t number_epochs(std::uint32_t counted_from, std::uint32_t first);
 
  private:
-  /// The making of a batch and what became of it: all that have its number and its epoch.
+  /// One preprocessing of a batch and its reception: all records with its number and preliminary
+  /// epoch.
   struct instance {
     std::int64_t number = 0;
-    std::uint32_t counted = 0;  ///< epoch
+    std::uint32_t counted = 0;  ///< preliminary epoch
     std::int64_t received_ns = INT64_MAX;
     std::int64_t made_ns = INT64_MAX;
     std::uint32_t epoch = 0;

@@ -1,4 +1,4 @@
-// Batch records in an order other than that of the logs.
+// Sorts batch records in an order other than that of the logs.
 #ifndef LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
 #define LOTUS_TOOL_MODEL_BATCHES_RECORD_ORDER_HPP
 

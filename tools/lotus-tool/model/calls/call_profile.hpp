@@ -1,4 +1,4 @@
-// Operations as profilers of function calls tell them: who called whom, and for how long.
+// Profiles operations as function call profilers do: which one called which, and for how long.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
@@ -14,9 +14,10 @@ namespace lotus::tool {
 
 struct call_times {
   std::uint64_t calls = 0;
-  std::uint64_t primitive = 0;  ///< of these not within another one of the same
-  std::int64_t self_ns = 0;     ///< without what was called
-  std::int64_t total_ns = 0;    ///< of primitive calls, with what they called
+  /// The part of `calls` that is not inside another call of the same operation.
+  std::uint64_t primitive = 0;
+  std::int64_t self_ns = 0;   ///< without the calls inside
+  std::int64_t total_ns = 0;  ///< of primitive calls, including the calls inside
 };
 
 struct called_operation {
@@ -24,7 +25,7 @@ struct called_operation {
   std::map<optional_index<std::uint32_t>, call_times> by_caller;  ///< by number of the name
 };
 
-/// By number of the name; who called is told as call_stack has it.
+/// By number of the name. Callers are determined by call_stack.
 /// @param run  read with run_parts::operations.
 std::vector<called_operation> profile_calls(const run_data& run);
 

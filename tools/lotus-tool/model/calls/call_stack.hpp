@@ -1,4 +1,4 @@
-// The operations of a thread that are open, and who called whom.
+// Tracks the open operations of a thread, and which operation called which.
 #ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 #define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 
@@ -14,29 +14,29 @@
 
 namespace lotus::tool {
 
-/// An operation was called by the innermost one of its thread that contains it; one that reaches
-/// out of another was not called by it.
+/// The caller of an operation is the innermost one of its thread that contains it completely; a
+/// partial overlap is no call.
 class call_stack {
  public:
   struct call {
     operation what;
-    optional_index<std::uint32_t> caller;  ///< number of its name
-    std::size_t depth = 0;                 ///< 0: nobody called it
-    std::int64_t self_ns = 0;              ///< without what it called, also what was only counted;
-                                           ///< complete when it ends
-    std::optional<std::size_t> parent;     ///< place in the stack
-    std::size_t jump = 0;                  ///< place of a farther caller; its own where none is
+    optional_index<std::uint32_t> caller;  ///< number of the caller's name
+    std::size_t depth = 0;                 ///< 0: no caller
+    std::int64_t self_ns = 0;  ///< without the calls inside, including those that were only
+                               ///< counted; complete when the call ends
+    std::optional<std::size_t> parent;  ///< index in the stack
+    std::size_t jump = 0;  ///< index of a more distant caller; its own index if there is none
   };
 
-  /// Takes the next operation in the order of nesting_order. `on_end(const call&)` gets each call
-  /// when it has ended; who called it is in the stack then. Time: amortized O(1) an operation,
-  /// whatever overlaps.
-  /// @param worked_ns  of the duration, without what else lies within it and stands in no log.
+  /// Adds the next operation in the order of nesting_order. Calls `on_end(const call&)` for each
+  /// call that has ended; its callers are still in the stack then. Time: amortized O(1) per
+  /// operation, for any overlaps.
+  /// @param worked_ns  the duration without the calls inside it that are in no log.
   template <class OnEnd>
   void begin(const operation& op, std::int64_t worked_ns, OnEnd&& on_end) {
     while (!open_.empty() && open_.back().what.end_ns() <= op.start_ns) end_last(on_end);
     call next{op, std::nullopt, 0, worked_ns, std::nullopt, open_.size()};
-    // What ends before this one does can call neither it nor anything that begins later.
+    // An operation that ends before this one cannot call it, nor any that begins later.
     while (!longest_.empty() && open_[longest_.back()].what.end_ns() < op.end_ns()) {
       longest_.pop_back();
     }
@@ -60,12 +60,13 @@ class call_stack {
     while (!open_.empty()) end_last(on_end);
   }
 
-  /// Whether one of that name, and with `caller` called by that one, called `of`, directly or not.
+  /// Whether an operation with this name directly or indirectly called `of`; if `caller` is given,
+  /// only if `caller` called it directly.
   /// @param name  of an operation that has begun.
   bool is_within(const call& of, std::uint32_t name, optional_index<std::uint32_t> caller) const {
     const std::vector<std::size_t>& named = open_of_name_[name];
     auto end = named.end();
-    // Both those that called it and those of the name are in the order of the stack.
+    // Both the callers and the operations of this name are in the order of the stack.
     for (auto at = of.parent; at;) {
       end = std::upper_bound(named.begin(), end, *at);
       if (end == named.begin()) return false;
@@ -88,8 +89,8 @@ class call_stack {
     on_end(last);
   }
 
-  /// Where one that is called from `parent` jumps to: so a caller at any place is reached in
-  /// O(log depth) steps (Myers, An applicative random-access stack, 1983).
+  /// The jump target of a call from `parent`. With these, any caller is reached in O(log depth)
+  /// steps (Myers, An applicative random-access stack, 1983).
   std::size_t jump_behind(std::size_t parent) const {
     const std::size_t first = open_[parent].jump;
     const std::size_t second = open_[first].jump;
@@ -98,7 +99,7 @@ class call_stack {
     return alike ? second : parent;
   }
 
-  /// Of `from` and those that called it, the innermost at `place` or before it in the stack.
+  /// The innermost of `from` and its callers that is at `place` or before it in the stack.
   std::optional<std::size_t> caller_from(std::size_t from, std::size_t place) const {
     while (from > place) {
       const call& c = open_[from];
@@ -109,12 +110,12 @@ class call_stack {
   }
 
   std::vector<call> open_;
-  std::vector<std::size_t> longest_;  // places of those that end later than all behind them
-  std::vector<std::vector<std::size_t>> open_of_name_;  // places, by number of the name
+  std::vector<std::size_t> longest_;  // indices of the calls that end later than all after them
+  std::vector<std::vector<std::size_t>> open_of_name_;  // indices, by number of the name
 };
 
-/// All calls of one log, each when it ends, to `on_end(const call_stack::call&, const
-/// call_stack&)`. @param run  read with run_parts::operations.
+/// Calls `on_end(const call_stack::call&, const call_stack&)` for all calls of one log, each when
+/// it ends. @param run  read with run_parts::operations.
 template <class OnEnd>
 void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
   call_stack stack;

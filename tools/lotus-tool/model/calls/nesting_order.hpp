@@ -1,4 +1,4 @@
-// Puts a log's operations into the order in which they began.
+// Sorts a log's operations by their starts.
 #ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 #define LOTUS_TOOL_MODEL_CALLS_NESTING_ORDER_HPP
 
@@ -18,22 +18,24 @@ struct operation {
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A log's lines are written at ends, so a parent follows its children; viewers want it before
-/// them. This holds the last some ten thousand operations and inserts each where it belongs,
-/// so a parent of more than that many children may come late, but memory stays constant. Time:
-/// O(log window) an operation, whatever the order of the log.
+/// A log's lines are written when operations end, so a parent comes after its children; viewers
+/// need it before them. This class holds the last tens of thousands of operations and inserts each
+/// at its place. A parent of more children than that may come late, but memory stays constant.
+/// Time: O(log window) per operation, for any order of the log.
 class nesting_order {
  public:
   static constexpr std::size_t window = 32768;
 
   nesting_order() { held_.reserve(window); }
 
-  /// Takes the next operation of the log; hands the settled ones to `emit(const operation&)`.
+  /// Adds the next operation of the log; calls `emit(const operation&)` for those whose place is
+  /// final.
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
     const place one{next, ++taken_};
-    // Nearly all belong near the end. What belongs far before it is sorted later, all at once.
+    // Nearly all belong near the end. Those that belong far before it are sorted later, all at
+    // once.
     constexpr std::size_t near = 64;
     std::size_t at = held_.size();
     const std::size_t least = at > near ? at - near : 0;
@@ -45,7 +47,7 @@ class nesting_order {
     }
   }
 
-  /// Hands out everything that is still held.
+  /// Emits everything that is still held.
   template <class Emit>
   void finish(Emit&& emit) {
     settle(held_.size() + far_.size(), emit);
@@ -54,10 +56,11 @@ class nesting_order {
  private:
   struct place {
     operation op;
-    std::uint64_t line = 0;  ///< of the log
+    std::uint64_t line = 0;  ///< number of the line in the log
   };
 
-  /// Of two that begin together the longer is the parent; of two equal ones the later line.
+  /// If two begin together, the longer one is the parent; if they are equal, the one in the later
+  /// line.
   static bool comes_before(const place& a, const place& b) noexcept {
     if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
     if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;

@@ -8,7 +8,7 @@
 namespace lotus::tool {
 namespace {
 
-// Without any parent this would grow with the log; nothing nests this wide.
+// Limits the memory if operations have no parents. Nothing nests this wide.
 constexpr std::size_t most = std::size_t{1} << 16U;
 constexpr std::ptrdiff_t far = 64;
 

@@ -1,4 +1,4 @@
-// Self times of nested operations.
+// Computes self times of nested operations.
 #ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
 #define LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
 
@@ -8,16 +8,16 @@
 
 namespace lotus::tool {
 
-/// Self times of nested operations, from a log in which a parent stands behind its children. Time:
-/// amortized O(log n) an operation, whatever the order of the log.
+/// Computes self times of nested operations from a log in which parents come after their children.
+/// Time: amortized O(log n) per operation, for any order of the log.
 class nesting_times {
  public:
-  /// Takes the next operation of the log; returns how much of it was spent in it itself: without
-  /// what stands before it and lies within it.
+  /// Adds the next operation of the log; returns its self time: its duration without the operations
+  /// before it in the log that are inside it.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns) {
     return self_ns(start_ns, duration_ns, duration_ns);
   }
-  /// @param worked_ns  of the duration, without what else lies within it and stands in no log.
+  /// @param worked_ns  the duration without the calls inside it that are in no log.
   std::int64_t self_ns(std::int64_t start_ns, std::int64_t duration_ns, std::int64_t worked_ns);
 
  private:
@@ -29,9 +29,10 @@ class nesting_times {
   };
   std::int64_t self_in_tree_ns(const span& next);
 
-  // Those that no parent was seen of yet, in order of start.
+  // Operations whose parent has not been seen yet, in order of start.
   std::vector<span> ended_;
-  // Instead, once one belonged far before the end, as in no log of a program's scopes.
+  // Used instead once an operation belonged far before the end, which does not happen in logs of
+  // scopes.
   std::multimap<std::int64_t, span> tree_;
 };
 

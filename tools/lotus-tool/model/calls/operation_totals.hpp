@@ -1,4 +1,4 @@
-// What each operation of a run cost in all, for runs of which nothing else is recorded.
+// Sums up the cost of each operation, for runs that contain nothing else.
 #ifndef LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 #define LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 
@@ -11,13 +11,13 @@
 namespace lotus::tool {
 
 struct operation_total {
-  std::string name;  ///< with its S
+  std::string name;  ///< with the leading S
   std::uint64_t calls = 0;
   std::int64_t self_ns = 0;  ///< without the operations inside it
-  std::int64_t max_ns = 0;   ///< of one call
+  std::int64_t max_ns = 0;   ///< the longest call
 };
 
-/// The one with the largest self time first. @param run  read with run_parts::operations.
+/// Largest self time first. @param run  read with run_parts::operations.
 std::vector<operation_total> operation_totals(const run_data& run);
 
 }  // namespace lotus::tool

@@ -15,10 +15,10 @@
 namespace lotus::tool {
 namespace {
 
-/// Of the logarithms of one side's figures.
+/// Mean and variance of the logarithms of one side's values.
 struct spread {
   double mean = 0;
-  double variance = 0;  ///< of one; 0 of a single one
+  double variance = 0;  ///< of one value; 0 if there is only one
   double count = 0;
 };
 
@@ -38,13 +38,13 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// Sum of a side's logarithms, by which ways to deal them out are told apart.
+/// The sum of a side's logarithms, which determines how far apart the sides are.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });
 }
 
-/// The next of all ways to choose so many of `of`, in order; false behind the last one.
+/// Advances to the next way to choose this many of `of`; returns false after the last one.
 bool next_choice(std::vector<std::size_t>& chosen, std::size_t of) {
   for (std::size_t i = chosen.size(); i-- > 0;) {
     if (chosen[i] + chosen.size() == of + i) continue;
@@ -99,8 +99,8 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
   const double share = static_cast<double>(a.size()) / static_cast<double>(logs.size());
   std::vector<std::size_t> chosen(a.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  // The sum of the one side tells how far apart the means are. Sums in another order of the same
-  // numbers differ in their last digits.
+  // The sum of one side determines how far apart the means are. The tolerance covers rounding: sums
+  // of the same numbers in another order differ in their last digits.
   const double apart = std::abs(sum_of(logs, chosen) - share * all) - 1e-12;
   const auto is_apart = [&] { return std::abs(sum_of(logs, chosen) - share * all) >= apart; };
   constexpr int most_ways = 20'000;
@@ -124,7 +124,7 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
     }
     extreme += is_apart() ? 1 : 0;
   }
-  return (extreme + 1) / (most_ways + 1);  // what was seen is one of the ways
+  return (extreme + 1) / (most_ways + 1);  // the observed assignment is one of the ways
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// How sure a difference is where each side ran several times.
+// Estimates the certainty of a difference if each side ran several times.
 #ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 #define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 
@@ -10,18 +10,18 @@
 
 namespace lotus::tool {
 
-/// Relative change from a to b, each a figure of every run, with its 95 % interval: of the
-/// logarithms' means the difference, by Welch's t test (Welch, Biometrika 34, 1947). Where one side
-/// has one run, runs of it are taken to differ as those of the other side do (Student). Drawing
-/// from the values of all runs, as bootstrap_change() does, would not see that runs differ.
-/// Missing where neither side has two, and where a figure is not above 0.
+/// Returns the relative change from a to b, which contain one value per run, with its 95 %
+/// interval: the difference of the means of the logarithms, by Welch's t test (Welch, Biometrika
+/// 34, 1947). If one side has one run, its runs are assumed to vary as much as those of the other
+/// side (Student). Resampling the values of all runs, as bootstrap_change() does, would ignore that
+/// runs differ. Missing if neither side has two runs, or if a value is not above 0.
 std::optional<change> change_between_runs(const std::vector<double>& a,
                                           const std::vector<double>& b);
 
-/// How likely it is that runs that do not differ are parted as unevenly as these two sides by
-/// chance: of all ways to deal the runs out to two sides of these sizes, or of 20,000 drawn ones
-/// where there are more, the share whose means of logarithms are at least as far apart (Good,
-/// Permutation Tests, ch. 3). Missing where a side has fewer than five runs.
+/// Returns how likely it is that equal runs would by chance differ as much as these two sides: of
+/// all ways to assign the runs to two sides of these sizes (or of 20,000 random ones if there are
+/// more), the share in which the means of logarithms differ at least as much (Good, Permutation
+/// Tests, ch. 3). Missing if a side has fewer than five runs.
 std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b);
 inline constexpr std::size_t least_permuted_runs = 5;
 

@@ -23,7 +23,8 @@ double mean_of(const std::vector<value_block>& blocks) {
 double drawn_mean(const std::vector<value_block>& blocks, std::mt19937_64& random) {
   value_block all;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    // The upper half times the number of blocks: as even as a division, and cheaper.
+    // The upper half of the random bits times the number of blocks: as uniform as a division, and
+    // cheaper.
     const value_block& b = blocks[((random() >> 32U) * blocks.size()) >> 32U];
     all = {all.sum + b.sum, all.count + b.count};
   }

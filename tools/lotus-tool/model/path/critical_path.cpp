@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A batch that was handed over, in an epoch.
+/// The reception of a batch in an epoch.
 struct handed_over {
   std::int64_t at_ns = 0;
   batch_id batch;
@@ -63,14 +63,14 @@ class path_walker {
   }
 
  private:
-  /// A part of the path within the making of a span.
+  /// A part of the path within a span.
   struct made_stretch {
     span_number span;
     std::int64_t start_ns;
     std::int64_t end_ns;
   };
 
-  /// What the path's makings were made of is looked at when all of them are known.
+  /// Adds the operations of the path's spans, once all of these are known.
   void add_made() {
     std::sort(made_.begin(), made_.end(),
               [](const made_stretch& a, const made_stretch& b) { return a.span < b.span; });
@@ -125,14 +125,15 @@ class path_walker {
     now_ns_ = std::min(now_ns_, until_ns);
   }
 
-  /// What is left is before anything was made.
+  /// The rest is before the first batch was begun.
   optional_span begin() {
     pass(path_kind::start_up, begin_ns_);
     over_ = true;
     return std::nullopt;
   }
 
-  /// Returns the span whose end the walk goes on at; none: the hand-over at place_.
+  /// Returns the span at whose end the walk continues; nullopt: it continues at the reception at
+  /// place_.
   optional_span at_hand_over() {
     const handed_over& h = (*hand_overs_)[place_];
     const batch& b = batches_.at(h.batch);
@@ -152,7 +153,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// The one that made the batch ready.
+  /// The span that completed the batch.
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
@@ -162,7 +163,7 @@ class path_walker {
     return last;
   }
 
-  /// Back over a span that ended now, or before. Returns it.
+  /// Walks back over a span that ended now or before. Returns it.
   span_number make(span_number n) {
     const making_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::hand_over, s.end_ns());
@@ -172,7 +173,7 @@ class path_walker {
     return n;
   }
 
-  /// What let a span begin.
+  /// Finds what allowed a span to begin.
   optional_span at_start(span_number n) {
     const making_span& s = spans_[n];
     if (by_consumer(s)) return consumer_before(s);
@@ -197,7 +198,8 @@ class path_walker {
     return latest(before, earlier, place);
   }
 
-  /// A span that took something began because its own thread, or its number, was done before.
+  /// Finds what allowed a span of the next stage to begin: the end of its thread's last span, or of
+  /// the previous span of its batch or item.
   optional_span at_start_of_taker(span_number taker) {
     const optional_span before = links_.before(taker);
     const optional_span earlier = links_.earlier(taker);
@@ -209,7 +211,7 @@ class path_walker {
     return latest(before, std::nullopt, hand_over_before(now_ns_));
   }
 
-  /// Nothing ended just then: by what ended last.
+  /// Nothing ended just before: continues at what ended last.
   optional_span latest(optional_span before, optional_span earlier,
                        std::optional<std::size_t> place) {
     std::int64_t at_ns = INT64_MIN;
@@ -245,7 +247,7 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Place of the last hand-over up to then.
+  /// The index of the last reception up to that time.
   std::optional<std::size_t> hand_over_before(std::int64_t time_ns) const {
     const auto behind =
         std::upper_bound(hand_overs_->begin(), hand_overs_->end(), time_ns,
@@ -264,7 +266,7 @@ class path_walker {
   const std::vector<handed_over>* hand_overs_ = nullptr;  // of this epoch
   std::int64_t begin_ns_ = 0;
   std::int64_t now_ns_ = 0;
-  std::size_t place_ = 0;  // of the hand-over that the walk is at, or came from
+  std::size_t place_ = 0;  // index of the reception where the walk is, or from which it came
   bool over_ = false;
 };
 

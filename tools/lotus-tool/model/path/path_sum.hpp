@@ -1,4 +1,4 @@
-// Adding up what a walk along the critical path passes.
+// Adds up the times of a walk along the critical path.
 #ifndef LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 #define LOTUS_TOOL_MODEL_PATH_PATH_SUM_HPP
 
@@ -15,12 +15,12 @@
 
 namespace lotus::tool {
 
-/// Shares by kind and name.
+/// The shares of the path by kind and name.
 class path_sum {
  public:
   explicit path_sum(const run_data& run) : run_(run) {}
 
-  /// @param file  whose thread it was, if it was one's.
+  /// @param file  log of the thread, if it is a thread's time.
   void add(path_kind kind, std::optional<std::uint32_t> name, std::int64_t start_ns,
            std::int64_t end_ns, optional_file file) {
     if (end_ns <= start_ns) return;

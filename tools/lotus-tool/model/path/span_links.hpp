@@ -1,4 +1,4 @@
-// What may have let a span begin.
+// Finds the spans that may have allowed a span to begin.
 #ifndef LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
 #define LOTUS_TOOL_MODEL_PATH_SPAN_LINKS_HPP
 
@@ -10,21 +10,22 @@
 
 namespace lotus::tool {
 
-/// Neighbours of those spans of run_batches::making() that lie in no other one of their thread.
+/// Neighbors of the spans of run_batches::making() that are not nested in another span of their
+/// thread.
 class span_links {
  public:
   /// @param batches      must outlive this.
-  /// @param with_pieces  spans_with_pieces() of them.
+  /// @param with_pieces  the result of spans_with_pieces(batches).
   span_links(const run_batches& batches, const std::vector<bool>& with_pieces);
 
-  /// The one before on the same thread.
+  /// The span before on the same thread.
   optional_span before(span_number span) const noexcept { return before_[span]; }
-  /// Of the same item or batch in the stage before, the last one.
+  /// The last span of the same item or batch in the stage before.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
   /// A span of the next stage that began just before, and so made room.
   optional_span taken_downstream(const making_span& span) const;
 
-  /// Whether the one may have let the other begin: it was at most 20 us and a twentieth of the mean
+  /// Whether one event may have caused the other: it was at most 20 us and a twentieth of the mean
   /// span before.
   bool just_before(std::int64_t earlier_ns, std::int64_t now_ns) const noexcept {
     return earlier_ns <= now_ns && now_ns - earlier_ns <= tolerance_ns_;

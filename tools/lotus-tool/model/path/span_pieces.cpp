@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Cuts a span into pieces, as its operations come in order of start, parents first.
+/// Splits a span into segments. Expects its operations in order of start, parents first.
 class cutter {
  public:
   cutter(const making_span& span, std::vector<span_piece>& to)
@@ -59,7 +59,7 @@ class cutter {
   std::vector<open_operation> open_;
 };
 
-/// Numbers of the spans, by their threads, in each by their starts, outer ones first.
+/// Indices of the spans, ordered by thread, then by start, outer ones first.
 std::vector<span_number> in_order(const std::vector<making_span>& spans) {
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
@@ -72,11 +72,11 @@ std::vector<span_number> in_order(const std::vector<making_span>& spans) {
   return order;
 }
 
-/// Of these in their order, those that have pieces.
+/// The spans that are to be split, in that order.
 std::vector<span_number> outer_of(const std::vector<making_span>& spans) {
   std::vector<span_number> outer;
   optional_file file;
-  std::int64_t until_ns = INT64_MIN;  // of the last span that lies in no other
+  std::int64_t until_ns = INT64_MIN;  // end of the last span that is not nested
   for (const span_number n : in_order(spans)) {
     const making_span& span = spans[n];
     if (span.file != file) until_ns = INT64_MIN;
@@ -88,20 +88,20 @@ std::vector<span_number> outer_of(const std::vector<making_span>& spans) {
   return outer;
 }
 
-/// Gives the operations of one log to its spans, as they come in the order of the log, and cuts
-/// those that are done with.
+/// Assigns the operations of one log to its spans, in the order of the log, and splits the spans
+/// that are complete.
 class thread_cutter {
  public:
   using range = std::pair<const span_number*, const span_number*>;
 
-  /// @param outer  those of the log, whose starts and ends rise.
+  /// @param outer  the spans of the log that are not nested, with ascending starts and ends.
   thread_cutter(const std::vector<making_span>& spans, range outer,
                 std::function<void(span_number, const std::vector<span_piece>&)> on_pieces)
       : spans_(spans), outer_(std::move(outer)), on_pieces_(std::move(on_pieces)) {}
 
   void add(const operation& op) {
     const span_number* const of = span_of(op);
-    // Of what comes much too late nothing is left to be cut.
+    // An operation that comes much too late is dropped, because its span is already split.
     if (of == outer_.second || of < outer_.first) return;
     const auto place = static_cast<std::size_t>(of - outer_.first);
     if (place >= held_.size()) held_.resize(place + 1);
@@ -116,7 +116,7 @@ class thread_cutter {
  private:
   static constexpr std::size_t most_held = std::size_t{1} << 16U;
 
-  /// The first span that it begins in; the last of all: none.
+  /// The first span in which the operation begins; outer_.second if there is none.
   const span_number* span_of(const operation& op) {
     const auto ended = [this, &op](span_number n) { return spans_[n].end_ns() <= op.start_ns; };
     if (hint_ == nullptr || hint_ < outer_.first || ended(*hint_) ||
@@ -138,7 +138,7 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // Of two that are the same the later line is the parent, and goes first.
+    // Of two equal operations the one in the later line is the parent, and goes first.
     std::reverse(ops.begin(), ops.end());
     std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
       return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
@@ -146,7 +146,7 @@ class thread_cutter {
     pieces_.clear();
     cutter cut(spans_[n], pieces_);
     for (const operation& op : ops) {
-      // What began with the span and outlasts it contains it.
+      // An operation that began with the span and ends later contains the span.
       if (op.end_ns() <= spans_[n].end_ns()) cut.add(op);
     }
     cut.finish();
@@ -154,11 +154,11 @@ class thread_cutter {
   }
 
   const std::vector<making_span>& spans_;
-  range outer_;  // those that are not cut yet
+  range outer_;  // spans that are not split yet
   std::function<void(span_number, const std::vector<span_piece>&)> on_pieces_;
   const span_number* hint_ = nullptr;
-  std::deque<std::vector<operation>> held_;  // from the first of outer_ on
-  std::size_t count_ = 0;                    // of operations
+  std::deque<std::vector<operation>> held_;  // operations by span, starting with outer_.first
+  std::size_t count_ = 0;                    // number of operations in held_
   std::vector<span_piece> pieces_;
 };
 

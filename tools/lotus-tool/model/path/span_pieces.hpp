@@ -1,4 +1,4 @@
-// What the spans that made batches consist of, by operations.
+// Splits the spans in which batches were preprocessed into segments, by operations.
 #ifndef LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
 #define LOTUS_TOOL_MODEL_PATH_SPAN_PIECES_HPP
 
@@ -11,20 +11,20 @@
 
 namespace lotus::tool {
 
-/// A stretch of one thread.
+/// A segment of one thread's time.
 struct span_piece {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::optional<std::uint32_t> name;  ///< of run_data::names: the innermost operation
+  std::optional<std::uint32_t> name;  ///< index in run_data::names: the innermost operation
 
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
 
-/// Whether spans of run_batches::making() have pieces: those that last and lie in no other one of
-/// their thread. What lies in another is a piece of it.
+/// Whether spans of run_batches::making() are split: those that have a duration and are not nested
+/// in another span of their thread. A nested span is a segment of the outer one.
 std::vector<bool> spans_with_pieces(const run_batches& batches);
 
-/// Calls `on_pieces(span, pieces)` for each span that has some: without a gap from its start to its
+/// Calls `on_pieces(span, pieces)` for each span that is split; the segments cover it from start to
 /// end. Only the operations of a few spans are in memory at a time.
 /// @param run  read with run_parts::operations.
 void for_each_span(

@@ -1,4 +1,4 @@
-// The counters of a run.
+// Statistics of the counters of a run.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
 
@@ -12,17 +12,17 @@
 namespace lotus::tool {
 
 struct counter_figures {
-  std::string name;  ///< decoded, without its S
+  std::string name;  ///< decoded, without the leading S
   std::size_t count = 0;
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::int64_t last = 0;
-  /// Over time: a value holds until its process tells the next one. Of values at one moment only,
-  /// their mean.
+  /// The mean over time: a value holds until its process records the next one. If all values are
+  /// from the same moment, their plain mean.
   double mean = 0;
 };
 
-/// In order of first appearance. Of several processes the figures are of all their values.
+/// In order of first appearance. If several processes record a counter, all their values count.
 std::vector<counter_figures> counters_of(const run_data& run);
 
 }  // namespace lotus::tool

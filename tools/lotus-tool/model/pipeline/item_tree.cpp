@@ -16,7 +16,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The operations within each of some spans of one thread.
+/// The operations inside some spans of one thread.
 using operations_of_span = std::map<span_number, std::vector<operation>>;
 
 void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,

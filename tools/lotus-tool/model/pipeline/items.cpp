@@ -20,7 +20,7 @@ std::vector<item> items_of(const run_batches& batches) {
   const std::vector<making_span>& spans = batches.making();
   std::vector<span_number> order(spans.size());
   std::iota(order.begin(), order.end(), span_number{0});
-  // The spans of a batch are of the same batch, those of an item of the same pass.
+  // The spans of a batch have the same batch, those of an item the same pass.
   const auto key = [&](span_number n) {
     const making_span& s = spans[n];
     return std::make_tuple(s.of_item, s.consumer, s.number, s.of_item ? std::nullopt : s.batch,
@@ -61,7 +61,7 @@ std::size_t workers_at_once(const run_batches& batches) {
     if (s.stage != preprocess_stage) continue;
     auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
-    // Where one begins as another ends, both were there.
+    // If one begins when another ends, both existed at that moment.
     if (!batches.in_pieces()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {

@@ -1,4 +1,4 @@
-// What went through the stages of a loader: items and batches, and how many workers had them.
+// Finds the items and batches that went through the stages of a loader, and the number of workers.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 
@@ -11,23 +11,23 @@
 
 namespace lotus::tool {
 
-/// An item, batch or request, and the spans that it went through.
+/// An item, batch or request, and the spans in which it was worked on.
 struct item {
   std::int64_t number = 0;
-  std::uint32_t epoch = 0;  ///< of a batch that is known; else how often it had come before
+  std::uint32_t epoch = 0;  ///< of a known batch; otherwise how often this number came before
   bool of_item = false;
-  time_span life;  ///< first start, last end
+  time_span life;  ///< from its first start to its last end
   std::int64_t service_ns = 0;
   std::int64_t queueing_ns = 0;
   std::vector<span_number> spans;  ///< in order of start
 };
 
-/// Everything that went through stages by its number, in order of start. Items and the batches that
-/// they go into are different ones.
+/// Everything that went through stages with a number, in order of start. Items and the batches that
+/// they become part of are separate.
 std::vector<item> items_of(const run_batches& batches);
 
-/// The most preprocess spans that overlap, of batches in pieces the most batches; but never more
-/// than the workers that lived at once, each from its first span to its last.
+/// The maximum number of preprocess spans (of batches, if they are in segments) that overlap; but
+/// no more than the workers that existed at once, each from its first span to its last.
 std::size_t workers_at_once(const run_batches& batches);
 
 }  // namespace lotus::tool

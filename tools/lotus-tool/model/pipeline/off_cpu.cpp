@@ -41,7 +41,7 @@ off_cpu_time::off_cpu_time(std::vector<off_cpu_stretch> lines, cpu_measure measu
 }
 
 off_cpu_time::sums off_cpu_time::before(std::int64_t time_ns) const {
-  // The first stretch that ends behind the time: near the one that was asked for last.
+  // The first interval that ends after time_ns: usually near the one found last.
   const std::size_t count = stretches_.size();
   const auto is_it = [&](std::size_t i) {
     return (i == 0 || stretches_[i - 1].end_ns <= time_ns) &&

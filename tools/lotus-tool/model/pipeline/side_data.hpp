@@ -1,4 +1,4 @@
-// What the hidden files beside the logs tell of a run: stages, pieces, counters, takings, ranges.
+// The contents of a run's side logs: stages, segments, counters, takings, ranges.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 
@@ -11,31 +11,31 @@
 
 namespace lotus::tool {
 
-/// Numbers have 64 bits without a sign; all but the largest are the same with one.
+/// Numbers are unsigned with 64 bits but stored as signed; only the largest ones differ.
 constexpr std::uint64_t shown_number(std::int64_t number) noexcept {
   return static_cast<std::uint64_t>(number);
 }
 
-/// Work of one thread for one batch, item or request in a stage. The thread's log holds an
-/// operation of just this name, start and duration.
+/// Work of one thread on one batch, item or request in a stage. The thread's log contains an
+/// operation with the same name, start and duration.
 struct stage_span {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = 0;  ///< of the batch, item or request: see shown_number()
-  std::uint32_t name = 0;   ///< of run_data::names, with its S
+  std::int64_t number = 0;  ///< number of the batch, item or request: see shown_number()
+  std::uint32_t name = 0;   ///< index in run_data::names; the name has its leading S
   optional_file file = {};
   consumer_id consumer = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// A piece of an asynchronous operation, also an operation of the thread's log.
+/// A segment of an asynchronous operation, which is also an operation in the thread's log.
 struct async_piece {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t id = 0;        ///< of the operation, in its process
-  std::uint64_t process = 0;  ///< its pid; where that is unknown the same for all
-  std::uint32_t name = 0;     ///< of run_data::names
+  std::int64_t id = 0;        ///< id of the operation, unique in its process
+  std::uint64_t process = 0;  ///< its pid; if unknown, the same value for all
+  std::uint32_t name = 0;     ///< index in run_data::names
   optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
@@ -44,12 +44,12 @@ struct async_piece {
 struct counter_value {
   std::int64_t time_ns = 0;
   std::int64_t value = 0;
-  std::uint64_t process = 0;  ///< as of async_piece: each process has its own
-  std::uint32_t name = 0;     ///< of run_data::names
+  std::uint64_t process = 0;  ///< as in async_piece: each process has its own counters
+  std::uint32_t name = 0;     ///< index in run_data::names
   optional_file file = {};
 };
 
-/// An item went into a batch.
+/// An item became part of a batch.
 struct batch_taking {
   std::int64_t time_ns = 0;
   std::int64_t batch = 0;
@@ -57,25 +57,25 @@ struct batch_taking {
   consumer_id consumer = {};
 };
 
-/// A stretch of a thread's time that the program names, and no operation.
+/// A named range of a thread's time that is not an operation.
 struct named_range {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::int64_t number = -1;  ///< that its name ends in; -1: in none
-  std::uint32_t name = 0;    ///< of run_data::names
+  std::int64_t number = -1;  ///< number at the end of its name; -1: none
+  std::uint32_t name = 0;    ///< index in run_data::names
   optional_file file = {};
 
   std::int64_t end_ns() const noexcept { return start_ns + duration_ns; }
 };
 
-/// What the operation of this thread that began then was given.
+/// The arguments of the operation of this thread that began at `start_ns`.
 struct operation_arguments {
   std::int64_t start_ns = 0;
-  std::uint32_t text = 0;  ///< of run_data::names, behind an S
+  std::uint32_t text = 0;  ///< index in run_data::names; the text follows an S
   optional_file file = {};
 };
 
-/// All in order of time. Each of these also counts for first_ns and last_ns of a run.
+/// All lists are in order of time. All entries count for first_ns and last_ns of a run.
 struct side_data {
   std::vector<stage_span> stages;
   std::vector<async_piece> pieces;
@@ -83,14 +83,15 @@ struct side_data {
   std::vector<batch_taking> takings;
   std::vector<named_range> ranges;
   std::vector<operation_arguments> arguments;
-  std::vector<off_cpu_time> off_cpu;  ///< by place in run_files::files
+  std::vector<off_cpu_time> off_cpu;  ///< by index in run_files::files
   heap_data heap;
-  /// Likewise: when a thread was in calls that are aggregated, and in no other scope within them.
+  /// Likewise: when a thread was in calls that are only aggregated, and in no other scope inside
+  /// them.
   std::vector<off_cpu_time> aggregated;
 
-  /// When the thread was off the CPU; nullptr where that is not known.
-  /// @param whole_batch  what is known where clocks are read at the ends of waits and batches only:
-  ///                     these, and steps, which lie between waits.
+  /// Returns when the thread was off the CPU; nullptr if unknown.
+  /// @param whole_batch  accept data that is valid only for whole waits, batches and steps, from
+  ///                     programs that read CPU clocks only at the ends of waits and batches.
   const off_cpu_time* off_cpu_of(optional_file file, bool whole_batch = false) const noexcept {
     if (!file || file->value() >= off_cpu.size()) return nullptr;
     const off_cpu_time& of = off_cpu[file->value()];

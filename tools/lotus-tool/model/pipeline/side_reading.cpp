@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The log of a thread that its operations are in; else any.
+/// The log that contains a thread's operations; otherwise any of its logs.
 optional_file log_of(const run_files& run, std::uint64_t number) {
   optional_file found;
   for (std::uint32_t f = 0; f < run.files.size(); ++f) {
@@ -75,7 +75,7 @@ class side_reader {
           std::int64_t number = line.number();
           if (number < 0) {
             const auto whole = numbers.find({name, line.time_ns});
-            if (whole == numbers.end()) break;  // an operation like others
+            if (whole == numbers.end()) break;  // it is just an operation
             number = whole->second;
             numbers.erase(whole);
           }
@@ -115,7 +115,7 @@ class side_reader {
         case event_kind::heap:
           data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),
                                              line.count());
-          // Over time it is a counter among the program's own.
+          // It is also shown over time, like the program's own counters.
           data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
                                    found_.names.id("Sheap bytes"), log});
           break;
@@ -126,10 +126,10 @@ class side_reader {
         case event_kind::heap_total:
           data.heap.processes[pid].take_total(line.time_ns, line.bytes(), line.count());
           break;
-        // These two were taken above.
+        // Handled above.
         case event_kind::off_cpu:
         case event_kind::aggregated:
-        // The others have no lines here.
+        // These are not in side logs.
         case event_kind::none:
         case event_kind::operation:
         case event_kind::batch_preprocessed:
@@ -157,7 +157,7 @@ class side_reader {
 
   using stretches_by_number = std::map<std::uint64_t, std::vector<off_cpu_stretch>>;
 
-  /// A thread's main log and its worker log have the same.
+  /// A thread's main log and its worker log get the same data.
   void place_off_cpu() {
     const auto of = [](const stretches_by_number& lines, std::uint64_t number) {
       const auto at = lines.find(number);

@@ -17,13 +17,13 @@ struct window {
   std::int64_t last_ns = INT64_MIN;
 };
 
-/// What holds between two moments.
+/// The state between two moments.
 struct moment {
   std::int64_t length_ns;
   std::size_t busy;
   std::size_t lying;  ///< finished and not fetched
-  bool ready;         ///< what starts next lies ready
-  bool starts_more;   ///< something will start in this epoch
+  bool ready;         ///< the number that starts next is ready
+  bool starts_more;   ///< something else will start in this epoch
 };
 
 bool is_source(const std::vector<passage>& passages) {
@@ -32,7 +32,7 @@ bool is_source(const std::vector<passage>& passages) {
   return 2 * static_cast<std::size_t>(from_nowhere) > passages.size();
 }
 
-/// The stretches of time in which a stage has work, one for each epoch, without overlaps.
+/// The times in which a stage has work: one range for each epoch, without overlaps.
 std::vector<window> windows_of(const std::vector<passage>& passages) {
   std::map<std::uint32_t, window> of_epoch;
   for (const passage& p : passages) {
@@ -83,7 +83,7 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
             [](const change& a, const change& b) { return a.time_ns < b.time_ns; });
   std::int64_t busy = 0;
   std::int64_t lying = 0;
-  std::size_t next = 0;  // passage
+  std::size_t next = 0;  // index of a passage
   auto in = windows.begin();
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
     busy += changes[i].busy;
@@ -102,20 +102,22 @@ void for_each_moment(const std::vector<passage>& passages, const std::vector<win
   }
 }
 
-/// What the moments tell of how many may lie in the output without blocking anybody.
+/// What the moments show about how many items the output can hold before slots are blocked.
 struct output_bound {
-  std::size_t least = 0;             ///< as many lay there besides what idle slots may have held
-  std::optional<std::size_t> exact;  ///< as many made slots idle though something lay ready
+  /// This many were there, not counting those that idle slots may have held.
+  std::size_t least = 0;
+  /// At this number, slots were idle although something was ready.
+  std::optional<std::size_t> exact;
 };
 
-/// Of the time: what is shorter says nothing, for waking up takes time, and an item is fetched a
-/// little before it is begun.
+/// A share of the time. Shorter times show nothing, because waking up takes time and an item is
+/// fetched a little before it is begun.
 constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,
                                 const std::vector<window>& windows, std::size_t slots) {
-  std::map<std::size_t, std::int64_t> at_bound;  // for how long, by what lay there
-  std::map<std::size_t, std::int64_t> below;     // the same, or it lay below
+  std::map<std::size_t, std::int64_t> at_bound;  // durations at the bound, by number of items there
+  std::map<std::size_t, std::int64_t> below;     // likewise, at the bound or below
   std::int64_t at_bound_ns = 0;
   std::int64_t whole_ns = 0;
   for_each_moment(passages, windows, [&](const moment& m) {
@@ -186,7 +188,7 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
       starved_or_blocked += ns * static_cast<double>(above(bound.least));
     }
   });
-  // The middle is at most half of it from the truth.
+  // The middle is wrong by at most half of this time.
   times.blocked += starved_or_blocked / 2;
   times.starved -= starved_or_blocked / 2;
   slot_shares shares = times.shares();

@@ -32,7 +32,7 @@ std::size_t most_at_once(const std::vector<stretch>& stretches) {
     changes.emplace_back(first, 1);
     changes.emplace_back(std::max(last, first + 1), -1);
   }
-  std::sort(changes.begin(), changes.end());  // of one moment the ends are first
+  std::sort(changes.begin(), changes.end());  // at equal times, ends come first
   int open = 0;
   int most = 0;
   for (const auto& [time, by] : changes) most = std::max(most, open += by);
@@ -52,7 +52,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   }
   stage_pools found;
   found.stages.resize(stages.size());
-  std::vector<std::size_t> group(stages.size());  // of shared stages: the first they share with
+  std::vector<std::size_t> group(stages.size());  // union-find of the stages that share threads
   std::iota(group.begin(), group.end(), std::size_t{0});
   std::vector<bool> shared(stages.size());
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -68,7 +68,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     shared[s] = own_ns * 10 < all_ns * 9;
     if (!shared[s]) found.stages[s].slots = most_at_once(own);
   }
-  std::map<optional_file, std::size_t> first_of;  // by thread, of the shared stages on it
+  std::map<optional_file, std::size_t> first_of;  // by thread: the first shared stage on it
   const auto root = [&](std::size_t s) {
     while (group[s] != s) s = group[s];
     return s;

@@ -21,17 +21,17 @@
 namespace lotus::tool {
 namespace {
 
-/// What is gathered of a stage before its figures can be known.
+/// Data about a stage that is collected before its figures can be computed.
 struct gathered {
   stage_figures figures;
   std::vector<thread_span> threads;
   std::vector<passage> passages;
-  // An item is another one in every pass, a batch in every epoch.
+  // An item is a different one in every pass, a batch in every epoch.
   std::set<std::tuple<std::int64_t, pass_number, optional_batch, consumer_id>> numbers;
   std::set<batch_id> batches;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
-  double place = 0;  // sum over its spans, in the order of a batch's stages
+  double place = 0;  // sum over its spans of the time since their batch began
   bool cpu_missing = false;
 };
 
@@ -58,7 +58,7 @@ class stage_reader {
   }
 
  private:
-  /// What other spans did within each, on its thread.
+  /// Computes the time of each span without the spans nested in it on its thread.
   void find_self_times() {
     std::vector<span_number> order(spans_.size());
     for (span_number n = 0; n < order.size(); ++n) order[n] = n;
@@ -82,8 +82,8 @@ class stage_reader {
     }
   }
 
-  /// Where each span's number came from, and when it was fetched from it: by the order in time of
-  /// the spans of its item, and of the batch's behind it.
+  /// Finds when each span's number was ready and when it was fetched, from the order in time of the
+  /// spans of its item, followed by those of its batch.
   void find_passages() {
     passages_.resize(spans_.size());
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -91,7 +91,7 @@ class stage_reader {
       passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    // Of a batch's own spans by batch: when items of it were done.
+    // The batches' own spans, by batch, to find when their items were fetched.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
@@ -114,7 +114,7 @@ class stage_reader {
     }
   }
 
-  /// Spans of one number, in order of start.
+  /// Links the spans of one number, which are in order of start.
   void link(const std::vector<span_number>& spans) {
     for (std::size_t i = 0; i < spans.size(); ++i) {
       const making_span& s = spans_[spans[i]];
@@ -133,7 +133,7 @@ class stage_reader {
     }
   }
 
-  /// An item is fetched by the first of its batch's spans behind it, and makes that one ready.
+  /// An item is fetched by the first span of its batch after it, and makes that span ready.
   void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
     for (const span_number b : batch_spans) {
       const making_span& next = spans_[b];
@@ -199,7 +199,7 @@ class stage_reader {
       if (g.cpu_missing) g.figures.cpu.reset();
     }
     const stage_pools pools = find_pools(threads);
-    std::vector<double> pool_service_ns(pools.pools.size());  // for a batch
+    std::vector<double> pool_service_ns(pools.pools.size());  // per batch
     for (std::size_t s = 0; s < all.size(); ++s) {
       const gathered& g = all[s];
       if (!pools.stages[s].pool) continue;

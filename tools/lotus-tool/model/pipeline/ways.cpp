@@ -13,7 +13,8 @@ namespace lotus::tool {
 
 std::vector<optional_span> next_makings(const run_batches& batches) {
   const std::vector<making_span>& all = batches.making();
-  // Those of one item, or of one batch, in order of start; an item that no batch took is by itself.
+  // The spans of one item, or of one batch, in order of start; items that no batch took are
+  // separate.
   using owner = std::tuple<optional_batch, bool, consumer_id, std::int64_t, pass_number>;
   std::map<owner, std::vector<span_number>> ways;
   const auto owner_of = [](const making_span& s) {
@@ -39,7 +40,7 @@ std::vector<optional_span> next_makings(const run_batches& batches) {
   std::vector<optional_span> next(all.size());
   for (span_number m = 0; m < all.size(); ++m) {
     const making_span& s = all[m];
-    // One that takes no time would be its own successor.
+    // A span without duration would be its own successor.
     const std::int64_t end_ns = std::max(s.end_ns(), s.start_ns + 1);
     next[m] = next_of(owner_of(s), end_ns);
     if (!next[m] && s.of_item && s.batch) {

@@ -1,4 +1,4 @@
-// Where a batch or an item came next on its way through the stages.
+// Finds the next span of a batch or an item on its route through the stages.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_WAYS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_WAYS_HPP
 
@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// For every span of run_batches::making() the one that came behind it: of the same item, else of
-/// the batch that the item went into. None where the batch went to its consumer.
+/// Returns, for every span of run_batches::making(), the span after it: of the same item, else of
+/// the batch that the item became part of. nullopt if the consumer received the batch next.
 std::vector<optional_span> next_makings(const run_batches& batches);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// How long the work on a batch or an item took, of which spans may overlap and nest.
+// Sums up the work on a batch or an item, whose spans may overlap and nest.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
 
@@ -11,22 +11,22 @@
 
 namespace lotus::tool {
 
-/// Takes spans in order of start.
+/// Expects spans in order of start.
 class work_time {
  public:
   void add(const making_span& s) {
     covered_ns_ += std::max<std::int64_t>(0, s.end_ns() - std::max(s.start_ns, end_ns_));
     end_ns_ = std::max(end_ns_, s.end_ns());
-    // What is nested in another span, on its thread, is in that one's time already.
+    // A span nested in another one of its thread is already part of that one's time.
     const auto [until, is_new] = until_ns_.try_emplace(s.file, INT64_MIN);
     if (s.end_ns() <= until->second) return;
     service_ns_ += s.duration_ns;
     until->second = s.end_ns();
   }
 
-  /// The sum of the spans, which may be more than the time from the first start to the last end.
+  /// The sum of the spans; it may exceed the time from the first start to the last end.
   std::int64_t service_ns() const noexcept { return service_ns_; }
-  /// How long any of them was open.
+  /// How long at least one of them was open.
   std::int64_t covered_ns() const noexcept { return covered_ns_; }
 
  private:

@@ -31,7 +31,7 @@ void kept_durations::add(kept_durations&& others) {
     return;
   }
   if (counted_ == nullptr) {
-    // Nothing is told of their order any more.
+    // The order of the values is no longer kept.
     const std::vector<std::int64_t> own = std::move(values_);
     *this = std::move(others);
     for (const std::int64_t ns : own) count(ns);

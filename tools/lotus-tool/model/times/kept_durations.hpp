@@ -1,4 +1,4 @@
-// Durations without all of them in memory.
+// Stores durations without keeping all of them in memory.
 #ifndef LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
 #define LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
 
@@ -14,8 +14,8 @@
 
 namespace lotus::tool {
 
-/// A range of durations, narrow against their size: what is below 256 ns has its own, above that
-/// there are 128 for each power of two.
+/// A range of durations, narrow relative to their size: each value below 256 ns has its own bucket,
+/// above that there are 128 for each power of two.
 struct narrow_bucket {
   static constexpr unsigned bits = 7;
 
@@ -25,7 +25,7 @@ struct narrow_bucket {
     const unsigned power = 63U - static_cast<unsigned>(__builtin_clzll(value)) - bits;
     return (std::size_t{power} << bits) + (value >> power);
   }
-  /// How many bits of a duration do not tell its bucket.
+  /// The number of low bits of a duration that do not affect its bucket.
   static unsigned width_bits(std::size_t bucket) noexcept {
     return bucket < (std::size_t{2} << bits) ? 0 : static_cast<unsigned>((bucket >> bits) - 1);
   }
@@ -35,8 +35,8 @@ struct narrow_bucket {
   }
 };
 
-/// Durations in the order in which they came while they are few; then how many lie in each bucket,
-/// and exactly what can be summed. Not thread-safe.
+/// Keeps durations in the order in which they were added while they are few; then only the number
+/// in each bucket, and exact sums. Not thread-safe.
 class kept_durations {
  public:
   static constexpr std::size_t few = 4096;
@@ -49,22 +49,22 @@ class kept_durations {
       if (values_.size() > few) count_all();
     }
   }
-  /// What comes behind them.
+  /// Adds `others` after those already added.
   void add(kept_durations&& others);
 
   std::uint64_t size() const noexcept {
     return counted_ != nullptr ? counted_->count : values_.size();
   }
-  /// Whether values() are all of them; else buckets() tells.
+  /// Whether values() contains all durations; otherwise use buckets().
   bool are_all() const noexcept { return counted_ == nullptr; }
   std::vector<std::int64_t>& values() noexcept { return values_; }
   const std::vector<std::int64_t>& values() const noexcept { return values_; }
   const std::vector<std::uint64_t>& buckets() const noexcept { return counted_->buckets; }
 
-  // What follows is told where are_all() is false.
+  // Only valid if are_all() is false:
   std::uint64_t below_100us() const noexcept { return counted_->below_100us; }
   std::uint64_t below_10ms() const noexcept { return counted_->below_10ms; }
-  /// But percentiles.
+  /// All statistics except percentiles.
   distribution sums() const;
 
  private:
@@ -75,9 +75,9 @@ class kept_durations {
     std::uint64_t below_10ms = 0;
     std::int64_t min_ns = std::numeric_limits<std::int64_t>::max();
     std::int64_t max_ns = std::numeric_limits<std::int64_t>::min();
-    long double squares = 0;     // of the differences from `near_ns`
-    long double difference = 0;  // sum of these
-    std::int64_t near_ns = 0;    // a value as the others: so little is lost of what is squared
+    long double squares = 0;     // sum of squared differences from `near_ns`
+    long double difference = 0;  // sum of differences from `near_ns`
+    std::int64_t near_ns = 0;    // a typical value, so that the squares lose little precision
   };
 
   void count(std::int64_t ns) {

@@ -13,7 +13,8 @@
 namespace lotus::tool {
 namespace {
 
-// A range of up to 8 ms / 128 is looked at nanosecond by nanosecond. 64 KiB each, ten for a name.
+// Ranges of up to 8 us (128 of them cover 1 to 2 ms) are resolved to single nanoseconds. Takes 64
+// KiB per range, at most ten for a name.
 constexpr unsigned most_parts_bits = 13;
 
 double position_of(double share, std::uint64_t count) {

@@ -1,4 +1,4 @@
-// Exact percentiles of durations that are not all in memory.
+// Finds exact percentiles of durations that are not all in memory.
 #ifndef LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
 #define LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
 
@@ -14,42 +14,43 @@
 
 namespace lotus::tool {
 
-/// Which values stand at some places in the order of size. Buckets were counted; those that hold
-/// the places are counted anew in narrower ones each time that all durations are looked at, until
-/// one is one value: mostly once or twice.
+/// Finds the values at certain ranks. The buckets are counted already; those that contain the ranks
+/// are counted again in narrower ones in each pass over all durations, until they contain one
+/// value: mostly after one or two passes.
 class percentile_search {
  public:
-  /// @param counted  are_all() is false. @param shares  0..1
+  /// @param counted  with are_all() false. @param shares  0..1
   percentile_search(const kept_durations& counted, const std::vector<double>& shares);
 
   bool is_done() const noexcept { return ranges_.empty(); }
-  /// One of the durations. Thread-safe.
+  /// Counts one of the durations. Thread-safe.
   void look(std::int64_t ns) noexcept {
     for (const range& r : ranges_) {
-      if (ns < r.lowest) return;  // they are in order
+      if (ns < r.lowest) return;  // ranges are ascending
       const auto off = static_cast<std::uint64_t>(ns - r.lowest);
       if (off >> r.width_bits != 0) continue;
       r.counts[off >> r.part_bits].fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
-  /// All were looked at.
+  /// Call after each pass over all durations.
   void next();
 
-  /// As describe() tells it, for a share that was given. @param is_done()
+  /// The percentile as defined by describe(), for a share given to the constructor. Requires
+  /// is_done().
   double at(double share) const;
 
  private:
   struct range {
     std::int64_t lowest;
-    std::uint64_t before;  // values below it
+    std::uint64_t before;  // number of values below it
     unsigned width_bits;
     unsigned part_bits;
     std::unique_ptr<std::atomic<std::uint64_t>[]> counts;  // NOLINT(modernize-avoid-c-arrays)
   };
   struct place {
     std::uint64_t rank;
-    std::int64_t lowest;  // of the range that holds it; the value where it is 0 bits wide
+    std::int64_t lowest;  // of the range that contains it; the value itself if the width is 0 bits
     std::uint64_t before;
     unsigned width_bits;
   };
@@ -62,8 +63,8 @@ class percentile_search {
   std::vector<range> ranges_;
 };
 
-/// Calls `look_at_all(on_duration)` until all searches are done; that calls `on_duration(which,
-/// ns)` for each duration of each, in any order, from any thread.
+/// Calls `look_at_all(on_duration)` until all searches are done; it must call `on_duration(which,
+/// ns)` for each duration of each search, in any order, from any thread.
 template <class LookAtAll>
 void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   const auto left = [&searches] {
@@ -76,9 +77,9 @@ void finish(std::vector<percentile_search>& searches, LookAtAll&& look_at_all) {
   }
 }
 
-/// The percentiles that a distribution has.
+/// The shares of the percentiles in a distribution.
 const std::vector<double>& described_shares();
-/// Of durations that are not all there. @param search  done, for described_shares().
+/// Describes durations that are not all in memory. @param search  done, for described_shares().
 distribution describe(const kept_durations& counted, const percentile_search& search);
 
 }  // namespace lotus::tool

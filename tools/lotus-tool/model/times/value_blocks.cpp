@@ -10,9 +10,9 @@ namespace lotus::tool {
 std::vector<value_block> value_blocks::blocks(std::size_t most) const {
   const std::size_t n = std::min<std::size_t>(count_, most);
   std::vector<value_block> found;
-  double behind = 0;  // values up to here
+  double behind = 0;  // number of values up to here
   for (const value_block& b : all_) {
-    // The i-th ends behind count * (i + 1) / n values.
+    // Block i ends after count * (i + 1) / n values.
     const std::size_t i = found.empty() ? 0 : found.size() - 1;
     const std::uint64_t wanted = count_ * (i + 1) / n;
     const auto end = static_cast<double>(wanted);

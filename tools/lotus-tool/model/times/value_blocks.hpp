@@ -1,4 +1,4 @@
-// Sums of neighbours among very many values.
+// Sums of neighbors among very many values.
 #ifndef LOTUS_TOOL_MODEL_TIMES_VALUE_BLOCKS_HPP
 #define LOTUS_TOOL_MODEL_TIMES_VALUE_BLOCKS_HPP
 
@@ -13,8 +13,8 @@ struct value_block {
   double count = 0;
 };
 
-/// Values in their order: each while they are few, then the sums of so many neighbours that some
-/// thousand blocks are left. Not thread-safe.
+/// Keeps values in their order: each one while they are few, then sums of so many neighbors that a
+/// few thousand blocks remain. Not thread-safe.
 class value_blocks {
  public:
   static constexpr std::size_t few = 8192;
@@ -25,7 +25,7 @@ class value_blocks {
   }
 
   void add(std::int64_t value) { add(value_block{static_cast<double>(value), 1}); }
-  /// What comes behind them.
+  /// Adds `others` after those already added.
   void add(const value_blocks& others) {
     for (const value_block& b : others.all_) {
       all_.push_back(b);
@@ -37,7 +37,7 @@ class value_blocks {
 
   std::uint64_t count() const noexcept { return count_; }
   double mean() const noexcept { return sum_ / static_cast<double>(count_); }
-  /// At most so many, about as large as each other, in order.
+  /// At most `most` blocks of about equal size, in order.
   std::vector<value_block> blocks(std::size_t most) const;
 
  private:
@@ -55,7 +55,7 @@ class value_blocks {
   void halve();
 
   std::vector<value_block> all_;
-  double size_ = 1;  // of a block that is full
+  double size_ = 1;  // number of values in a full block
   std::uint64_t count_ = 0;
   double sum_ = 0;
 };

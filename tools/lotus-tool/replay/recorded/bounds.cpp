@@ -27,7 +27,7 @@ bound_seen bound_finder::found() const {
   if (all >= fewest) {
     const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
     const auto at = static_cast<std::size_t>(most - after_idling_.begin());
-    // The last ones of an epoch, and the first ones, find less.
+    // The first and last units of an epoch find fewer units ahead.
     if (2 * *most >= all && at + 1 >= most_) return {at, true};
   }
   return {most_, false};

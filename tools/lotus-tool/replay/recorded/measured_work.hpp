@@ -1,4 +1,4 @@
-// What a thread did in some time.
+// Measures what a thread did in an interval.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
@@ -9,16 +9,17 @@
 
 namespace lotus::tool {
 
-/// The place of a work in recorded_pipeline::works.
+/// The index of a work in recorded_pipeline::works.
 using optional_work = optional_index<std::uint32_t>;
 
-/// What one thread did in one go, as it was recorded.
+/// The recorded activity of one thread in one interval.
 struct measured_work {
-  double cpu_ns = 0;           ///< on the CPU; 0 where that is not known
-  double blocked_ns = 0;       ///< where it is not known, all of its wall time
-  double queued_ns = 0;        ///< it waited for a CPU
-  double others_busy = 0;      ///< CPUs that worked for others meanwhile, mean
-  double others_at_first = 0;  ///< the same of its first moments, as many for all of a stage
+  double cpu_ns = 0;       ///< on the CPU; 0 if unknown
+  double blocked_ns = 0;   ///< blocked; the whole wall time if unknown
+  double queued_ns = 0;    ///< it waited for a CPU
+  double others_busy = 0;  ///< mean number of CPUs that other threads kept busy meanwhile
+  /// The same over its first moments, which have the same length for all works of a stage.
+  double others_at_first = 0;
 
   /// The share of its time that it was on the CPU.
   double on_cpu() const noexcept {
@@ -27,8 +28,8 @@ struct measured_work {
   }
 };
 
-/// @param off    of the thread; nullptr: not known, so all of it counts as blocked.
-/// @param known  becomes false where what the thread did is not.
+/// @param off    of the thread; nullptr: unknown, so all of the time counts as blocked.
+/// @param known  becomes false if it is unknown what the thread did.
 inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns,
                              bool& known) {
   const auto wall_ns = static_cast<double>(end_ns - start_ns);
@@ -43,7 +44,7 @@ inline measured_work work_in(const off_cpu_time* off, std::int64_t start_ns, std
   return {cpu_ns, blocked_ns, wall_ns - cpu_ns - blocked_ns};
 }
 
-/// Of a time what the thread did not wait for a CPU.
+/// The length of an interval without the time in which the thread waited for a CPU.
 inline double without_queueing_ns(const off_cpu_time* off, std::int64_t start_ns,
                                   std::int64_t end_ns) {
   bool known = true;

@@ -34,7 +34,8 @@ class policy_finder {
       look_at_dispatch(epoch);
     }
     take_bounds();
-    // Where batches come in either order, nothing tells; most consumers want them by number.
+    // If the order of completion is that of the numbers, the recording does not show which one
+    // matters; most consumers want batches by number.
     p_.ordered = out_of_order_ <= out_of_turn_ && !run_.batches.pushed();
     p_.round_robin =
         p_.stages.front().threads > 1 && dispatched_ > 0 && 100 * same_thread_ >= 95 * dispatched_;
@@ -45,7 +46,7 @@ class policy_finder {
   const making_span& span(span_number n) const { return run_.batches.making()[n]; }
   const batch& batch_of(std::uint32_t unit) const { return run_.batches.at(units_[unit].batch); }
 
-  /// The span of a unit in a stage; nullptr where it has none.
+  /// The span of a unit in a stage; nullptr if it has none.
   const making_span* in_stage(std::uint32_t unit, std::size_t stage) const {
     for (const span_number n : units_[unit].spans) {
       if (span(n).stage == p_.stages[stage].stage) return &span(n);
@@ -61,7 +62,7 @@ class policy_finder {
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
-    // What the consumer waits for before the work begins, such as the start of a thread.
+    // Include what the consumer waits for before the work begins, such as the start of a thread.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -72,8 +73,8 @@ class policy_finder {
     }
   }
 
-  /// Whether nearly every batch was begun and finished within the consumer's wait for it, which it
-  /// explains for the most part.
+  /// Whether nearly every batch was preprocessed within the consumer's wait for it, and
+  /// preprocessing is most of that wait.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
@@ -109,7 +110,7 @@ class policy_finder {
     return 2 * own > all;
   }
 
-  /// For each span when its thread ended the one before.
+  /// Finds, for each span, when its thread ended the one before.
   void find_ends_before() {
     std::vector<std::uint32_t> order;
     for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
@@ -129,7 +130,8 @@ class policy_finder {
     return e.first_unit == e.first_batch ? e.end_unit : e.first_batch;
   }
 
-  /// When units left a stage: the next one began with them, or the consumer took them; in order.
+  /// When units left a stage, in order: when the next stage began with them or the consumer
+  /// received them.
   std::vector<std::int64_t> takes_from(const planned_epoch& e, std::size_t stage) const {
     std::vector<std::int64_t> takes;
     for (std::uint32_t u = e.first_unit; u < e.end_unit; ++u) {
@@ -149,15 +151,16 @@ class policy_finder {
     return takes;
   }
 
-  /// What a thread of the first stage takes from one unit to the next, besides being held up. Where
-  /// every unit has a thread of its own that is from when it might begin.
+  /// Measures the time of a first-stage thread between two units, without the time in which a bound
+  /// held it up. If every unit has a thread of its own, this is the time since it might have begun.
   void find_turnaround() {
-    double gaps_ns[2] = {0, 0};  // of threads that made one before, and of new ones
+    double gaps_ns[2] = {0, 0};  // 0: threads that had a unit before; 1: new threads
     double counts[2] = {0, 0};
     double making_ns = 0;
     for (const planned_epoch& e : p_.epochs) {
       std::vector<std::int64_t> takes = takes_from(e, 0);
-      // What bounds the batches in flight may be the end of all, not the next stage.
+      // The bound on batches in flight may depend on when the consumer receives them, not on the
+      // next stage.
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
         takes.push_back(when_taken(run_.batches, batch_of(u)));
       }
@@ -196,14 +199,14 @@ class policy_finder {
         if (s == nullptr) continue;
         const std::optional<std::int64_t> before_ns = ended_before_[place_of(*s)];
         bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
-        if (idle && stage > 0) {  // it had something to begin with
+        if (idle && stage > 0) {  // only if a unit was available
           const making_span* const from = before(u, stage);
           idle =
               from != nullptr && static_cast<double>(s->start_ns - from->end_ns()) > idle_from_ns_;
         }
         begins.push_back({s->start_ns, idle});
       }
-      if (stage == 0) {  // units stand in the order in which they were given out
+      if (stage == 0) {  // units are in the order of dispatch
         all_begins = begins;
       } else {
         std::sort(begins.begin(), begins.end(), [](const begin_of_unit& a, const begin_of_unit& b) {
@@ -231,7 +234,7 @@ class policy_finder {
     }
   }
 
-  /// The span that a unit came from to a stage.
+  /// The span of a unit in the stage before.
   const making_span* before(std::uint32_t unit, std::size_t stage) const {
     for (std::size_t s = stage; s-- > p_.units[unit].first_stage;) {
       const making_span* const found = in_stage(unit, s);
@@ -274,7 +277,7 @@ class policy_finder {
     }
   }
 
-  /// Whether a thread's units are as many apart as there are threads.
+  /// Counts how often units that are as far apart as there are threads were on the same thread.
   void look_at_dispatch(const planned_epoch& e) {
     const std::size_t threads = p_.stages.front().threads;
     for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
@@ -318,7 +321,7 @@ class policy_finder {
       if (e.threads_ready_ns.size() == threads) break;
       const making_span* const s = in_stage(u, 0);
       if (s == nullptr || !seen.emplace(s->file, true).second) continue;
-      // One that began behind the bound was held up by that, not late.
+      // A thread that began after the bound was reached was held up by it; it did not start late.
       const bool held = u - e.first_unit >= p_.in_flight;
       e.threads_ready_ns.push_back(held && !e.threads_ready_ns.empty()
                                        ? e.threads_ready_ns.front()
@@ -333,9 +336,9 @@ class policy_finder {
   std::vector<bound_finder> ahead_;                        // by stage
   bound_finder out_;
   double idle_from_ns_ = 0;
-  std::optional<std::int64_t> ended_ns_;  // the last step of the epoch before
-  std::size_t out_of_order_ = 0;          // hand-overs behind a larger number
-  std::size_t out_of_turn_ = 0;           // hand-overs behind a batch that was ready later
+  std::optional<std::int64_t> ended_ns_;  // end of the previous epoch's last step
+  std::size_t out_of_order_ = 0;          // batches received after a larger number
+  std::size_t out_of_turn_ = 0;           // batches received after one that was ready later
   std::size_t dispatched_ = 0;
   std::size_t same_thread_ = 0;
 };

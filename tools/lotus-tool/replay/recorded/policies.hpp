@@ -1,4 +1,4 @@
-// The rules by which a pipeline worked, found out from what it did.
+// Finds the rules by which a pipeline worked from what it did.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_POLICIES_HPP
 
@@ -11,12 +11,13 @@
 namespace lotus::tool {
 
 struct spans_of_unit {
-  batch_id batch;                  ///< of an item the one it goes into
+  batch_id batch;                  ///< for an item, the batch that it becomes part of
   std::vector<span_number> spans;  ///< in order of start
 };
 
-/// Fills in of the pipeline: when threads and consumer are ready in each epoch, who begins with
-/// which unit, what bounds how many are out, and in which order batches are handed over.
+/// Sets these members of the pipeline: when threads and consumer are ready in each epoch, which
+/// thread begins with which unit, what bounds the number in flight, and in which order batches are
+/// received.
 /// @param units  of pipeline.units.
 void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
                    recorded_pipeline& pipeline);

@@ -22,7 +22,7 @@ void add(recorded_part& to, const recorded_part& part) {
   to.queued_ns += part.queued_ns;
 }
 
-/// Adds what a span was made of.
+/// Adds the operations of a span.
 void add_span(const run_data& run, span_number n, const std::vector<span_piece>& pieces,
               std::uint32_t work, std::deque<recorded_part>& parts) {
   const making_span& s = run.batches.making()[n];
@@ -66,7 +66,7 @@ std::deque<recorded_part> parts_of(const run_data& run, const std::vector<option
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
             [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
-  // Several spans may be one work.
+  // Several spans may belong to one work: merge their parts.
   auto last = parts.begin();
   for (const recorded_part& part : parts) {
     if (last != parts.begin() && key(*(last - 1)) == key(part)) {

@@ -1,4 +1,4 @@
-// What each work of a recorded pipeline was made of.
+// Splits each work of a recorded pipeline into operations.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 
@@ -12,8 +12,8 @@
 
 namespace lotus::tool {
 
-/// The operations of all works, a part for each name; in order of the works, then of the names.
-/// @param work_of  by span of run_batches::making(), its work, if it is one.
+/// Returns the operations of all works, one part for each name; ordered by work, then by name.
+/// @param work_of  by span of run_batches::making(): its work, if it has one.
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
 
 }  // namespace lotus::tool

@@ -26,7 +26,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Reads the pipeline out of a run.
+/// Extracts the pipeline from a run.
 class recorder_of_pipeline {
  public:
   explicit recorder_of_pipeline(const run_data& run)
@@ -66,7 +66,8 @@ class recorder_of_pipeline {
     return {};
   }
 
-  /// A stage is what stands in no other span of its thread; what does is an operation in it.
+  /// Whether a span is the work of a stage: it is in no other span of its thread. A nested span is
+  /// an operation.
   bool is_work(span_number span) const {
     const making_span& s = spans_[span];
     if (!s.batch || !with_pieces_[span]) return false;
@@ -95,7 +96,7 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Threads of a pool: of what remains of it, the most that worked at once.
+  /// Sets the threads of each pool: the maximum that worked at once in the stages that remain.
   void find_pool_sizes() {
     std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> by_pool;
     for (span_number n = 0; n < spans_.size(); ++n) {
@@ -176,7 +177,7 @@ class recorder_of_pipeline {
       }
     }
     if (p_.cpu_known) return;
-    // Half of it would be worse than nothing: what is off the CPU there is work here.
+    // Incomplete CPU times would be worse than none: count all time as blocked.
     for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
     for (recorded_part& part : p_.parts) {
@@ -185,7 +186,7 @@ class recorder_of_pipeline {
     }
   }
 
-  /// Returns the place of its work.
+  /// Returns the index of its work.
   std::uint32_t add_span(std::uint32_t unit, span_number n) {
     const making_span& s = spans_[n];
     const planned_unit& u = p_.units[unit];
@@ -201,7 +202,7 @@ class recorder_of_pipeline {
     return place;
   }
 
-  /// Pieces of a batch that run beside each other take as long as they cover together.
+  /// Parallel segments of a batch count only as long as the time that they cover together.
   void join_pieces(std::uint32_t unit) {
     const auto stage = place_.find(preprocess_stage);
     const planned_unit& u = p_.units[unit];
@@ -248,7 +249,7 @@ class recorder_of_pipeline {
                           p_.steps[unit].cpu_ns / static_cast<double>(step->end_ns - taken_ns)});
   }
 
-  /// The step of an epoch's last batch, whose end is not known, is like those before.
+  /// Estimates the step of an epoch's last batch, whose end is unknown, from the other steps.
   void add_last_step(const planned_epoch& epoch) {
     std::uint32_t last = epoch.first_batch;
     for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) {
@@ -274,7 +275,7 @@ class recorder_of_pipeline {
     }
   }
 
-  /// So long at least nearly all works of a stage take, by its place.
+  /// For each stage, the length of the first moments: 90 % of its spans take at least this long.
   std::vector<std::int64_t> first_moments() const {
     std::vector<std::vector<std::int64_t>> durations(p_.stages.size());
     for (const spans_of_unit& unit : unit_spans_) {
@@ -302,7 +303,7 @@ class recorder_of_pipeline {
         const std::uint32_t place = place_.at(s.stage);
         const std::int64_t first_end = s.start_ns + std::min(first[place], s.duration_ns);
         measured_work& w = p_.works[unit.first_work + (place - unit.first_stage)];
-        // What it took itself is in the sum as if it had been even.
+        // `busy` contains the work itself, spread evenly over its duration.
         w.others_busy = std::max(0.0, busy.mean(s.start_ns, s.end_ns()) - w.on_cpu());
         w.others_at_first = std::max(0.0, busy.mean(s.start_ns, first_end) - w.on_cpu());
       }
@@ -319,7 +320,7 @@ class recorder_of_pipeline {
   const std::vector<making_span>& spans_;
   std::vector<bool> with_pieces_;  // by span
   recorded_pipeline p_;
-  std::map<stage_id, std::uint32_t> place_;  // of a stage in p_.stages
+  std::map<stage_id, std::uint32_t> place_;  // index of a stage in p_.stages
   std::uint32_t item_stages_ = 0;
   std::vector<spans_of_unit> unit_spans_;
   std::vector<cpu_stretch> stretches_;

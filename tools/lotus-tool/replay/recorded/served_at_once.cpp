@@ -80,20 +80,20 @@ statistic_values statistics_of(const std::vector<call>& calls) {
                             [](double t, const call& c) { return t < c.end; }) -
            calls.begin();
   };
-  std::vector<double> found(n);  // how many were inside as each began
+  std::vector<double> found(n);  // number of calls open when each began
   for (std::size_t i = 0; i < n; ++i) {
     const auto began = std::lower_bound(starts.begin(), starts.end(), calls[i].start);
     found[i] =
         static_cast<double>(began - starts.begin()) - static_cast<double>(ended_by(calls[i].start));
   }
-  std::vector<double> gaps;  // between ends, while the operation was occupied
+  std::vector<double> gaps;  // between successive ends while a call was open
   for (std::size_t i = 1; i < n; ++i) {
     const auto begun = std::upper_bound(starts.begin(), starts.end(), calls[i - 1].end);
     const double gap = calls[i].end - calls[i - 1].end;
     if (begun - starts.begin() > static_cast<std::ptrdiff_t>(i) && gap > 0) gaps.push_back(gap);
   }
   const double median = std::max(1e-9, quantile_of(durations, 0.5));
-  constexpr double least = 0.003;  // of the median: shorter gaps are all alike
+  constexpr double least = 0.003;  // part of the median; shorter gaps are not distinguished
   const auto gap = [&](double share) {
     return std::log(quantile_of(gaps, share) / median + least);
   };
@@ -111,7 +111,8 @@ statistic_values statistics_of(const std::vector<call>& calls) {
           mean_of(found)};
 }
 
-/// As many threads as call, each of which thinks and calls in turn; so many are served at once.
+/// Simulates threads that alternate between thinking and calling; `servers` calls are served at
+/// once.
 class closed_loop {
  public:
   closed_loop(std::size_t threads, std::size_t servers, const std::vector<double>& services,
@@ -169,7 +170,7 @@ class closed_loop {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
 };
 
-/// Calls that follow each other, from the middle: what begins and ends a run is different.
+/// Returns consecutive calls from the middle, because the begin and the end of a run differ.
 std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
   constexpr std::size_t most = 300;
   if (calls.size() <= most) return calls;
@@ -191,7 +192,8 @@ std::size_t most_at_once(const std::vector<operation_call>& calls) {
   return static_cast<std::size_t>(most);
 }
 
-/// Times between the calls of a thread; of threads that call once, of as many as call at once.
+/// Times between the calls of a thread; if threads make few calls, those of `at_once` virtual
+/// threads.
 std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
   std::vector<operation_call> by_start = calls;
   std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {
@@ -207,7 +209,7 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
       before = c.end_ns;
     }
   } else {
-    std::deque<std::int64_t> free;  // lanes, by when they became free
+    std::deque<std::int64_t> free;  // when each virtual thread became free
     std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> open;
     for (const operation_call& c : by_start) {
       while (!open.empty() && open.top() <= c.start_ns) {
@@ -226,14 +228,14 @@ std::vector<double> think_times(const std::vector<operation_call>& calls, std::s
   return thinks;
 }
 
-/// Interquartile range over median.
+/// Interquartile range divided by the median.
 double spread_of(std::vector<double> values) {
   const double median = quantile_of(values, 0.5);
   if (median <= 0) return HUGE_VAL;
   return (quantile_of(values, 0.75) - quantile_of(values, 0.25)) / median;
 }
 
-/// 1, 2, 3, ... and then ever fewer, up to the most.
+/// Returns 1, 2, 3, ... with growing steps, up to `most`.
 std::vector<std::size_t> candidates_up_to(std::size_t most) {
   std::vector<std::size_t> all;
   for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) all.push_back(c);
@@ -241,13 +243,13 @@ std::vector<std::size_t> candidates_up_to(std::size_t most) {
   return all;
 }
 
-/// How far the recording is off what a number of servers makes: the worst of the statistics, in
-/// standard deviations.
+/// How far the recording deviates from simulations with `servers` servers: the worst of the
+/// statistics, in standard deviations.
 double deviation_of(const std::vector<call>& calls, std::size_t servers, std::size_t at_once,
                     const std::vector<double>& services, const std::vector<double>& thinks) {
   constexpr std::size_t times = 20;
   constexpr std::size_t some = 6;
-  constexpr double never = 12;  // after some of them
+  constexpr double never = 12;  // gives up above this after `some` simulations
   const statistic_values recorded = statistics_of(calls);
   std::mt19937_64 random(servers);
   double best = HUGE_VAL;
@@ -278,7 +280,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
   return best;
 }
 
-/// What was on the CPU, over the time in which any call was open: so many at least were served.
+/// CPU time divided by the time in which any call was open: at least this many were served at once.
 double busy_at_once(const std::vector<operation_call>& calls) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;
@@ -297,7 +299,7 @@ double busy_at_once(const std::vector<operation_call>& calls) {
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// Fills in what calls take alone and beside others.
+/// Sets the durations of calls that began alone and of all others.
 void compare_alone(const std::vector<operation_call>& calls, served_at_once& found) {
   std::vector<std::int64_t> starts;
   std::vector<std::int64_t> ends;
@@ -312,7 +314,7 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   const auto begun_by = [&](std::int64_t time) {
     return std::upper_bound(starts.begin(), starts.end(), time) - starts.begin();
   };
-  // Of calls that began at the same moment the first one to end was alone.
+  // Of calls that began at the same moment, the first one to end counts as alone.
   std::vector<operation_call> by_start = calls;
   std::stable_sort(
       by_start.begin(), by_start.end(),
@@ -331,7 +333,7 @@ void compare_alone(const std::vector<operation_call>& calls, served_at_once& fou
   found.beside_ns = mean_of(beside);
   if (alone.empty()) return;
   found.alone_ns = mean_of(alone);
-  // Few are alone, so how they differ is taken from all.
+  // Few calls are alone, so their spread is estimated from all calls.
   const auto sd_share = [](const std::vector<double>& of, double mean) {
     double squares = 0;
     for (const double v : of) squares += (v - mean) * (v - mean);
@@ -408,8 +410,7 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t c = candidates[i] == at_once ? found.most_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
-    // That nothing is limited is given up last, of a few calls only where it is out of the
-    // question.
+    // "Nothing is limited" is rejected last, and with few calls only if it is very far off.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

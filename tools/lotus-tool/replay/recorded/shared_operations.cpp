@@ -44,7 +44,7 @@ class call_finder {
     }
   }
 
-  /// Names with so much of the stage's time, the largest first, and that share of it.
+  /// Names with at least `least` of the stage's time, largest first, and their share of it.
   std::vector<std::pair<double, std::uint32_t>> larger_names(double least) const {
     std::vector<double> sums;
     for_each_inner([&](std::uint32_t, const outer_span&, const operation& op) {
@@ -103,7 +103,7 @@ class call_finder {
                              [](std::int64_t t, const outer_span& s) { return t < s.start_ns; });
         if (next == of.begin()) return;
         const outer_span& in = *(next - 1);
-        // What is as long as the stage is the stage.
+        // Skip what ends after the stage's span. What is exactly as long is the stage itself.
         if (op.end_ns() > in.end_ns) return;
         on_operation(file, in, op);
       });
@@ -127,7 +127,7 @@ class call_finder {
     return c;
   }
 
-  /// In order of their ends; of a call in one of the same name the outer one stays.
+  /// Sorts calls by their ends; of nested calls of one name only the outer one stays.
   static std::vector<operation_call> without_recursion(std::vector<operation_call> calls) {
     std::sort(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
       return std::tie(a.file, a.start_ns, b.end_ns) < std::tie(b.file, b.start_ns, a.end_ns);

@@ -22,7 +22,7 @@ void put_into_order(std::vector<found_unit>& epoch, std::size_t threads) {
   if (!epoch.empty() && epoch.front().of_item) return;
   std::vector<found_unit> by_number = epoch;
   std::sort(by_number.begin(), by_number.end(), [](const found_unit& a, const found_unit& b) {
-    return a.batch < b.batch;  // which stand in order of index
+    return a.batch < b.batch;  // ids are in order of the index
   });
   std::map<batch_id, std::size_t> began;
   for (std::size_t i = 0; i < epoch.size(); ++i) began[epoch[i].batch] = i;
