@@ -33,8 +33,7 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes
-  std::uint64_t most_held =
-      0;  ///< maximum of the samples, which are taken when units end; not the true peak
+  std::uint64_t most_held = 0;       ///< of all samples, taken when units end: not the peak
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t units = 0;      ///< units that had begun
@@ -55,9 +54,8 @@ struct process_heap {
 };
 
 struct heap_data {
-  std::map<std::uint32_t, heap_use> operations;  ///< by number in run_data::names
-  std::map<std::uint64_t, process_heap>
-      processes;  ///< by pid; all processes whose pid is unknown are one entry
+  std::map<std::uint32_t, heap_use> operations;     ///< by number in run_data::names
+  std::map<std::uint64_t, process_heap> processes;  ///< by pid; unknown pids share one entry
 
   /// Whether allocations were counted at all.
   bool known() const noexcept { return !processes.empty(); }
