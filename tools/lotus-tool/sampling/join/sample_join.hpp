@@ -16,8 +16,7 @@ namespace lotus::tool {
 
 struct joined_function {
   joined_samples total;
-  std::map<std::string, joined_samples>
-      inlined;  ///< the part of `total` in inlined code, by inlined function
+  std::map<std::string, joined_samples> inlined;  ///< the part of it in inlined functions
 };
 
 /// The samples of one operation, or those outside of any operation.
