@@ -28,8 +28,8 @@ struct live_operation {
 
 enum class live_order : std::uint8_t { self, calls, total, max };
 
-/// The value that operations are sorted by, the largest first. It is per second, because not all
-/// operations are measured over the same interval.
+/// The value that operations are sorted by, the largest first. All but the maximum are per second,
+/// because operations may be measured over different intervals.
 double value_of(const live_operation& op, live_order order);
 
 struct live_stage {

@@ -36,7 +36,7 @@ class terminal {
   /// Returns false if the terminal is gone.
   bool draw(const std::vector<std::string>& lines) const;
 
-  /// The signal that ended the program; 0: none.
+  /// The signal that requested the end; 0: none.
   int signal() const noexcept { return ended_by_; }
 
  private:
