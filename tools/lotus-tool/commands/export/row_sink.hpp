@@ -35,9 +35,9 @@ class row_sink {
   row_sink& operator=(const row_sink&) = delete;
   virtual ~row_sink() = default;
 
+  /// Appends a row. Like commit(), throws input_error if the output cannot be written.
   /// @param table  index of its definition.
   /// @param cells  one per column.
-  /// Like commit(), throws input_error if the output cannot be written.
   virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
   virtual void commit() = 0;
 };

@@ -13,7 +13,7 @@ namespace lotus::tool {
 
 /// A function, and the function that was inlined at that address.
 struct code_place {
-  std::string function;  ///< bare_function(); "[no symbols]" where none is known
+  std::string function;  ///< bare_function(); "[no symbols]" if it is unknown
   std::string module;    ///< path
   std::string inlined;  ///< the innermost inlined function; empty if there is none or no debug info
 };
