@@ -1,4 +1,4 @@
-// What the program will do.
+// The work that a command line asks for.
 #ifndef LOTUS_TOOL_CLI_ACTION_HPP
 #define LOTUS_TOOL_CLI_ACTION_HPP
 
@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// What the command that is called will do, set while the arguments are read; whoever holds it
+/// What the called command does; set while the arguments are parsed. The variable that holds it
 /// must outlive the CLI::App. Returns the exit status.
 using action = std::function<int(std::ostream& out, std::ostream& err)>;
 

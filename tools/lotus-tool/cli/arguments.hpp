@@ -1,4 +1,4 @@
-// Kinds of arguments, checked so that every mistake gets a line that names it.
+// Validators for arguments; each error message names the mistake.
 #ifndef LOTUS_TOOL_CLI_ARGUMENTS_HPP
 #define LOTUS_TOOL_CLI_ARGUMENTS_HPP
 
@@ -11,17 +11,17 @@
 
 namespace lotus::tool {
 
-/// For a number of things: digits only, at least `least`.
+/// Accepts a count: digits only, at least `least`.
 CLI::Validator whole_number(std::size_t least);
 
-/// For what must not be "", as a variable is that a script has not set.
+/// Rejects "", which a script passes if it expands a variable that is not set.
 CLI::Validator not_empty();
 
-/// Every word that may be given, with the number that stands for it.
+/// Every accepted word with the number that it stands for.
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 
-/// For an enumeration: `one_of<form>({{"json", form::json}, …})`.
+/// Accepts the words of an enumeration: `one_of<form>({{"json", form::json}, …})`.
 template <class Enum>
 CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words) {
   word_choices choices;
@@ -29,15 +29,15 @@ CLI::Validator one_of(std::initializer_list<std::pair<const char*, Enum>> words)
   return one_of_words(std::move(choices));
 }
 
-/// The command of `app` that is called so. Throws usage_error, with what may have been meant.
+/// Returns the command `word` of `app`. Throws usage_error, with a similar name if there is one.
 const CLI::App& command_named(const CLI::App& app, const std::string& word);
 
-/// Throws usage_error when the command that was called has no such option as was given, with what
-/// may have been meant. To be called when the arguments were read, and not all of them were taken.
+/// Throws usage_error if the called command does not have an option that was given, with a similar
+/// option if there is one. Call it after parsing, if arguments remain.
 void check_options(const CLI::App& app);
 
-/// Throws usage_error when the first word among the arguments is no command of `app`, or of the
-/// command before it.
+/// Throws usage_error if the first word among the arguments is not a command of `app`, or the next
+/// word is not a command of that command.
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool

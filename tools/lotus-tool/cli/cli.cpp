@@ -27,7 +27,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Commands that print about the program itself; `app` outlives them.
+/// Adds the commands that print information about the program itself; `app` must outlive them.
 void add_self_description(CLI::App& app, action& chosen) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
@@ -57,7 +57,8 @@ int report(std::ostream& err, const char* what, int status) {
   return status;
 }
 
-/// Whether the command that is called, "map join" too, was given the flag.
+/// Whether the flag was given to the called command or to one of its subcommands, such as "map
+/// join".
 bool is_given(const CLI::App& app, const std::string& flag) {
   const std::vector<CLI::App*> called = app.get_subcommands();
   return std::any_of(called.begin(), called.end(), [&](const CLI::App* command) {
@@ -66,7 +67,7 @@ bool is_given(const CLI::App& app, const std::string& flag) {
   });
 }
 
-/// What is wrong with the arguments, and which help describes them.
+/// Describes what is wrong with the arguments, and names the help that applies.
 std::string one_line(const CLI::App* app, const CLI::Error& error) {
   std::string command = "lotus-tool";
   for (const CLI::App* at = app; !at->get_subcommands().empty();) {

@@ -160,7 +160,7 @@ constexpr entry entries[] = {
     {"per operation", "a hardware counter, summed over the functions of each operation"},
 };
 
-/// Whether it is the label, or begins like one that a name follows.
+/// Whether `label` is `known`, or begins with it if `known` ends in `*`.
 bool fits(std::string_view label, std::string_view known) {
   if (known.empty() || known.back() != '*') return label == known;
   known.remove_suffix(1);

@@ -1,4 +1,4 @@
-// What the labels of tables mean.
+// The meanings of the labels in tables.
 #ifndef LOTUS_TOOL_CLI_GLOSSARY_HPP
 #define LOTUS_TOOL_CLI_GLOSSARY_HPP
 
@@ -9,10 +9,10 @@
 
 namespace lotus::tool {
 
-/// In a few words; "" of what is no label but a name of the user's.
+/// A label's meaning in a few words; "" if `label` is not one of ours but a name of the user's.
 std::string_view meaning_of(std::string_view label);
 
-/// A line for each label that has a meaning.
+/// Prints a line for each label that has a meaning.
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
 
 }  // namespace lotus::tool

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// Longer lists of words to choose from are printed after the description.
+/// A longer list of choices is printed after the description.
 constexpr std::size_t most_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {
@@ -41,7 +41,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   if (!options_of(app, false).empty()) line += " [OPTIONS]";
   if (!app.get_subcommands(nullptr).empty()) line += " COMMAND";
   for (const CLI::Option* option : options_of(app, true)) {
-    // What follows belongs to the program, so it must be kept apart.
+    // The arguments after PROGRAM belong to that program, so "--" has to separate them.
     if (option->get_name(true) == "PROGRAM") line += " --";
     const std::string name = positional_name(*option);
     line += option->get_required() ? ' ' + name : " [" + name + ']';
@@ -49,7 +49,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   return line;
 }
 
-/// A name and its meaning on the same line, or on the next one if the name is long.
+/// A name and its meaning, on the next line if the name is long.
 std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
   if (columns_of(name) <= name_columns) {
@@ -59,7 +59,7 @@ std::string described(const std::string& name, const std::string& text) {
   return "  " + name + '\n' + in_lines(text, help_columns, margin, margin) + '\n';
 }
 
-/// "words|of|one" as "words, of, one".
+/// Turns "words|of|one" into "words, of, one".
 std::string listed(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
     text.replace(at, 1, ", ");
@@ -86,7 +86,7 @@ std::string option_entry(const CLI::Option& option) {
   return described(name, text);
 }
 
-/// The topic `environment`: the table of the library, which reads them, and the tool too.
+/// The topic `environment`: the variables that the library and the tool read.
 std::string environment_topic() {
   std::string text =
       in_lines(
@@ -114,8 +114,9 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Examples have lines of their own, which begin with blanks; the other lines are one text, and the
-/// exit statuses, which every command has, another.
+/// The footer of a command as it is printed: examples (lines that begin with blanks) stay on lines
+/// of their own, the other lines are joined and wrapped. The exit statuses, which all commands
+/// share, follow.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {

@@ -11,16 +11,16 @@
 namespace lotus::tool {
 
 /// A command's usage, description, options, examples and exit statuses, in 80 columns.
-/// @param words  the command as it is called, "lotus-tool map join".
+/// @param words  the command as the user types it, "lotus-tool map join".
 std::string help_text(const CLI::App& app, const std::string& words);
 
 /// The examples, explanations and exit statuses that end a command's help, in 80 columns.
 std::string closing_text(const CLI::App& app);
 
-/// The words by which the options of a command can be given, "--from" and "-o".
+/// The names of a command's options, such as "--from" and "-o".
 std::vector<std::string> option_words(const CLI::App& app);
 
-/// The command `help`, which prints the help of another command. `app` outlives it.
+/// Adds the command `help`, which prints the help of another command. `app` must outlive it.
 void add_help(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

@@ -1,5 +1,5 @@
-// The command line's own description, as a manual page and as shell completion, so that neither
-// can differ from what the program understands.
+// Generates a manual page and shell completions from the command line's own definitions, so that
+// they cannot differ from what the program accepts.
 #ifndef LOTUS_TOOL_CLI_SELF_DESCRIPTION_HPP
 #define LOTUS_TOOL_CLI_SELF_DESCRIPTION_HPP
 
@@ -8,11 +8,11 @@
 
 namespace lotus::tool {
 
-/// A manual page in man(7)'s macros.
+/// A manual page in the macros of man(7).
 std::string man_page(const CLI::App& app);
 
-/// A script that makes a shell complete the command line.
-/// @param shell  "bash", "zsh" or "fish"; usage_error for any other.
+/// A script that completes the command line in a shell.
+/// @param shell  "bash", "zsh" or "fish"; throws usage_error for any other.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace lotus::tool

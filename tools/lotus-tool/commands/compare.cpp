@@ -25,7 +25,7 @@ double parse_share(const std::string& text, const std::string& option) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  // A bare 5 would be 500 %, which nobody means.
+  // A bare 5 would mean 500 %, which is surely a mistake.
   const bool bare_per_cent = unit == 1 && value >= 1;
   if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
       bare_per_cent) {

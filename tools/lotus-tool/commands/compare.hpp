@@ -1,4 +1,4 @@
-// lotus-tool compare: what became slower or quicker from one run to another.
+// lotus-tool compare: shows what became slower or faster from one run to another.
 #ifndef LOTUS_TOOL_COMMANDS_COMPARE_HPP
 #define LOTUS_TOOL_COMMANDS_COMPARE_HPP
 
@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// The exit status of a comparison that found something slower than allowed.
+/// The exit status if something became slower than allowed.
 inline constexpr int exit_slower = 3;
 
 struct compare_options : compared_sides {
@@ -18,16 +18,17 @@ struct compare_options : compared_sides {
   bool quiet = false;
 };
 
-/// "5%", "5 %" or "0.05" as 0.05. Throws usage_error that names `option`.
+/// Reads "5%", "5 %" or "0.05" as 0.05. Throws usage_error that names `option`.
 double parse_share(const std::string& text, const std::string& option);
 
-/// Prints what became of preprocessing a batch and why, of the throughput, and the change of every
-/// operation's and batch quantity's mean, of their CPU time where both sides know it, of calls that
-/// were counted only, and of every stage; loaders are matched by name. Intervals are of one run a
-/// side by bootstrap, of several by how their means differ; of counted calls only of several.
-/// With fail_above: returns exit_slower when an operation, preprocess, wait or step has become
-/// slower by more than that and its interval lies above 0. The delay does not count: it grows
-/// when preprocessing gets quicker. Throws input_error.
+/// Prints how preprocessing a batch and the throughput changed and why, and the change in the mean
+/// of every operation, batch quantity and stage, of CPU times if both sides have them, and of
+/// counted calls. Loaders are matched by name. Intervals are from bootstrap if each side is one
+/// run, else from the differences of the runs' means; counted calls have intervals only with
+/// several runs.
+/// With fail_above: returns exit_slower if an operation, preprocess, wait or step became slower by
+/// more than that and its interval is above 0. The delay does not count, because it grows when
+/// preprocessing gets faster. Throws input_error.
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -19,13 +19,13 @@
 namespace lotus::tool {
 namespace {
 
-/// What heads the columns of the two sides.
+/// The column headers of the two sides.
 struct side_names {
   std::string before;
   std::string after;
 };
 
-/// The last parts of a path, so many of them.
+/// The last `parts` parts of a path.
 std::string last_parts(std::string path, std::size_t parts) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   std::size_t at = path.size();
@@ -33,7 +33,7 @@ std::string last_parts(std::string path, std::size_t parts) {
   return at == std::string::npos || at == 0 ? path : path.substr(at + 1);
 }
 
-/// Their folders' names, with as many folders above as tell them apart.
+/// The names of their folders, with as many parent folders as needed to distinguish them.
 side_names names_of_sides(const compared_sides& given) {
   constexpr std::size_t widest = 12;
   constexpr std::size_t most_parts = 4;
@@ -115,7 +115,7 @@ void print_stages(const std::vector<compared_stage>& stages, const side_names& s
   text.print(out);
 }
 
-/// First what the user of the program notices, then why, and what else differs.
+/// Prints first the effect that users notice, then its reasons, then other differences.
 void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
     out << fitted(out, printable_line(text), "", "  ") << '\n';

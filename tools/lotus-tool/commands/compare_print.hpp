@@ -1,4 +1,4 @@
-// A comparison, for people.
+// Prints a comparison as tables.
 #ifndef LOTUS_TOOL_COMMANDS_COMPARE_PRINT_HPP
 #define LOTUS_TOOL_COMMANDS_COMPARE_PRINT_HPP
 

@@ -77,7 +77,7 @@ void print_moves(const diagnosis& d, std::ostream& out) {
   }
 }
 
-/// What the run's time is made of, besides operations and stages.
+/// Prints the critical path, other than operations and stages.
 void print_path(const diagnosis& d, std::ostream& out) {
   out << '\n';
   table path(table_form::facts);
@@ -89,7 +89,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   path.print(out);
 }
 
-/// Counted and not recorded, so it is part of what is told above.
+/// Prints operations that were only counted; their time is also part of the times above.
 void print_aggregated(const diagnosis& d, std::ostream& out) {
   if (d.aggregated.empty()) return;
   out << '\n';
@@ -124,7 +124,7 @@ std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// Prints what fits a terminal of 24 lines, the most important first.
+/// Prints what fits a terminal of 24 lines, the most important part first.
 class screen_printer {
  public:
   screen_printer(const diagnosis& d, std::ostream& out, bool next_commands)
@@ -134,7 +134,7 @@ class screen_printer {
     const first_screen all = first_screen_of(d_, most_rows);
     const std::string head = head_of(all);
     const std::string foot = foot_of(all);
-    // The table of shares gets the lines that nothing else needs.
+    // The table of shares gets the lines that are left.
     const std::size_t used = lines_of(head) + lines_of(foot);
     const std::size_t table_head = 2;
     const std::size_t room = used + table_head < lines ? lines - used - table_head : 0;
@@ -237,7 +237,7 @@ class screen_printer {
   bool next_commands_;
 };
 
-/// Everything that the first screen leaves out.
+/// Prints everything that the first screen omits.
 void print_details(const diagnosis& d, std::ostream& out) {
   out << '\n' << fitted(out, printable_line(verdict_sentence(d))) << "\n\n";
   print_moves(d, out);
@@ -277,7 +277,7 @@ void print_details(const diagnosis& d, std::ostream& out) {
   print_slow(d, out);
 }
 
-/// Preprocessing takes in its stages.
+/// The verdict `preprocessing-bound` includes the verdicts on single stages.
 bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) {
   if (!d.is) return false;
   const auto is_named = [&](std::string_view name) {
@@ -287,7 +287,7 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
          (d.is == verdict::stage_bound && is_named(verdict_name(verdict::preprocessing_bound)));
 }
 
-/// Where a log cannot be read there is no verdict either; other runs are judged nevertheless.
+/// An unreadable log gives no verdict for its run; other runs are still judged.
 judgement diagnose_one(const run_files& run, std::size_t skip_batches,
                        diagnostic_log& diagnostics) {
   try {
@@ -317,7 +317,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   if (status != exit_fine) return status;
   if (found.empty()) throw input_error(options.dir + ": no run that a verdict could be given for");
   if (options.json) {
-    // One run is told as itself, several as a list of them.
+    // One run is an object, several runs are a list.
     if (found.size() == 1) {
       out << diagnosis_json(found.front()) << '\n';
     } else {

@@ -1,4 +1,4 @@
-// lotus-tool diagnose: what a run waits for, and what to do.
+// lotus-tool diagnose: finds what a run waits for, and suggests what to change.
 #ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_HPP
 #define LOTUS_TOOL_COMMANDS_DIAGNOSE_HPP
 
@@ -15,17 +15,17 @@ struct diagnose_options {
   std::string dir;
   std::string prefix{default_prefix};
   std::size_t skip_batches = 0;      ///< at the beginning of every epoch
-  std::vector<std::string> fail_if;  ///< verdicts, by name
+  std::vector<std::string> fail_if;  ///< names of verdicts
   bool json = false;
-  bool details = false;  ///< all numbers behind the first screen
-  /// Where the reader is told what to type next, below the first screen.
+  bool details = false;  ///< print all numbers after the first screen
+  /// Print commands to type next after the first screen.
   bool next_commands = true;
   bool strict = false;
   bool quiet = false;
 };
 
-/// A run's verdict is one of options.fail_if. Where none is, and a run has no verdict at all:
-/// exit_no_answer.
+/// The exit status if a run's verdict is in options.fail_if. Otherwise, if a run has no verdict,
+/// the status is exit_no_answer.
 inline constexpr int exit_failed_verdict = 3;
 
 /// Prints the verdict of every run in options.dir. Returns the exit status; throws input_error.

@@ -37,7 +37,7 @@ launched launch(const launch_options& options) {
   what.environment = asked.environment;
   what.environment.emplace_back("LOTUS_RUN_LIST", starts.path());
   if (options.memory) {
-    // First, so that what the program itself is started with is counted too.
+    // First, so that allocations of other preloaded libraries are counted too.
     const char* const others = std::getenv("LD_PRELOAD");
     const std::string behind =
         others == nullptr || *others == '\0' ? "" : std::string(":") + others;
@@ -47,7 +47,7 @@ launched launch(const launch_options& options) {
   child.go();
   child.ended(-1);
   run.status = child.state().status;
-  // The last place is the one that the program chose itself, if it did.
+  // The last entry is the folder that the program chose itself, if it did.
   const auto places = starts.places();
   if (!places.empty()) std::tie(run.dir, run.prefix) = places.back();
   return run;

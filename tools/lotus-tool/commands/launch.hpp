@@ -8,25 +8,25 @@
 namespace lotus::tool {
 
 struct launch_options {
-  std::vector<std::string> program;  ///< and its arguments
-  /// Folder for its logs. Empty: run/, or run-2/, ... where there is something in it already.
+  std::vector<std::string> program;  ///< with its arguments
+  /// Folder for its logs. Empty: run/, or run-2/, ... if that exists and is not empty.
   std::string dir;
-  bool memory = false;  ///< its allocations are counted
+  bool memory = false;  ///< count its allocations
 };
 
 struct launched {
-  std::string dir;     ///< of its logs: the last one that it recorded to, if it chose one itself
-  std::string prefix;  ///< of their names
-  int status = 0;      ///< of the program; 128 + the signal where one ended it
+  std::string dir;     ///< of its logs: the last folder that it recorded to, if it chose one itself
+  std::string prefix;  ///< of the log files' names
+  int status = 0;      ///< exit status of the program, or 128 + the signal that ended it
 };
 
-/// What a program is started with so that its allocations are counted: liblotus_memory.so, in
-/// lib/lotus beside the folder of this program. Throws input_error where it is not there.
+/// The path of liblotus_memory.so, which counts a program's allocations: in lib/lotus next to the
+/// folder of this program. Throws input_error if it does not exist.
 std::string memory_library();
 
-/// Runs a program to its end, with our terminal and our signals, and LOTUS_LOG_FILE set to
-/// options.dir. Where that is set already it stays, unless options.dir says otherwise. Throws
-/// input_error when the program cannot be started.
+/// Runs a program to its end, with our terminal and signals, and with LOTUS_LOG_FILE set to
+/// options.dir. If that variable is already set, it is kept unless options.dir is given. Throws
+/// input_error if the program cannot be started.
 launched launch(const launch_options& options);
 
 }  // namespace lotus::tool

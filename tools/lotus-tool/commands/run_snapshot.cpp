@@ -49,7 +49,7 @@ class directory_descriptor {
   int fd_;
 };
 
-/// Finished ones, of any run.
+/// The complete snapshots of any run in a folder.
 std::set<fs::path> snapshots_in(const fs::path& folder) {
   std::set<fs::path> found;
   std::error_code error;
@@ -64,14 +64,14 @@ std::set<fs::path> snapshots_in(const fs::path& folder) {
   return found;
 }
 
-/// Of a run in `dir`: beside it, or in it.
+/// The snapshots of the run in `dir`: next to `dir`, or inside it.
 std::set<fs::path> snapshots_of(const fs::path& dir) {
   std::set<fs::path> found = snapshots_in(dir);
   found.merge(snapshots_in(dir.parent_path()));
   return found;
 }
 
-/// Looks again and again, until `found` is true or the time is over.
+/// Polls until `found` returns true or the time is over. Returns whether it returned true.
 template <class Found>
 bool wait_for(std::chrono::milliseconds patience, Found found) {
   const auto until = std::chrono::steady_clock::now() + patience;
@@ -96,23 +96,23 @@ bool is_recording(int directory, const std::string& dir) {
   return living;
 }
 
-/// Whether a process has taken the request.
+/// Requests a snapshot. Returns whether a process has accepted the request.
 bool ask(int directory, const snapshot_options& options) {
   const char* const name = lotus::detail::snapshot_request_name;
   const std::string unfinished = std::string(name) + ".new";
   struct stat status {};
-  unlinkat(directory, unfinished.c_str(), 0);  // one whose writer was killed
+  unlinkat(directory, unfinished.c_str(), 0);  // left by a killed writer
   const int fd = lotus::detail::open_regular(directory, unfinished.c_str(),
                                              O_WRONLY | O_CREAT | O_EXCL, status, 0600);
   if (fd < 0) {
     throw input_error(options.dir + ": cannot be written: " + lotus::detail::file_error_text(-fd));
   }
-  // A process of a user takes no request of root's.
+  // A user's process accepts no request owned by root.
   const bool is_root = geteuid() == 0 && fstat(directory, &status) == 0;
   if (is_root && fchown(fd, status.st_uid, status.st_gid) != 0) errno = 0;
   const int error = lotus::detail::write_all(fd, options.reason.data(), options.reason.size());
   close(fd);
-  // Whoever sees the request sees all of it.
+  // Renaming ensures that the process never sees an incomplete request.
   const bool asked = error == 0 && renameat(directory, unfinished.c_str(), directory, name) == 0;
   if (!asked) unlinkat(directory, unfinished.c_str(), 0);
   const bool taken = asked && wait_for(options.patience, [&] {
@@ -121,7 +121,7 @@ bool ask(int directory, const snapshot_options& options) {
   return taken || (asked && unlinkat(directory, name, 0) != 0);
 }
 
-/// The file that tells of one of its processes; a new one where none does.
+/// The name of an information file of one of its processes; a new name if there is none.
 std::string info_in(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     std::string name = entry.path().filename().string();
@@ -159,7 +159,7 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  for (const auto& entry : fs::directory_iterator(dir)) {  // or counted only
+  for (const auto& entry : fs::directory_iterator(dir)) {  // or only counted calls
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
   }

@@ -1,4 +1,4 @@
-// A copy of a run as it is now, beside it.
+// Makes a snapshot of a run, next to it.
 #ifndef LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
 #define LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
 
@@ -14,13 +14,13 @@ struct snapshot_options {
   std::string dir;
   std::string prefix{default_prefix};
   std::string reason = "asked";
-  /// How long the recording process has to answer.
+  /// How long to wait for the recording process to answer.
   std::chrono::milliseconds patience{5000};
 };
 
-/// Has a process that records there make a snapshot, which has all that was complete; makes one of
-/// the logs where none lives, or answers. Prints its path. Returns the exit status; throws
-/// input_error where there is no run, or no room.
+/// Asks a process that records there for a snapshot of all complete records; copies the logs itself
+/// if no process is running or answers. Prints the snapshot's path. Returns the exit status; throws
+/// input_error if there is no run or not enough space.
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

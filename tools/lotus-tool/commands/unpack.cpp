@@ -40,7 +40,7 @@ class unpacker {
   std::uint64_t lines() const noexcept { return lines_; }
 
  private:
-  /// Below the output, where `dir` lies below the input.
+  /// The folder below the output that corresponds to `dir` below the input.
   fs::path place_of(const std::string& dir) const {
     const fs::path place = fs::path(dir).lexically_relative(options_.dir);
     fs::path to = options_.output;
@@ -51,7 +51,7 @@ class unpacker {
     return to;
   }
 
-  /// The name that the log has where text is recorded.
+  /// The name that the log would have as a text log.
   std::string name_of(const log_file& file) const {
     if (!file.compact) return fs::path(file.path).filename().string();
     const lotus::detail::log_role role =
@@ -77,7 +77,7 @@ class unpacker {
     to.commit();
   }
 
-  /// Of what is text already.
+  /// Copies a log that is already text.
   void copy(const log_file& file, const fs::path& folder) {
     output_file to((folder / fs::path(file.path).filename()).string(), out_);
     block_reader blocks(file);
@@ -87,7 +87,7 @@ class unpacker {
     to.commit();
   }
 
-  /// What its processes tell of themselves.
+  /// Copies the information files of the run's processes.
   void copy_information(const std::string& dir) const {
     if (dir.empty()) return;
     const fs::path to = place_of(dir);

@@ -1,4 +1,4 @@
-// lotus-tool unpack: text from compact logs.
+// lotus-tool unpack: converts compact logs to text.
 #ifndef LOTUS_TOOL_COMMANDS_UNPACK_HPP
 #define LOTUS_TOOL_COMMANDS_UNPACK_HPP
 
@@ -12,15 +12,15 @@ namespace lotus::tool {
 struct unpack_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< folder; is made, or is empty
+  std::string output;  ///< folder; must be empty or not exist yet
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes the logs of all runs in options.dir as the lines that recording text would have written,
-/// with the information files, in the same folders below options.output. Older parts of a log, and
-/// what a killed process left in its ring, stand in the log. Returns the exit status; throws
-/// input_error.
+/// Writes the logs of all runs in options.dir as text, exactly as recording text would have, with
+/// the information files, in the same folders below options.output. Older parts of a log, and
+/// records that a killed process left in its ring, become part of the log. Returns the exit status;
+/// throws input_error.
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

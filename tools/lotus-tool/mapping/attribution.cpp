@@ -24,10 +24,10 @@
 namespace lotus::tool {
 namespace {
 
-/// An operation that a function runs for, and the function's share inside it.
+/// The operations that use a function, with the function's share inside each.
 using users = std::map<std::string, double>;
 
-/// Finds the users of a counted function. Names are compared exactly first; then normalised.
+/// Finds the users of a counted function. Compares names exactly first, then in normalized form.
 class function_index {
  public:
   explicit function_index(const mapping& m) {
@@ -42,7 +42,7 @@ class function_index {
     }
   }
 
-  /// Null when the mapping does not know the function.
+  /// Returns nullopt if the mapping does not contain the function.
   std::optional<users> find(const counted_function& counted) const {
     auto found = find_in(exact_, counted.function, counted.module);
     if (!found) found = find_in(normal_, comparable_function(counted.function), counted.module);
@@ -64,10 +64,10 @@ class function_index {
     if (at == names.end()) return std::nullopt;
     const std::string wanted = comparable_module(module);
     users all = users_where(at->second, [&](const std::string& known) {
-      // Either side may not know its module; VTune's window shows none.
+      // Either side may lack the module; VTune's window shows none.
       return wanted.empty() || known.empty() || known == wanted;
     });
-    // A probe is another program than the one it stands for; both contain the same code.
+    // A probe is a different program from the one that it represents; both contain the same code.
     if (all.empty() && is_program(wanted)) all = users_where(at->second, is_program);
     if (all.empty()) return std::nullopt;
     return all;
@@ -87,14 +87,15 @@ class function_index {
   by_name normal_;
 };
 
-/// What an operation's claim on a function is: its time, or that times the function's share of it.
+/// The weight of an operation when a function is split: its time, or its time times the function's
+/// share.
 double claim(const elapsed_by_op& elapsed, const std::string& op, double share, weighting weights) {
   const auto time = elapsed.find(op);
   const double total = time == elapsed.end() ? 0 : time->second;
   return weights == weighting::mix ? total * share : total;
 }
 
-/// Adds a function's numbers, `weight` of them; shares of clockticks are multiplied by these.
+/// Adds `weight` times a function's numbers; a share of clockticks is multiplied by the clockticks.
 void add_weighted(const counter_table& counters, const counted_function& counted, double weight,
                   std::vector<double>& to) {
   const auto clockticks = counters.find("Clockticks");
@@ -107,7 +108,7 @@ void add_weighted(const counter_table& counters, const counted_function& counted
 
 using elapsed_by_config = std::map<std::string, elapsed_by_op>;
 
-/// config,op,op,… with a row per configuration.
+/// Reads a table with the header "config,op,op,…" and a row per configuration.
 elapsed_by_config read_elapsed(const std::string& path) {
   const std::string text = read_text(path);
   text_lines lines(text);
@@ -154,7 +155,7 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
   }
 }
 
-/// The digits at the end: "b1024_gpu4_dataloader20" and "20" name the same configuration.
+/// The digits at the end, because "b1024_gpu4_dataloader20" and "20" name the same configuration.
 std::string_view number_at_end(std::string_view text) {
   const std::size_t last = text.find_last_not_of("0123456789");
   return last == std::string_view::npos ? text : text.substr(last + 1);
@@ -200,7 +201,7 @@ attribution attribute(const counter_table& counters, const mapping& m, const ela
     if (found) {
       for (const auto& [op, share] : *found) sum += claim(elapsed, op, share, weights);
     }
-    // Known, but all its operations took no time: nobody can claim it.
+    // The function is unknown, or all operations that use it took no time.
     if (sum <= 0) {
       add_weighted(counters, counted, 1, result.outside);
       continue;
@@ -238,7 +239,7 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 
 namespace {
 
-/// An operation without numbers is no cheap operation: more likely the mapping is of other code.
+/// Warns about operations without numbers: most likely the mapping was made from other code.
 void warn_of_strangers(const attribution& a, const elapsed_by_op& elapsed, const std::string& path,
                        diagnostic_log& diagnostics) {
   for (const auto& [op, values] : a.ops) {

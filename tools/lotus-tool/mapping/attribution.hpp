@@ -1,4 +1,4 @@
-// Hardware numbers per operation (Figure 6 of the Lotus paper).
+// Attributes hardware counters to operations (Figure 6 of the Lotus paper).
 #ifndef LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
 #define LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
 
@@ -13,41 +13,42 @@
 
 namespace lotus::tool {
 
-/// How a function of several operations is split among them.
+/// How the numbers of a function that several operations use are split among them.
 enum class weighting {
-  elapsed,  ///< by the operations' elapsed time: T_op / sum of T_op' (the paper's)
-  mix,      ///< by T_op times the function's share inside the operation (its future work)
+  elapsed,  ///< by the operations' elapsed time: T_op / sum of T_op' (as in the paper)
+  mix,      ///< by T_op times the function's share inside the operation (the paper's future work)
 };
 
 struct attribution_inputs {
   std::string mapping;
   std::vector<std::string> counters;
   std::vector<std::string> traces;  ///< either these: folders of runs
-  std::string elapsed;              ///< or this: a table of config and seconds per operation
+  std::string elapsed;  ///< or this: a table with the seconds per configuration and operation
   weighting weights = weighting::elapsed;
   std::string prefix = std::string(default_prefix);
 };
 
-/// Elapsed time per operation, in any one unit: only ratios count.
+/// Elapsed time per operation. Any unit works, because only ratios matter.
 using elapsed_by_op = std::map<std::string, double>;
 
-/// Numbers of one configuration, per operation; as many values as the table's metrics. Shares of
-/// clockticks are left multiplied by them; see metric_value().
+/// The numbers of one configuration, per operation: as many values as the table has metrics. Shares
+/// of clockticks are stored multiplied by the clockticks; metric_value() divides.
 struct attribution {
   std::string name;
   std::vector<metric> metrics;
   std::map<std::string, std::vector<double>> ops;
-  std::vector<double> outside;  ///< of functions that the mapping does not know
+  std::vector<double> outside;  ///< numbers of functions that the mapping does not contain
 };
 
-/// @param elapsed  an operation that is missing in it has run for no time.
+/// @param elapsed  an operation that is missing here counts as having run for 0 s.
 attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
                       weighting weights);
 
-/// A metric as people read it: shares in per cent of the clockticks, CPI and frequency of sums.
+/// A metric as users read it: shares in percent of the clockticks; CPI and frequency as ratios of
+/// the sums.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
 
-/// All of the counters' tables. Throws input_error and usage_error.
+/// Attributes the numbers of all counter tables. Throws input_error and usage_error.
 std::vector<attribution> attribute_all(const attribution_inputs& inputs,
                                        diagnostic_log& diagnostics);
 

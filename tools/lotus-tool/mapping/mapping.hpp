@@ -1,4 +1,4 @@
-// Which functions run for which operation: mapping_funcs.json.
+// Which functions run for which operation, as stored in mapping_funcs.json.
 #ifndef LOTUS_TOOL_MAPPING_MAPPING_HPP
 #define LOTUS_TOOL_MAPPING_MAPPING_HPP
 
@@ -14,12 +14,12 @@
 
 namespace lotus::tool {
 
-/// What was seen of a function in the runs of one operation.
+/// How often a function was seen in the runs of one operation.
 struct function_use {
   std::uint64_t hits = 0;  ///< runs that saw it
   double samples = 0;      ///< over all runs, in mapping::unit
-  double share = 0;        ///< of the operation's samples, 0..1
-  /// Of the samples, those in functions that were inlined there.
+  double share = 0;        ///< of all samples of the operation, 0..1
+  /// The part of the samples in functions inlined there, by inlined function.
   std::map<std::string, double> inlined;
 };
 
@@ -29,23 +29,23 @@ struct operation_use {
 };
 
 struct mapping {
-  std::string unit;  ///< of the samples; empty where runs had different ones
+  std::string unit;  ///< of the samples; empty if the runs had different units
   std::map<std::string, operation_use> ops;
 
-  /// "function|module" -> the operations that share it, for all functions of two or more.
+  /// Maps "function|module" to the operations that use it, for all functions that at least two use.
   std::map<std::string, std::set<std::string>> common() const;
-  /// Whether any function has a share: the files of the original have none.
+  /// Whether any function has a share; files of the original tool have none.
   bool has_shares() const;
 };
 
-/// How often a function must be seen to count.
+/// How often a function must be seen to be part of the mapping.
 struct hit_rule {
   std::uint64_t min_hits = 1;
-  bool majority = false;  ///< in more than half of the runs
+  bool majority = false;  ///< also in more than half of the runs
 };
 
-/// Puts the runs of operations together. Functions seen too rarely are left out of the mapping;
-/// shares are of all that was seen.
+/// Combines the runs of operations. Functions that are seen too rarely are left out of the mapping,
+/// but shares are of all samples.
 class mapping_builder {
  public:
   void add(const std::string& op, const function_report& run);

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// {"a": …, "b": …} with each member on a line of its own.
+/// Writes {"a": …, "b": …} with each member on its own line.
 template <class Map, class WriteValue>
 void write_object(const Map& members, json_writer& to, WriteValue&& write_value) {
   to.begin_object();
@@ -46,7 +46,7 @@ void write_uses(const operation_use& op, json_writer& to) {
     const function_use& use = op.functions.at(function);
     to.newline(6).key(function).begin_object().member("hits", use.hits).member("runs", op.runs);
     to.member("samples", use.samples).member("share", use.share);
-    if (!use.inlined.empty()) {  // what was in inlined functions, where debug info told
+    if (!use.inlined.empty()) {  // known only with debug info
       to.key("inlined").begin_object();
       for (const auto& [inner, samples] : use.inlined) to.member(inner, samples);
       to.end_object();
@@ -71,14 +71,14 @@ std::string text_of(const json& value, const std::string& path) {
   return value.get<std::string>();
 }
 
-/// Nothing that a mapping tells of is below zero, and none of it minus zero.
+/// Returns the number, at least 0 (never -0), because no amount in a mapping is negative.
 double amount_member(const json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_number() ? std::max(0.0, at->get<double>()) : 0;
 }
 
 std::uint64_t count_member(const json& object, const char* key) {
-  constexpr double most = 1e18;  // what is more is no count
+  constexpr double most = 1e18;  // a larger number is not a count
   return static_cast<std::uint64_t>(std::min(amount_member(object, key), most));
 }
 

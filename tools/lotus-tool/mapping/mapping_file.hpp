@@ -1,4 +1,4 @@
-// The file that a mapping is kept in.
+// Writes and reads the file that stores a mapping.
 #ifndef LOTUS_TOOL_MAPPING_MAPPING_FILE_HPP
 #define LOTUS_TOOL_MAPPING_MAPPING_FILE_HPP
 
@@ -9,11 +9,12 @@
 
 namespace lotus::tool {
 
-/// The original's keys op_to_func and common_funcs_to_op, and "functions": per operation and
-/// function hits, runs, samples, share. Throws input_error when the output cannot be written.
+/// Writes the original tool's keys op_to_func and common_funcs_to_op, and "functions": hits, runs,
+/// samples and share per operation and function. Throws input_error if the output cannot be
+/// written.
 void write_mapping(const mapping& m, output_file& out);
 
-/// Reads a mapping, ours or the original's. Throws input_error.
+/// Reads a mapping written by this tool or by the original tool. Throws input_error.
 mapping read_mapping(const std::string& path);
 
 }  // namespace lotus::tool

@@ -29,8 +29,8 @@ function_report instructions_of(const callgrind_profile& profile) {
   return report;
 }
 
-/// Whether the library names its logs so: "…_main_pid_12", "…_worker_pid_12". Their prefix may be
-/// any, and so may a report's name that only holds a process id.
+/// Whether the name has the form of a log's name: "…_main_pid_12" or "…_worker_pid_12". The prefix
+/// may be anything, so a report whose name merely contains a process id must not match.
 bool is_any_log_name(std::string_view name) noexcept {
   const std::size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == name.size()) return false;
@@ -38,7 +38,8 @@ bool is_any_log_name(std::string_view name) noexcept {
   return ends_with(name, "_main_pid_") || ends_with(name, "_worker_pid_");
 }
 
-/// The table that tells where time went; of other events' none is added to it.
+/// Returns the table of the event that best measures time; tables of other events are not added to
+/// it.
 function_report time_of(const std::string& path, std::vector<perf_table> tables,
                         diagnostic_log& diagnostics) {
   if (tables.empty()) {

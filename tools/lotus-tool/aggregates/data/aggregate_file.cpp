@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Cuts off what stands before the next `mark`, or all.
+/// Removes and returns the text before the next `mark`, or all text if there is none.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view taken = text.substr(0, at);
@@ -34,9 +34,10 @@ bool read_number(std::string_view text, Number& value) {
   return error == std::errc{} && behind == end && value >= 0;
 }
 
-/// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N"; false where it is none.
+/// Reads "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N". Returns false if the line has another
+/// form.
 bool read_aggregate(std::string_view line, double ns_per_tick, thread_aggregate& to) {
-  to.name = decode_name(take(line, ','));  // "S" alone is that of an operation named ""
+  to.name = decode_name(take(line, ','));  // "S" alone is an operation named ""
   if (to.name.empty() || !read_number(take(line, ','), to.tid) ||
       !read_number(take(line, ','), to.count) || !read_number(take(line, ','), to.total_ns) ||
       !read_number(take(line, ','), to.self_ns) || to.self_ns > to.total_ns) {
@@ -108,7 +109,7 @@ class section_reader {
   }
 
  private:
-  /// Its process was killed while it wrote it, and left the sums in its ring file.
+  /// The process was killed while it wrote this section; the sums are still in its ring file.
   void leave_section() {
     if (!name_.empty()) said_.note(file_.path + ": an incomplete section ignored");
     section_ = {};
@@ -119,7 +120,7 @@ class section_reader {
   const log_file& file_;
   diagnostic_log& said_;
   std::uint64_t number_ = 0;
-  std::string name_;  // of the open section; "": none
+  std::string name_;  // of the open section; "" if none is open
   double ns_per_tick_ = 0;
   bool broken_ = false;
   std::vector<thread_aggregate> section_;

@@ -17,12 +17,12 @@
 namespace lotus::tool {
 namespace {
 
-/// Stops at the limit of 64 bits.
+/// Adds; saturates at the limit of 64 bits.
 void add(std::int64_t& to, std::int64_t n) {
   if (__builtin_add_overflow(to, n, &to)) to = std::numeric_limits<std::int64_t>::max();
 }
 
-/// The duration of the call that so many are not longer than.
+/// The duration at this rank: that many calls did not take longer.
 double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank) {
   for (const duration_bucket& d : durations) {
     if (rank < d.count) return d.ns;
@@ -31,7 +31,7 @@ double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank
   return durations.back().ns;
 }
 
-/// Interpolates between neighbours, as of durations that were kept.
+/// Interpolates between neighbors, as the percentiles of recorded durations do.
 double percentile(const aggregated_op& op, double share) {
   const double position = share * static_cast<double>(op.count - 1);
   const auto below = static_cast<std::uint64_t>(position);

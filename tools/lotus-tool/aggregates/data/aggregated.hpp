@@ -1,4 +1,4 @@
-// Operations that were counted and not recorded: sums and distributions, without times.
+// Operations that were counted but not recorded: sums and distributions, without single times.
 #ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 #define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 
@@ -13,22 +13,24 @@
 
 namespace lotus::tool {
 
-/// The calls of one name by all threads of a run, or of a loader.
+/// The calls of one name by all threads of a run or of a loader.
 struct aggregated_op {
-  std::string name;  ///< with its S, decoded
+  std::string name;  ///< decoded, including its S
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
-  std::int64_t self_ns = 0;                ///< of the total, without scopes inside of them
-  std::vector<duration_bucket> durations;  ///< rising
+  std::int64_t self_ns = 0;  ///< the part of the total outside of scopes inside these calls
+  std::vector<duration_bucket> durations;  ///< sorted by rising `ns`
 };
 
-/// What a run's processes counted, the largest total first. Throws input_error.
+/// Returns the operations that a run's processes counted, the largest total first. Throws
+/// input_error.
 std::vector<aggregated_op> read_aggregated(const run_files& run, diagnostic_log& diagnostics);
 
-/// As of durations that were kept: count, total and mean exact, all else within 0.8 %.
+/// Describes the durations as if each had been recorded: count, total and mean are exact,
+/// everything else is accurate to 0.8 %.
 distribution describe(const aggregated_op& op);
 
-/// The share of the calls that took less, 0..1.
+/// The share of the calls that took less than `limit_ns`, 0..1.
 double share_below(const aggregated_op& op, std::int64_t limit_ns);
 
 /// "3 aggregated operations have no times of their own, so there is no window of them"

@@ -16,7 +16,7 @@ std::uint64_t less(std::uint64_t from, std::uint64_t what) noexcept {
   return from > what ? from - what : 0;
 }
 
-/// Both rise; buckets that one of them lacks have 0 there.
+/// Joins two rising lists; a bucket that is missing in one of them counts as 0 there.
 template <class Join>
 buckets_t joined(const buckets_t& a, const buckets_t& b, Join join) {
   buckets_t all;
@@ -49,7 +49,7 @@ counted_calls counted_calls::since(const counted_calls& before) const {
 }
 
 void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums) {
-  // What begins within the window had counted nothing before.
+  // A process that began within the window had counted nothing before that.
   if (looks_.empty() && begun_ns <= now_ns && begun_ns >= now_ns - window_ns_) {
     looks_.push_back({begun_ns, begun_ns, {}});
   }
@@ -58,7 +58,7 @@ void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_
     return;
   }
   const std::size_t n = looks_.size();
-  // Of the last one that stays whoever asks for less time than that has no need.
+  // A look less than an eighth of the window after the previous one is replaced by the next look.
   const bool instead = n >= 2 && looks_[n - 1].at_ns - looks_[n - 2].at_ns < window_ns_ / 8;
   if (instead) looks_.pop_back();
   looks_.push_back({now_ns, now_ns, std::move(sums)});

@@ -19,7 +19,7 @@ using lotus::detail::aggregate_state;
 using lotus::detail::aggregates_block;
 using lotus::detail::whole_aggregate;
 
-// Ours are of 16 KiB; more than 4,000 of them are not looked at every second.
+// Our blocks have 16 KiB; reading more than 4,000 of them every second would take too long.
 constexpr std::uint64_t most_block_bytes = std::uint64_t{256} << 10U;
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20U;
 

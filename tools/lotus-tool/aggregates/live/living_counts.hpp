@@ -1,4 +1,4 @@
-// The aggregates in the ring file of a process that lives.
+// The aggregates in the ring file of a running process.
 #ifndef LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
 #define LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
 
@@ -14,22 +14,22 @@
 
 namespace lotus::tool {
 
-/// Where blocks of aggregates stand in a ring file, and what they hold. The process is left alone:
-/// of a thread that is in such calls at that moment, some of them may be in one figure and not in
-/// another. Not thread-safe.
+/// Finds the blocks of aggregates in a ring file and reads their sums. The process is not stopped:
+/// if a thread is inside a counted call at that moment, the call may be included in one sum and
+/// missing in another. Not thread-safe.
 class living_counts {
  public:
   struct names {
-    std::function<std::string_view(std::uint32_t)> line_start;  ///< "S<name>,", by id
-    std::function<std::string(std::uint32_t)> folder;           ///< of a loader, by id
+    std::function<std::string_view(std::uint32_t)> line_start;  ///< "S<name>,", by the name's id
+    std::function<std::string(std::uint32_t)> folder;  ///< a loader's folder, by the loader's id
   };
 
-  /// There is one more. What no process of ours makes is passed over.
+  /// Adds a block of aggregates. Ignores a block whose size our library never writes.
   void found(std::uint64_t at, std::uint64_t bytes);
   bool any() const noexcept { return !blocks_.empty(); }
 
-  /// Of all threads, since the recording began; what cannot be read is left out.
-  /// @param fd  of the ring file, borrowed.
+  /// The sums of all threads since the recording began; what cannot be read is left out.
+  /// @param fd  descriptor of the ring file, not owned.
   counted_by_name read(int fd, const names& of);
 
  private:
@@ -39,7 +39,7 @@ class living_counts {
   };
 
   std::vector<place> blocks_;
-  std::uint64_t bytes_ = 0;  // of all
+  std::uint64_t bytes_ = 0;  // of all blocks
   std::unique_ptr<lotus::detail::whole_aggregate> room_;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* mapping_file = "mapping_funcs.json";
 
-/// --json and --csv, which exclude each other.
+/// Adds --json and --csv, which exclude each other.
 template <class Options>
 void add_printing(CLI::App& command, Options& options) {
   CLI::Option* json = command.add_flag_callback(
@@ -36,7 +36,7 @@ void add_printing(CLI::App& command, Options& options) {
   add_table_options(command);
 }
 
-/// --rate; what it sets keeps its value without it.
+/// Adds --rate; without it `rate_hz` keeps its value.
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;
@@ -63,7 +63,7 @@ void add_hit_rule(CLI::App& command, hit_rule& rule) {
       ->excludes(hits);
 }
 
-/// Where the mapping goes: said, else into a file of its usual name unless it is only printed.
+/// The file for the mapping: the given one, else the usual name if a table is printed, else none.
 std::string mapping_output(const std::string& given, print_as print) {
   return given.empty() && print == print_as::table ? mapping_file : given;
 }

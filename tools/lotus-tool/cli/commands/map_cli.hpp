@@ -12,7 +12,7 @@ class Option;
 
 namespace lotus::tool {
 
-/// Adds `map` and its commands to the program; the one that is called puts what it will do into
+/// Adds `map` and its commands to the program; the one that is called stores its action in
 /// `chosen`, which must outlive `app`.
 void add_map(CLI::App& app, action& chosen);
 

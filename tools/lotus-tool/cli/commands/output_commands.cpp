@@ -114,8 +114,8 @@ void add_viz(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_REPORT
 namespace {
 
-/// Of "--counters A B runs/" B and runs/ are read as folders, for the option cannot tell where its
-/// files end; but only runs/ is one.
+/// Parsing `--counters A B runs/` puts B among the folders too, because the option cannot know
+/// where its files end. Moves the regular files among the folders to the counters.
 void take_counters(report_options& options) {
   std::vector<std::string>& counters = options.hardware.counters;
   if (counters.empty()) return;

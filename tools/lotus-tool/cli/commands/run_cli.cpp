@@ -25,8 +25,8 @@ struct run_options {
   bool quiet = false;
 };
 
-/// What goes wrong is said and costs nothing else: the program's exit status is what counts.
-/// @return whether nothing did.
+/// Reports an error and continues, because only the exit status of the program counts.
+/// @return whether there was no error.
 template <class Action>
 bool attempt(diagnostic_log& diagnostics, const std::string& advice, Action&& action) {
   try {
@@ -42,7 +42,7 @@ template <class Options>
 Options reading(const launched& run) {
   Options options;
   options.prefix = run.prefix;
-  options.quiet = true;  // what is to be noted was, by the first that read
+  options.quiet = true;  // the first reader has already printed the notes
   return options;
 }
 

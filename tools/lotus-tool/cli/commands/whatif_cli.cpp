@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// "2", "2x" where `unit` is "x": above 0. Throws usage_error.
+/// Reads a number above 0: "2", or "2x" if `unit` is "x". Throws usage_error.
 double positive_number(const std::string& text, std::string_view unit, const std::string& option) {
   std::size_t used = 0;
   double value = 0;
@@ -36,7 +36,7 @@ double positive_number(const std::string& text, std::string_view unit, const std
   return value;
 }
 
-/// "NAME=2".
+/// Reads "NAME=2".
 std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) {
@@ -52,7 +52,7 @@ std::size_t whole(double value, const std::string& option) {
   return static_cast<std::size_t>(value);
 }
 
-/// As they were typed.
+/// The options as they were typed.
 struct whatif_texts {
   std::vector<std::string> workers, faster, without;
   std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;

@@ -1,4 +1,4 @@
-// Tables as CSV files of one folder.
+// Writes tables as CSV files in one folder.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_CSV_SINK_HPP
 
@@ -13,14 +13,15 @@
 namespace lotus::tool {
 
 enum class csv_texts : std::uint8_t {
-  guarded,  ///< for spreadsheets too: csv_guarded()
+  guarded,  ///< safe in spreadsheets: see csv_guarded()
   exact,    ///< for a database that reads them at once
 };
 
-/// TABLE.csv with a line of names first; NULL is an empty field, an empty text "".
+/// Writes TABLE.csv, with the column names on the first line. NULL is an empty field, an empty text
+/// is "".
 class csv_sink : public row_sink {
  public:
-  /// @param folder  is made where it is missing. Throws input_error.
+  /// @param folder  created if it does not exist. Throws input_error.
   csv_sink(const std::string& folder, const std::vector<table_definition>& tables, csv_texts texts);
   void row(std::size_t table, const std::vector<cell>& cells) override;
   void commit() override;

@@ -1,4 +1,4 @@
-// lotus-tool export: a run in the formats of other programs.
+// lotus-tool export: writes a run in the formats of other programs.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
 
@@ -15,13 +15,13 @@ enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats };
 struct export_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string output;  ///< file; of csv and parquet a folder; of pstats "-" is standard output
+  std::string output;  ///< file; for csv and parquet a folder; for pstats "-" is standard output
   export_format format = export_format::csv;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes the runs in options.dir; of pstats there can be only one. Returns the exit status; throws
+/// Writes the runs in options.dir; pstats accepts only one run. Returns the exit status; throws
 /// input_error.
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 

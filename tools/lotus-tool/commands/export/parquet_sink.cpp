@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What it printed.
+/// Runs duckdb and returns its output.
 std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, exit_state& end) {
   const std::string said = scratch.file("said");
   command what;
@@ -36,7 +36,7 @@ std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, ex
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What it said, in one line.
+/// The output as one line.
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : printable(text)) {
@@ -71,7 +71,7 @@ std::string copy_statement(const table_definition& table, const scratch_folder& 
          " (FORMAT parquet, COMPRESSION zstd);\n";
 }
 
-/// Before anything is read: a large run takes a while.
+/// Creates the folder before any log is read, because reading a large run takes a while.
 std::string made_folder(std::string folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -1,4 +1,4 @@
-// Tables as Parquet files of one folder, made by DuckDB's command.
+// Writes tables as Parquet files in one folder, using the program duckdb.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_PARQUET_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_PARQUET_SINK_HPP
 
@@ -11,13 +11,14 @@
 
 namespace lotus::tool {
 
-/// TABLE.parquet, from CSV files that lie in a hidden folder meanwhile.
+/// Writes TABLE.parquet, from CSV files that are kept in a hidden folder until commit().
 class parquet_sink : public row_sink {
  public:
-  /// @param folder  is made where it is missing. Throws input_error, also where there is no duckdb.
+  /// @param folder  created if it does not exist. Throws input_error, also if duckdb is not
+  ///     installed.
   parquet_sink(std::string folder, const std::vector<table_definition>& tables);
   void row(std::size_t table, const std::vector<cell>& cells) override { csv_.row(table, cells); }
-  /// Throws input_error with what duckdb said, or `interrupted`.
+  /// Throws input_error with the message of duckdb, or `interrupted`.
   void commit() override;
 
  private:

@@ -15,7 +15,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Appends values as marshal.load() takes them: a letter for the type, then little-endian.
+/// Appends values in the form that marshal.load() reads: a letter for the type, then little-endian.
 class marshal_writer {
  public:
   explicit marshal_writer(std::string& to) : to_(to) {}
@@ -76,8 +76,8 @@ class pstats_writer {
     }
     std::int64_t aggregated_ns = 0;
     for (const aggregated_op& op : aggregated) aggregated_ns += counted(op);
-    // Which of the counted time lies within recorded operations is not known, so the root has what
-    // its threads spent at least.
+    // How much of the counted time is inside recorded operations is unknown, so the root gets the
+    // larger of the two sums: its threads spent at least that.
     root.total_ns = std::max(root.total_ns, aggregated_ns);
     function(root_name);
     entry(root);
@@ -100,7 +100,7 @@ class pstats_writer {
     marshal_.end_dict();
   }
 
-  /// Returns its self time. Which of its calls were recursive is not known, nor who called it.
+  /// Returns its self time. Which of its calls were recursive, and who called it, is unknown.
   std::int64_t counted(const aggregated_op& op) {
     call_times times;
     times.calls = times.primitive = op.count;
@@ -115,21 +115,21 @@ class pstats_writer {
     return op.self_ns;
   }
 
-  /// As cProfile names what has no source: file "~", line 0.
+  /// As cProfile names a function without source: file "~", line 0.
   void function(std::string_view name) {
     marshal_.begin_tuple(3);
     marshal_.string("~");
     marshal_.integer(0);
     marshal_.string(name);
   }
-  /// A function's tuple, without the dictionary of its callers that ends it.
+  /// A function's tuple without the dictionary of callers at its end.
   void entry(const call_times& t) {
     marshal_.begin_tuple(5);
     marshal_.integer(t.primitive);
     marshal_.integer(t.calls);
     times(t);
   }
-  /// A caller's tuple: here cProfile counts all calls first, then the primitive ones.
+  /// A caller's tuple: unlike a function's tuple, it has all calls before the primitive ones.
   void caller_entry(const call_times& t) {
     marshal_.begin_tuple(4);
     marshal_.integer(t.calls);

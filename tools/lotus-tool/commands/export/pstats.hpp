@@ -1,4 +1,4 @@
-// Profiles for Python's pstats, and for what reads its files: snakeviz, gprof2dot.
+// Writes profiles for Python's pstats and the tools that read its files, snakeviz and gprof2dot.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
 
@@ -11,11 +11,11 @@
 
 namespace lotus::tool {
 
-/// What pstats.Stats(file) reads: Python's marshal format, which is stable since version 2, of
-/// {(file, line, name): (primitive calls, calls, self s, total s, callers)}, where callers are
-/// {(file, line, name): (calls, primitive calls, self s, total s)}. Operations that nobody called
-/// were called by "<all threads>", so that all have one root; so were, as NAME (aggregated), those
-/// that were only counted.
+/// Returns what pstats.Stats(file) reads: a dictionary {(file, line, name): (primitive calls,
+/// calls, self s, total s, callers)} in Python's marshal format, which is stable since version 2.
+/// Callers are {(file, line, name): (calls, primitive calls, self s, total s)}. Operations without
+/// a caller get the caller "<all threads>", so that there is one root; so do operations that were
+/// only counted, which are named NAME (aggregated).
 std::string pstats_of(const std::vector<called_operation>& ops, const name_table& names,
                       const std::vector<aggregated_op>& aggregated);
 

@@ -1,4 +1,4 @@
-// Tables of a database, row by row.
+// Interface for writing the tables of a database row by row.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// std::monostate is NULL. Texts are UTF-8, and need only live as long as the call.
+/// std::monostate is NULL. Texts are UTF-8 and need to be valid only during the call.
 using cell = std::variant<std::monostate, std::int64_t, std::string_view>;
 
 template <class Integer>
@@ -27,7 +27,7 @@ struct table_definition {
   std::vector<std::pair<const char*, column_type>> columns;
 };
 
-/// Not thread-safe. Without commit() nothing is left.
+/// Not thread-safe. Without commit() nothing remains.
 class row_sink {
  public:
   row_sink() = default;
@@ -35,8 +35,9 @@ class row_sink {
   row_sink& operator=(const row_sink&) = delete;
   virtual ~row_sink() = default;
 
-  /// @param table  place of its definition. @param cells  as many as it has columns. Throws
-  /// input_error where it cannot be written, here and in commit().
+  /// Appends a row. Like commit(), throws input_error if the output cannot be written.
+  /// @param table  index of its definition.
+  /// @param cells  one per column.
   virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
   virtual void commit() = 0;
 };

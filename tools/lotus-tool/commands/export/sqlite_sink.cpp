@@ -33,7 +33,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   const int opened = sqlite3_open(beside_.c_str(), &database);
   database_.reset(database);
   check(opened, SQLITE_OK);
-  // Nobody reads it before it is whole.
+  // No journal is needed, because nobody reads the database before it is complete.
   execute("PRAGMA journal_mode = OFF");
   execute("PRAGMA synchronous = OFF");
   execute("BEGIN");
@@ -58,7 +58,7 @@ sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
   if (!beside_.empty()) ::unlink(beside_.c_str());
-  ::close(lock_);  // last: what SQLite has locked of the file would be unlocked
+  ::close(lock_);  // must be last: closing any descriptor of the file releases SQLite's locks
 }
 
 void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
@@ -69,7 +69,7 @@ void sqlite_sink::row(std::size_t table, const std::vector<cell>& cells) {
       sqlite3_bind_int64(insert, at, *number);
     } else if (const auto* text = std::get_if<std::string_view>(&cells[i])) {
       sqlite3_bind_text(insert, at, text->data(), static_cast<int>(text->size()),
-                        nullptr);  // it outlives the step
+                        nullptr);  // the text outlives the step
     } else {
       sqlite3_bind_null(insert, at);
     }

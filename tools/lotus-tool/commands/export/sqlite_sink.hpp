@@ -1,4 +1,4 @@
-// Tables as a SQLite database.
+// Writes tables as a SQLite database.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_SQLITE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_SQLITE_SINK_HPP
 
@@ -12,10 +12,10 @@
 
 namespace lotus::tool {
 
-/// Written beside its place, and renamed at the end.
+/// The database is written next to its final path and renamed by commit().
 class sqlite_sink : public row_sink {
  public:
-  /// Throws input_error where the file cannot be made.
+  /// Throws input_error if the file cannot be created.
   sqlite_sink(std::string path, const std::vector<table_definition>& tables);
   ~sqlite_sink() override;
   void row(std::size_t table, const std::vector<cell>& cells) override;
@@ -31,10 +31,10 @@ class sqlite_sink : public row_sink {
   void check(int status, int wanted) const;
 
   std::string path_;
-  std::string beside_;  // where it is until it is whole
-  int lock_ = -1;       // of that, while this process lives
+  std::string beside_;  // path of the incomplete database
+  int lock_ = -1;       // a lock on the incomplete database, held while this process runs
   std::unique_ptr<sqlite3, closer> database_;
-  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // by table
+  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // statements, by table
 };
 
 }  // namespace lotus::tool

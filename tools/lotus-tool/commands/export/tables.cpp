@@ -27,7 +27,7 @@ namespace {
 
 enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
 
-/// Where a row was recorded. Texts live as long as the run's processes.
+/// Where a row was recorded. Its texts are valid as long as the run's processes.
 struct recorded_by {
   cell host, rank, pid, tid, thread;
 };
@@ -78,7 +78,7 @@ class table_writer {
     return by;
   }
 
-  /// Without the S of the log.
+  /// The name without the S that it has in the log.
   static std::string_view plain(std::string_view name) {
     return name.substr(0, 1) == "S" ? name.substr(1) : name;
   }
@@ -93,7 +93,7 @@ class table_writer {
                run_.last_ns, affinity, static_cast<std::int64_t>(run_.records.dropped)});
   }
 
-  /// The batch that a thread worked on in all of a time.
+  /// The batch that a thread worked on during the whole time.
   const batch* batch_of(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
     const std::vector<const making_span*>& made = making_of_file_[file];
     auto at = std::upper_bound(
@@ -123,7 +123,7 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  /// Ranks train together, so their steps are found by the epochs that each counts itself.
+  /// Ranks train together, so their steps are matched by the epoch that each process counts itself.
   cell epoch_of(const batch* b) const {
     if (b == nullptr) return {};
     return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));
@@ -167,10 +167,10 @@ class table_writer {
     }
   }
 
-  /// The file's number is that of its process.
+  /// The number of this file belongs to its process.
   void write_aggregated(const log_file& file) {
     const recorded_by by = recorded_by_log(file.number);
-    std::ostringstream told_already;  // when the run was read
+    std::ostringstream told_already;  // the same messages were printed when the run was read
     diagnostic_log diagnostics(told_already, true);
     for (const thread_aggregate& part : read_aggregates(file, diagnostics)) {
       const distribution d = describe(
@@ -190,7 +190,7 @@ class table_writer {
   row_sink& sink_;
   std::string loader_;
   run_processes processes_;
-  std::vector<recorded_by> by_;  // by place of the log
+  std::vector<recorded_by> by_;  // by index of the log
   std::vector<std::vector<const making_span*>> making_of_file_;
 };
 

@@ -1,4 +1,4 @@
-// A run as tables: runs, spans, batches, stages, counters, aggregated.
+// Converts a run to tables: runs, spans, batches, stages, counters, aggregated.
 #ifndef LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
 #define LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
 
@@ -10,11 +10,11 @@
 
 namespace lotus::tool {
 
-/// All tables, with their columns; docs/guides/sql-and-ranks.md says what they mean.
+/// All tables with their columns; docs/guides/sql-and-ranks.md explains them.
 const std::vector<table_definition>& exported_tables();
 
 /// Appends the rows of one run. Throws input_error.
-/// @param number  of the run, in all tables.
+/// @param number  the run's number in all tables.
 /// @param run     read with run_parts::operations.
 void write_tables(std::int64_t number, const run_data& run, row_sink& sink);
 

@@ -1,4 +1,5 @@
-// lotus-tool map attribute: hardware numbers per operation (Figure 6 of the Lotus paper).
+// lotus-tool map attribute: attributes hardware counters to operations (Figure 6 of the Lotus
+// paper).
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
 

@@ -43,18 +43,18 @@ std::vector<fs::directory_entry> entries_of(const std::string& dir) {
   return entries;
 }
 
-/// The last part of a path that has a name, also of "dir/" and ".".
+/// The last part of a path that has a name, even for "dir/" and ".".
 std::string name_of(const std::string& dir) {
   std::error_code ignored;
   const fs::path whole = fs::weakly_canonical(dir, ignored);
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-/// Where callgrind counted a region in parts, before, between and behind regions within it, makes
-/// one report of them. Takes the reports of a folder in the order of their files.
+/// Callgrind counts a region in parts if other regions are inside it. Joins the parts of a folder's
+/// reports, given in the order of their files, to one report per region.
 class part_joiner {
  public:
-  /// Whether `report`, with what came before, is a whole one.
+  /// Whether `report`, joined with the parts before it, is complete.
   bool complete(std::string& op, function_report& report) {
     constexpr std::string_view start = static_cast<const char*>(detail::callgrind_part_start);
     const bool is_part = op.compare(0, start.size(), start) == 0;
@@ -74,8 +74,8 @@ class part_joiner {
   std::map<std::string, function_report> parts_;
 };
 
-/// Adds one folder's reports; returns how many.
-/// @param op  of reports that name none; empty: those are left out.
+/// Adds the reports of one folder; returns their number.
+/// @param op  operation of reports that name none; empty: these reports are left out.
 std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const std::string& op,
                        mapping_builder& to, diagnostic_log& diagnostics) {
   std::size_t reports = 0;
@@ -83,7 +83,7 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden ones lie beside logs; others may be links of the user's.
+    // Hidden samples are stored with logs, so links are not followed; other files may be links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;

@@ -1,4 +1,4 @@
-// lotus-tool map build: profilers' reports -> mapping_funcs.json.
+// lotus-tool map build: builds mapping_funcs.json from profilers' reports.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 
@@ -22,17 +22,17 @@ struct map_build_options {
   bool quiet = false;
 };
 
-/// What the folders of reports are named after.
+/// What the folders of the reports are named after.
 enum class folder_names { operations, runs };
 
-/// Adds every report in `dir`. Reports that lie in `dir` itself are runs of the operation which
-/// bears its name, those in a folder below it of the operation which bears that folder's;
-/// reports that name their operation themselves are believed. Where folders are named after runs,
-/// reports that name none are left out. Returns how many reports there were. Throws input_error.
+/// Adds every report in `dir`. A report directly in `dir` belongs to the operation with the name of
+/// `dir`; a report in a subfolder to the operation with the subfolder's name. If a report names its
+/// operation itself, that name is used. If folders are named after runs, reports that name no
+/// operation are left out. Returns the number of reports. Throws input_error.
 std::size_t add_reports(const std::string& dir, folder_names names, mapping_builder& to,
                         diagnostic_log& diagnostics);
 
-/// Writes and prints a mapping as asked. Throws input_error when it is empty.
+/// Writes and prints a mapping as requested. Throws input_error if it is empty.
 void hand_over(const mapping& m, const std::string& output, print_as print, std::ostream& out);
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err);

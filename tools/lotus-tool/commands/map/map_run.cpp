@@ -33,7 +33,7 @@ void make_folder(const std::string& path) {
   if (error) throw input_error(path + ": cannot be created: " + error.message());
 }
 
-/// A folder that holds nothing yet, so that no report of an earlier run is taken for one of ours.
+/// Returns an empty folder, so that a report of an earlier run is not taken for a new one.
 std::string fresh_folder(const std::string& wanted) {
   std::error_code ignored;
   std::string path = wanted;
@@ -44,7 +44,7 @@ std::string fresh_folder(const std::string& wanted) {
   return path;
 }
 
-/// Removes empty files of a folder, folders that hold nothing then, and it itself if it does not.
+/// Removes empty files of a folder, its empty subfolders, and the folder itself if it is empty.
 void remove_what_is_empty(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> inner;
@@ -57,10 +57,10 @@ void remove_what_is_empty(const fs::path& folder) {
     if (fs::is_directory(what)) remove_what_is_empty(path);
     if (fs::is_regular_file(what) && fs::file_size(path, ignored) == 0) fs::remove(path, ignored);
   }
-  fs::remove(folder, ignored);  // fails where it holds something
+  fs::remove(folder, ignored);  // fails if it is not empty
 }
 
-/// "mapping_funcs.json" keeps its reports in "mapping_funcs_reports".
+/// The reports for "mapping_funcs.json" are stored in "mapping_funcs_reports".
 std::string reports_folder(const map_run_options& options) {
   if (!options.reports.empty()) return fresh_folder(options.reports);
   const std::string output =
@@ -73,7 +73,7 @@ std::string reports_folder(const map_run_options& options) {
   return fresh_folder((path.parent_path() / (path.stem().string() + "_reports")).string());
 }
 
-/// An operation's name as that of a folder; decode_name() makes it the name again.
+/// Converts an operation's name to a folder's name; decode_name() reverses it.
 std::string folder_name(const std::string& op) {
   constexpr std::string_view hex = "0123456789ABCDEF";
   std::string name;
@@ -102,7 +102,7 @@ bool wanted(const std::string& op, const std::vector<std::string>& ops) {
   return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-/// Plans and makes all launches.
+/// Plans and executes all launches.
 class launches {
  public:
   launches(const map_run_options& options, const collector_kind& kind, std::ostream& err)
@@ -119,7 +119,7 @@ class launches {
   }
   launches(const launches&) = delete;
   launches& operator=(const launches&) = delete;
-  /// Where nothing was collected, nothing stays.
+  /// Leaves no empty folders if nothing was collected.
   ~launches() { remove_what_is_empty(folder_); }
 
   void all() {
@@ -141,7 +141,7 @@ class launches {
  private:
   void tell_rate() const {
     const double asked_hz = options_.rate_hz;
-    constexpr double same = 1e-9;  // 1000 / 3 is no binary fraction
+    constexpr double same = 1e-9;  // 1000 / 3 is not exact in binary
     if (asked_hz <= 0 || std::abs(rate_hz_ - asked_hz) <= same * asked_hz) return;
     diagnostic_log(err_, options_.quiet)
         .warning("--rate " + json_number(asked_hz) + ": " + kind_.name +
@@ -149,8 +149,7 @@ class launches {
                                : " takes no samples"));
   }
 
-  /// Those to be collected, of those that there are. Without a choice, and where one launch shows
-  /// them all, nobody needs to know.
+  /// The operations to collect. Empty if the user chose none and one launch covers all of them.
   std::vector<std::string> operations() {
     if (options_.ops.empty() && !kind_.one_op_a_launch) return {};
     const std::string place = folder_ + "/.regions";
@@ -166,9 +165,9 @@ class launches {
     return chosen;
   }
 
-  /// A launch of one operation picks it by its name.
+  /// Throws if the name cannot select a single operation for a launch.
   void require_name(const std::string& op) const {
-    constexpr std::size_t most_bytes = 254;  // the library tells 255 of them, of a longer name too
+    constexpr std::size_t most_bytes = 254;  // the library cuts longer names at 255 bytes
     if (!op.empty() && op.size() <= most_bytes) return;
     const std::string region =
         op.empty() ? "a region without a name" : "the region \"" + printable_line(op) + "…\"";
@@ -177,7 +176,8 @@ class launches {
                       " bytes, or pick others with --op");
   }
 
-  /// Raw data of a launch that makes a report of its own lie in a hidden folder beside it.
+  /// The raw data of a launch that needs a separate report is in a hidden folder next to the
+  /// report.
   void run_probe_once(const std::string& op, std::uint64_t run, const std::string& place) {
     if (!options_.quiet) {
       err_ << "note: " << kind_.name << ", " << (op.empty() ? "all operations" : printable_line(op))
@@ -195,7 +195,7 @@ class launches {
     require_reports(launch);
   }
 
-  /// Where a launch has left no report, no other will.
+  /// If one launch has left no report, the others will not either.
   void require_reports(const probe_launch& launch) const {
     if (kind_.one_op_a_launch || holds_report(launch.folder)) return;
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// lotus-tool map run: a probe under a collector, as often as it takes, and the mapping of it.
+// lotus-tool map run: runs a probe under a collector as often as needed, and builds a mapping.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
 
@@ -16,9 +16,9 @@ struct map_run_options {
   std::string collector = "builtin";
   double rate_hz = 0;             ///< 0: the collector's usual
   std::vector<std::string> ops;   ///< empty: all regions
-  double confidence = 0.75;       ///< of seeing a function once
-  std::int64_t span_ns = 660000;  ///< that takes this long in each run
-  std::uint64_t runs = 0;         ///< 0: from confidence and span
+  double confidence = 0.75;       ///< probability of seeing a function at least once
+  std::int64_t span_ns = 660000;  ///< of a function that takes this long in each run
+  std::uint64_t runs = 0;         ///< 0: calculated from confidence and span
   hit_rule rule;
   std::string output;   ///< empty: print only
   std::string reports;  ///< folder of the raw reports; empty: named after the output
@@ -27,10 +27,10 @@ struct map_run_options {
   bool quiet = false;
 };
 
-/// How many runs it takes to see a function of `span_ns` with probability `confidence`, sampled
-/// each `interval_ns` in a random phase: the smallest n with C <= 1 - (1 - f/s)^n (Lotus paper,
-/// LotusMap), where the chance to miss may be 5 % more than 1 - C: the paper's f = 0.66 ms,
-/// s = 10 ms, C = 0.75 make n = 20, which gives 74.5 %. At least 1.
+/// The number of runs needed to see a function of `span_ns` with probability `confidence`, if
+/// samples are `interval_ns` apart with a random phase: the smallest n with C <= 1 - (1 - f/s)^n
+/// (Lotus paper, LotusMap), but the probability to miss it may exceed 1 - C by 5 %. The paper's f =
+/// 0.66 ms, s = 10 ms, C = 0.75 thus give n = 20, whose probability is 74.5 %. At least 1.
 std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns);
 
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err);

@@ -1,6 +1,6 @@
 #include "commands/map/mapping_print.hpp"
 
-// A mapping for people and as CSV.
+// Prints a mapping as text and as CSV.
 #include <array>
 #include <cstddef>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A mapping as people and tables have it.
+// Prints a mapping as text and as CSV.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAPPING_PRINT_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAPPING_PRINT_HPP
 
@@ -9,12 +9,12 @@
 
 namespace lotus::tool {
 
-/// For people.
+/// Prints the mapping as text.
 void print_mapping(const mapping& m, std::ostream& out);
-/// op,function,module,hits,runs,samples,share.
+/// Prints the columns op,function,module,hits,runs,samples,share.
 void print_mapping_csv(const mapping& m, std::ostream& out);
 
-/// A function's name for a table: of those that take pages the beginning and the end.
+/// A function's name for a table: the beginning and the end of a very long one.
 std::string shortened(const std::string& name);
 
 }  // namespace lotus::tool

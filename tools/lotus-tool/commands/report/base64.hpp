@@ -1,4 +1,4 @@
-// Bytes as text.
+// Encodes bytes as base64.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
 
@@ -11,16 +11,16 @@
 
 namespace lotus::tool {
 
-/// RFC 4648, section 4, appended.
+/// Appends the base64 encoding (RFC 4648, section 4).
 void append_base64(std::string& to, std::string_view bytes);
 std::string base64(std::string_view bytes);
 
-/// Appends base64 of bytes that come in pieces.
+/// Appends the base64 encoding of bytes that arrive in parts.
 class base64_writer {
  public:
   explicit base64_writer(std::string& to) : to_(to) {}
 
-  /// At most `most` bytes.
+  /// Room for at most `most` bytes.
   char* room() noexcept { return bytes_ + used_; }
   void advance_to(const char* end) {
     used_ = static_cast<std::size_t>(end - bytes_);

@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// As the page has a log: 0 for none.
+/// The page's number of a log; 0 if there is none.
 std::uint64_t number_of(optional_file file) {
   return file ? std::uint64_t{file->value()} + 1 : 0;
 }
@@ -49,8 +49,8 @@ class life_writer {
   std::int64_t before_ns_ = 0;
 };
 
-/// Work of stages on a batch, with its name's number on the page; what is worked on in more pieces
-/// than anybody would read is told without them.
+/// Writes the work of stages on a batch, with the page's numbers of their names; nothing if there
+/// are more spans than anyone would read.
 void write_stages(life_writer& to, const run_data& run, const batch& b, name_table& names) {
   constexpr std::uint32_t most_told = 16;
   const std::vector<making_span>& all = run.batches.making();

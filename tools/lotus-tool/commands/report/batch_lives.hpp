@@ -1,4 +1,4 @@
-// The lives of batches, as the page shows the one that is selected.
+// Writes the histories of batches for the page, which shows that of the selected batch.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_BATCH_LIVES_HPP
 
@@ -12,18 +12,18 @@
 
 namespace lotus::tool {
 
-/// Writes {"all":count,"lives":base64}. lives: LEB128 numbers, for every batch in order of epoch
-/// and index its index (zigzag), epoch, place of the log that made all of it plus 1 (0: unknown, or
-/// several), nanoseconds of its making on the critical path plus 1 (0: unknown), whether it came
-/// out of order; then its moments: given out, begun, ready, wait's begin and end, handed over,
-/// step's end: each 0 where it is unknown, else 1 and its distance (zigzag) from the known one
-/// before it; the first one's from the run's beginning. Behind them how many stages
-/// worked on it, and of each its name on the page plus 1, its log plus 1, its start as a moment,
-/// and its duration.
-/// @param text  that `json` appends to.
-/// @param path  null where it is not known.
-/// @param most  of more, evenly many are left out.
-/// @param names  of all runs' operations, to which those of stages are added.
+/// Writes {"all":count,"lives":base64}. lives: LEB128 numbers for every batch, in order of epoch
+/// and index. First its index (zigzag), epoch, 1 + the index of the log that preprocessed all of it
+/// (0: unknown or several), 1 + the ns of its preprocessing on the critical path (0: unknown), and
+/// whether it arrived out of order. Then its times: dispatched, preprocessing's begin and end,
+/// wait's begin and end, received, step's end: each is 0 if unknown, else 1 and its difference
+/// (zigzag) to the previous known time; for the first one, to the beginning of the run. Then the
+/// number of stage spans on it, and for each 1 + its name's number on the page, 1 + its log, its
+/// start (as a time above) and its duration.
+/// @param text  the text that `json` appends to.
+/// @param path  null if unknown.
+/// @param most  maximum number of batches; if there are more, evenly spread ones are written.
+/// @param names  the operations of all runs; names of stages are added.
 void write_batch_lives(json_writer& json, std::string& text, const run_data& run,
                        const critical_path* path, std::size_t most, name_table& names);
 

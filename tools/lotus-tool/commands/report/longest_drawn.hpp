@@ -1,4 +1,4 @@
-// What of very many is drawn.
+// Chooses what is drawn of very many intervals.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 
@@ -12,7 +12,7 @@
 
 namespace lotus::tool {
 
-/// Those that take so long that at most `most` are left.
+/// Finds the shortest duration for which at most `most` intervals are drawn.
 class longest_drawn {
  public:
   void add(std::int64_t duration_ns) {
@@ -22,7 +22,7 @@ class longest_drawn {
     ++all_;
   }
 
-  /// 0 where all are drawn; adds to the note where they are not.
+  /// Returns 0 if all are drawn; otherwise adds an explanation to `note`.
   std::int64_t from_ns(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return 0;
     std::uint64_t drawn = 0;

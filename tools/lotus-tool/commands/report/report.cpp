@@ -30,7 +30,7 @@
 namespace lotus::tool {
 namespace {
 
-/// How to make the page again.
+/// The command that creates the page again.
 std::string command_text(const report_options& options) {
   std::string text = "lotus-tool report";
   for (const std::string& dir : options.dirs) text += ' ' + dir;
@@ -41,7 +41,8 @@ std::string command_text(const report_options& options) {
   return text + " -o " + options.output;
 }
 
-/// Hands `json` to `write` in pieces, with what may not stand in a script element escaped.
+/// Passes `json` to `write` in parts, with characters escaped that a script element must not
+/// contain.
 template <class Write>
 void escape_for_script(std::string_view json, Write&& write) {
   std::size_t done = 0;
@@ -59,7 +60,7 @@ void escape_for_script(std::string_view json, Write&& write) {
     } else if (c == '&') {
       replace(i, 1, "\\u0026");
     } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA8") {
-      replace(i, 3, "\\u2028");  // it ends a line for JavaScript, and so does the next
+      replace(i, 3, "\\u2028");  // a line end in JavaScript, as is the next one
     } else if (c == '\xE2' && json.substr(i, 3) == "\xE2\x80\xA9") {
       replace(i, 3, "\\u2029");
     }
@@ -67,8 +68,8 @@ void escape_for_script(std::string_view json, Write&& write) {
   write(json.substr(done));
 }
 
-/// Writes the page with every @KEY@ replaced. A browser shows what `first` tells before it has
-/// read `data`, which stands behind it.
+/// Writes the page with every @KEY@ replaced. `data` comes after `first`, so that a browser shows
+/// the first screen before it has read `data`.
 void write_page(output_file& out, std::string_view first, std::string_view data) {
   struct part {
     std::string_view key;
@@ -95,8 +96,8 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
   out.write(rest);
 }
 
-/// Two runs of one loader beside each other, as `compare` has them; two loaders of one run are no
-/// comparison.
+/// Writes the comparison of two runs of one loader, as `compare` does. Two loaders of one run are
+/// not compared.
 void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
                          json_writer& json) {
   if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
@@ -107,7 +108,7 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
-  std::ostringstream told_already;  // when the runs were read
+  std::ostringstream told_already;  // the same messages were printed when the runs were read
   diagnostic_log diagnostics(told_already, true);
   json.newline().key("comparison");
   write_comparison(sides, compare_runs(sides, diagnostics), json);
@@ -126,7 +127,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   diagnostic_log diagnostics(err, options.quiet);
   name_table names;
   hardware_data hardware;
-  std::string first;  // what the first screen needs
+  std::string first;  // data for the first screen
   json_writer first_json(first);
   std::string data;
   json_writer json(data);
@@ -142,7 +143,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     const std::vector<run_files> found = find_runs(dir, options.prefix, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
-    std::map<std::string, std::string> title_of;  // by where the processes tell of themselves
+    std::map<std::string, std::string> title_of;  // by folder of the information files
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;

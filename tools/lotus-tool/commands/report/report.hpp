@@ -1,4 +1,4 @@
-// lotus-tool report: one page that shows everything about some runs.
+// lotus-tool report: writes one page that shows everything about some runs.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
 
@@ -18,18 +18,18 @@ struct report_options {
   std::string output;  ///< "-" is standard output
   std::string prefix{default_prefix};
   std::size_t skip_batches = 0;  ///< at the beginning of every epoch, for the verdict
-  /// A mapping and counters to show; without times of its own those of the runs count.
+  /// A mapping and counters to show; if no times are given, those of the runs are used.
   attribution_inputs hardware;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Writes a page that needs nothing else, no network either. Returns the exit status; throws
+/// Writes a self-contained page, which needs no network. Returns the exit status; throws
 /// input_error and usage_error.
 int run_report(const report_options& options, std::ostream& out, std::ostream& err);
 
-/// JSON that may stand in an HTML script element: <, > and & and the line ends that only
-/// JavaScript knows are escaped, so no text in it can end the element.
+/// JSON for an HTML script element: escapes <, >, & and the line ends that only JavaScript knows,
+/// so that no text in it can end the element.
 std::string script_safe(std::string_view json);
 
 }  // namespace lotus::tool

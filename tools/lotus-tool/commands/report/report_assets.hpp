@@ -1,4 +1,4 @@
-// The parts of the report's page, embedded when the tool is built.
+// The parts of the report's page, which are embedded in the tool at build time.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
 
@@ -6,10 +6,10 @@
 
 namespace lotus::tool {
 
-/// HTML with @STYLE@, @FIRST@, @FIRST_SCRIPT@, @DATA@, @CHART@, @SCRIPT@.
+/// HTML with the placeholders @STYLE@, @FIRST@, @FIRST_SCRIPT@, @DATA@, @CHART@, @SCRIPT@.
 extern const std::string_view report_page;
 extern const std::string_view report_style;
-extern const std::string_view report_first_script;  ///< of the first screen
+extern const std::string_view report_first_script;  ///< for the first screen
 extern const std::string_view report_script;
 extern const std::string_view report_chart_library;
 

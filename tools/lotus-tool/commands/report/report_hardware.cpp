@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::size_t most_functions = 8;  ///< of an operation, listed
+constexpr std::size_t most_functions = 8;  ///< listed per operation
 constexpr const char* outside = "(outside)";
 
 using weighted_functions = std::vector<std::pair<std::string, double>>;
@@ -39,8 +39,8 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
   json.end_array().member("more", functions.size() - listed).end_object();
 }
 
-/// One place that functions come from; `ops` writes the elements of the list of operations.
-/// @param of_run  whether `name` is a run's, of which the samples are.
+/// Writes one source of functions; `ops` writes the elements of the list of operations.
+/// @param of_run  whether `name` is the name of the run that was sampled.
 template <class WriteOps>
 std::string source_json(const std::string& name, bool of_run, const std::string& unit,
                         const std::string& note, WriteOps&& ops) {
@@ -64,7 +64,7 @@ void write_joined_op(json_writer& json, const std::string& name, const joined_op
   write_op(json, name, std::move(functions));
 }
 
-/// What stacks: sums as they are, and shares of clockticks as clockticks. Ratios do not.
+/// Whether values can be stacked: sums as they are, shares as clockticks, but not ratios.
 bool stacks(metric_kind kind) {
   return kind == metric_kind::sum || kind == metric_kind::share;
 }
@@ -88,7 +88,7 @@ void hardware_data::count(const std::string& counter_name, const std::string& co
 }
 
 void hardware_data::add_samples_beside(const run_files& run, const std::string& title) {
-  diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
+  diagnostic_log silent = diagnostic_log::silenced();  // its messages were printed before
   const located_samples samples = samples_beside(run.dir, silent);
   if (samples.samples.empty()) return;
   joined_run joined;

@@ -1,4 +1,4 @@
-// What the report shows of functions and hardware counters behind operations.
+// The report's data on functions and hardware counters per operation.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
 
@@ -15,30 +15,31 @@ namespace lotus::tool {
 
 class hardware_data {
  public:
-  /// Functions and counters from the samples that `map record` left beside a run's logs, if any.
-  /// Throws input_error.
+  /// Adds functions and counters from the samples that `map record` stored with a run's logs, if
+  /// there are any. Throws input_error.
   void add_samples_beside(const run_files& run, const std::string& title);
 
-  /// The functions of a mapping, and of its counters' tables what they say per operation. Throws
+  /// Adds the functions of a mapping, and its counter tables' values per operation. Throws
   /// input_error and usage_error.
   void add_mapping(const attribution_inputs& options);
 
-  /// {"functions":[{"name","of_run","unit","note","ops":[{"name","total","functions":[[key,value],…],"more"}]}],
-  ///  "counters":[{"name","configs":[…],"ops":[{"name","values":[…]}]}]}
+  /// Writes {"functions":[{"name","of_run","unit","note",
+  /// "ops":[{"name","total","functions":[[key,value],…],"more"}]}],
+  /// "counters":[{"name","configs":[…],"ops":[{"name","values":[…]}]}]}.
   void write(json_writer& json) const;
 
  private:
   struct counter {
     std::string name;
     std::vector<std::string> configs;
-    std::map<std::string, std::vector<double>> ops;  ///< as many values as configs, or fewer
+    std::map<std::string, std::vector<double>> ops;  ///< at most one value per config
   };
 
   void count(const std::string& counter_name, const std::string& config, const std::string& op,
              double value);
 
-  std::vector<std::string> functions_;  ///< sources as JSON, as they came
-  std::vector<counter> counters_;       ///< as they came
+  std::vector<std::string> functions_;  ///< sources as JSON, in the order in which they were added
+  std::vector<counter> counters_;       ///< in the order in which they were added
 };
 
 }  // namespace lotus::tool

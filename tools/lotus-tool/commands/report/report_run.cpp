@@ -37,7 +37,8 @@ constexpr std::size_t bins_a_decade = 48;
 constexpr std::size_t histogram_bins = 10 * bins_a_decade;
 constexpr std::size_t slowest_shown = 3;
 
-/// Counts by duration, from 100 ns to 1000 s; what is outside counts in the first and the last bin.
+/// Counts durations in bins from 100 ns to 1000 s; the first and the last bin also count what is
+/// outside.
 class histogram {
  public:
   void add(double ns, std::uint64_t count) {
@@ -45,7 +46,7 @@ class histogram {
     bins_[static_cast<std::size_t>(std::clamp(place, 0.0, histogram_bins - 1.0))] += count;
   }
 
-  /// {"first":number of the first bin that holds any,"counts":[…] up to the last that does}
+  /// {"first":number of the first bin that is not empty,"counts":[…] up to the last such bin}
   void write(json_writer& json) const {
     std::size_t first = 0;
     std::size_t end = bins_.size();
@@ -60,7 +61,8 @@ class histogram {
   std::array<std::uint64_t, histogram_bins> bins_{};
 };
 
-/// Where not all durations are in memory, a bucket of under 1 % lies in the bin of its beginning.
+/// If durations are only known as buckets (less than 1 % wide), each counts in the bin of its lower
+/// end.
 histogram histogram_of(const kept_durations& durations) {
   histogram counts;
   if (durations.are_all()) {
@@ -73,7 +75,7 @@ histogram histogram_of(const kept_durations& durations) {
   return counts;
 }
 
-/// The sorted values; of very many, evenly spread ones with both ends.
+/// Writes the sorted values; if there are very many, evenly spread ones including both ends.
 void write_curve(json_writer& json, std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = std::min(values.size(), curve_points);
@@ -94,7 +96,7 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
   json.end_object();
 }
 
-/// Gives back the operation's durations.
+/// Writes one operation; frees its durations.
 void write_op(json_writer& json, op_samples& op) {
   const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
@@ -112,7 +114,7 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
   json.end_object();
 }
 
-/// The operations and stages that have a share of the critical path, and what they would bring.
+/// Writes the operations and stages on the critical path, and the gain from making each faster.
 void write_attacks(json_writer& json, const judgement& judged) {
   json.newline().key("attacks").begin_array();
   if (judged.found) {
@@ -164,10 +166,10 @@ void write_stages(json_writer& json, const run_data& run) {
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
                const drawn_limits& limits) {
-  diagnostic_log silent = diagnostic_log::silenced();  // what is odd about the logs was said
+  diagnostic_log silent = diagnostic_log::silenced();  // its messages were printed before
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
-  // The operations first: what they take in memory is free then for the verdict.
+  // Operations first, so that their memory is free for the verdict.
   std::string ops;
   json_writer op_list(ops);
   op_list.begin_array();

@@ -1,4 +1,4 @@
-// What the report's page holds of one run.
+// Writes the data of one run for the report's page.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
 
@@ -12,13 +12,13 @@
 
 namespace lotus::tool {
 
-/// Writes everything the page shows of one run. `run` gives back its durations on the way.
-/// @param first  what stands on the first screen; it is small.
-/// @param json   all else.
-/// @param text   that `json` appends to.
+/// Writes everything that the page shows of one run. Frees the durations of `run` meanwhile.
+/// @param first  receives the small part that is on the first screen.
+/// @param json   receives everything else.
+/// @param text   the text that `json` appends to.
 /// @param run    read with run_parts::durations and operations.
-/// @param name   the page's for it.
-/// @param names  of all runs' operations, to which those of this one are added.
+/// @param name   the run's name on the page.
+/// @param names  the operations of all runs; those of this run are added.
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
                const drawn_limits& limits);

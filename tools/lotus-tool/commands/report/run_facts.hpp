@@ -1,4 +1,4 @@
-// What a run was, and how much of it was recorded.
+// Writes facts about a run, and how much of it was recorded.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_RUN_FACTS_HPP
 
@@ -9,7 +9,7 @@ namespace lotus::tool {
 
 /// Writes the members "facts":{"started":…,"length_ns":…,"hosts":[…],"ranks":…,"processes":…,
 /// "threads":…,"cpus":…} and "quality":{"malformed":…,"written":…,"dropped":…,"recovered":…,
-/// "aggregated":…}. What the logs do not tell is missing.
+/// "aggregated":…}. Members that the logs do not contain are missing.
 void write_facts(json_writer& json, const run_data& run);
 
 }  // namespace lotus::tool

@@ -14,12 +14,12 @@
 namespace lotus::tool {
 namespace {
 
-constexpr int marker_on_page = 3;  ///< behind the page numbers of batch_kinds
+constexpr int marker_on_page = 3;  ///< after the page's numbers of batch_kinds
 
 struct drawn_batches {
   time_span span;
   int kind = 0;
-  std::int64_t index = 0;  // of the first
+  std::int64_t index = 0;  // index of the first one
   std::size_t count = 0;
   std::int64_t busy_ns = 0;
 };
@@ -65,7 +65,7 @@ void write_batches(json_writer& json, const run_data& run,
     json.end_array();
     return;
   }
-  // Waits and steps take turns: of each kind one stretch is open.
+  // Waits and steps alternate, so one interval per kind is open at a time.
   const std::int64_t stretches = static_cast<std::int64_t>(std::max<std::size_t>(1, most / 3));
   const std::int64_t width_ns = (run.last_ns - run.first_ns) / stretches + 1;
   std::map<int, drawn_batches> open;

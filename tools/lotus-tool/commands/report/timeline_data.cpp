@@ -31,8 +31,8 @@
 namespace lotus::tool {
 namespace {
 
-/// @param name_of  the page's number of a name, by the run's.
-/// @param from_ns  only those that take so long.
+/// @param name_of  the page's number of a name, by the name's number in the run.
+/// @param from_ns  minimum duration.
 void append_operations(std::string& text, const run_data& run, std::size_t file,
                        const std::vector<std::uint32_t>& name_of, std::int64_t from_ns) {
   base64_writer bytes(text);
@@ -52,8 +52,9 @@ void append_operations(std::string& text, const run_data& run, std::size_t file,
   bytes.finish();
 }
 
-/// Every counter of every process, in order of first appearance; its values in order of time.
-/// @param most  values; of more the lowest and the highest of so many neighbours are told.
+/// Writes every counter of every process in order of first appearance, its values in order of time.
+/// @param most  maximum number of values; beyond it, writes only the lowest and highest of
+///     neighbors.
 void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   const std::size_t neighbours =
       run.side.counters.size() <= most ? 1 : 2 * run.side.counters.size() / most + 1;
@@ -93,7 +94,7 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   json.end_array();
 }
 
-/// Every stretch: start, duration, off_cpu_reason.
+/// Writes every interval as start, duration, off_cpu_reason.
 void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std::int64_t from_ns) {
   json.key("off_cpu").begin_array();
   for (const off_cpu_stretch& s : run.side.off_cpu[file].stretches()) {
@@ -104,7 +105,7 @@ void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std
   json.end_array();
 }
 
-/// The lives of asynchronous operations, in order of start, by their names.
+/// Writes the lifetimes of asynchronous operations by name, in order of start.
 void write_async(json_writer& json, const run_data& run,
                  const std::vector<async_operation>& operations, std::int64_t from_ns,
                  name_table& names) {
@@ -125,8 +126,8 @@ void write_async(json_writer& json, const run_data& run,
   json.end_array();
 }
 
-/// From every span that a batch or item was made by to where it came next; with too many operations
-/// only from preprocessing to the consumer.
+/// Writes an arrow from every span that worked on a batch or item to the next span of that batch or
+/// item; if there are too many operations, only from preprocessing to the consumer.
 void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
   const std::vector<making_span>& all = run.batches.making();
   const std::vector<optional_span> next = next_makings(run.batches);
@@ -171,7 +172,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
   const std::size_t drawn_files = std::min(files.size(), limits.threads);
-  std::set<std::uint64_t> with_off_cpu;  // a thread's two logs have the same number
+  std::set<std::uint64_t> with_off_cpu;  // both logs of a thread have the same number
   json.begin_object().member("span_ns",
                              run.first_ns < run.last_ns ? run.last_ns - run.first_ns : 0);
   std::string note;
@@ -235,7 +236,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
       write_off_cpu(json, run, f, off_cpu_from_ns);
     }
     if (run.has_operations(f)) {
-      // Megabytes that need no escaping: appended behind the writer's back.
+      // Megabytes that need no escaping: appended directly to the writer's text.
       json.key("slices").raw("\"");
       append_operations(text, run, f, name_of, operations_from_ns);
       text += '"';

@@ -29,7 +29,8 @@
 namespace lotus::tool {
 namespace {
 
-/// The share of very long ones, of the quantities where the original's paper tells it.
+/// The share of very long values, for the quantities for which the paper of the original tool gives
+/// it.
 std::optional<double> share_above_500ms(quantity of, const std::vector<std::int64_t>& values) {
   if (of != quantity::wait && of != quantity::delay) return std::nullopt;
   return values.empty() ? 0 : 1 - share_below(values, 500'000'001);
@@ -54,7 +55,7 @@ void describe_batches(run_stats_result& result, const stats_options& options) {
   }
 }
 
-/// Those with an order of their own, cut to the limit.
+/// Sorts operations, unless they keep the order of the logs, and cuts them to the limit.
 template <class Op>
 void sort_ops(std::vector<Op>& ops, const stats_options& options) {
   const stats_order order = options.order;
@@ -100,7 +101,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (op_samples& sampled : result.run.ops) {
     figures of = figures_of(sampled);
-    // By their arguments: the plain name of one that was never called without any.
+    // Grouped by arguments, the plain name has no calls if all calls had arguments.
     if (of.time.count == 0) continue;
     result.ops.push_back({std::move(of), std::move(sampled.by_file)});
   }
@@ -134,7 +135,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   if (options.form == stats_form::profile) return print_stats_profile(options, out, err);
   diagnostic_log diagnostics(err, options.quiet);
   std::vector<run_stats_result> results;
-  std::deque<std::vector<run_files>> found;  // the results refer to them
+  std::deque<std::vector<run_files>> found;  // a deque, because the results refer to its elements
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : found.emplace_back(find_runs(dir, options.prefix, diagnostics))) {
       run_stats_result result = collect_stats(run, options, diagnostics);

@@ -1,4 +1,4 @@
-// lotus-tool stats: what every operation and every batch of a run cost.
+// lotus-tool stats: prints the cost of every operation and every batch of a run.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
 
@@ -39,34 +39,34 @@ struct stats_options {
   std::vector<std::string> dirs;
   std::string prefix{default_prefix};
   stats_form form = stats_form::table;
-  stats_order order = stats_order::logged;  ///< of the operations; figures fall
+  stats_order order = stats_order::logged;  ///< of the operations; numbers fall
   std::optional<std::size_t> limit;         ///< only this many operations
   std::size_t skip_batches = 0;             ///< at the beginning of every epoch
-  std::size_t slowest = 3;                  ///< so many items are told with what was done to them
-  bool memory = false;                      ///< the table tells of allocations too
-  bool per_worker = false;                  ///< the table tells every worker too
-  bool group_by_args = false;               ///< an operation for each text of arguments
+  std::size_t slowest = 3;     ///< number of slowest items that are shown with their stages
+  bool memory = false;         ///< also show allocations in the table
+  bool per_worker = false;     ///< also show every worker in the table
+  bool group_by_args = false;  ///< treat each text of arguments as an operation of its own
   bool remove_outliers = false;
   bool strict = false;
   bool quiet = false;
 };
 
-/// Figures of one operation, and what each worker spent on it.
+/// Statistics of one operation, and what each worker spent on it.
 struct op_stats : figures {
   std::vector<worker_share> by_file;
 };
 
-/// Figures of one run, as in the table of quantities of the original's paper.
+/// Statistics of one run, as in the table of quantities in the paper of the original tool.
 struct run_stats_result {
   run_data run;               ///< without its operations
-  std::vector<check> checks;  ///< that failed
+  std::vector<check> checks;  ///< failed checks
   std::vector<op_stats> ops;
-  std::vector<figures> aggregated;  ///< counted and not recorded, sorted as operations
+  std::vector<figures> aggregated;  ///< counted but not recorded, in the order of the operations
   std::vector<figures> quantities;  ///< by quantity; out-of-order arrivals count as a wait of 0
-  std::size_t batch_count = 0;      ///< without those that were skipped
-  std::uint64_t out_of_order = 0;   ///< of these
-  std::vector<stage_stats> stages;  ///< none where no stage is named: batches of workers only
-  std::vector<item_stats> items;    ///< as stages
+  std::size_t batch_count = 0;      ///< without skipped batches
+  std::uint64_t out_of_order = 0;   ///< number of these batches that arrived out of order
+  std::vector<stage_stats> stages;  ///< empty if no stage is named: batches of workers only
+  std::vector<item_stats> items;    ///< empty if no stage is named
   std::vector<async_stats> async;
   std::vector<counter_figures> counters;
 
@@ -74,7 +74,7 @@ struct run_stats_result {
   std::vector<operation_calls> calls_of_operations() const;
 };
 
-/// Figures of one run, which must outlive them. Throws input_error.
+/// Collects the statistics of one run, which must outlive the result. Throws input_error.
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 
@@ -85,7 +85,7 @@ struct worker_batches {
 };
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file);
 
-/// Prints the figures of every run in options.dirs. Returns the exit status; throws input_error.
+/// Prints the statistics of every run in options.dirs. Returns the exit status; throws input_error.
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

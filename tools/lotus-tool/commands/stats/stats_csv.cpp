@@ -23,7 +23,7 @@ bool knows_cpu(const run_stats_result& run) {
          std::any_of(run.quantities.begin(), run.quantities.end(), knows);
 }
 
-/// @param cpu  whether there are columns of CPU time.
+/// @param cpu  whether to print columns of CPU time.
 void print_row(std::ostream& out, const std::string& run, std::string_view kind, const figures& of,
                bool cpu) {
   out << run << ',' << kind << ',' << csv_field(of.name);

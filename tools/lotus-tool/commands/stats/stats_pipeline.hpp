@@ -10,12 +10,12 @@
 
 namespace lotus::tool {
 
-/// Adds what is told of stages, items, asynchronous operations and counters.
+/// Adds the statistics of stages, items, asynchronous operations and counters.
 void collect_pipeline(run_stats_result& result, std::size_t slowest);
 
-/// The sections of the table behind operations and batches, and where there is nothing nothing.
+/// Prints the sections of the table after operations and batches; nothing if there is no data.
 void print_pipeline_table(const run_stats_result& run, std::ostream& out);
-/// Members of a run's JSON object, each only where there is something of it.
+/// Writes members of a run's JSON object, each only if there is data for it.
 void write_pipeline_json(json_writer& json, const run_stats_result& run);
 
 }  // namespace lotus::tool

@@ -34,7 +34,8 @@ struct profile_row {
   call_times times;
 };
 
-/// What was recorded, then what was only counted. The self time of the ones is without the others'.
+/// The recorded operations, then the counted ones. Self times of recorded ones exclude counted
+/// ones.
 std::vector<profile_row> rows_of(const run_data& run) {
   std::vector<profile_row> rows;
   const std::vector<called_operation> ops = profile_calls(run);
@@ -44,7 +45,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   }
   for (const aggregated_op& op : run.aggregated) {
     call_times times;
-    // Which of them were within one of the same name is not known.
+    // Which of these calls were recursive is unknown.
     times.calls = times.primitive = op.count;
     times.self_ns = op.self_ns;
     times.total_ns = op.total_ns;
@@ -53,7 +54,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   return rows;
 }
 
-/// In the order that is wanted; of the most self time first where none is.
+/// Sorts in the requested order; by default the largest self time first.
 void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   const auto figure = [&](const call_times& t) {
     const auto calls = static_cast<double>(t.calls);
@@ -74,7 +75,7 @@ void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   });
 }
 
-/// A thread may have several logs: as a consumer and as a worker, and of each recording.
+/// Counts threads, which may have several logs: as consumer, as worker, and for each recording.
 std::size_t threads_with_operations(const run_data& run) {
   const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
   std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pid and tid

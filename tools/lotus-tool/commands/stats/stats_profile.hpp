@@ -1,4 +1,4 @@
-// Statistics as Python's cProfile prints them.
+// Prints statistics like Python's cProfile.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_PROFILE_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_PROFILE_HPP
 
@@ -8,7 +8,7 @@
 
 namespace lotus::tool {
 
-/// run_stats() of stats_form::profile: calls and times by name. Returns the exit status.
+/// Executes run_stats() for stats_form::profile: calls and times by name. Returns the exit status.
 int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

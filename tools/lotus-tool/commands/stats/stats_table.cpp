@@ -22,7 +22,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A row for every one of `rows`, an empty set's with its count only.
+/// Prints a row for each of `rows`; if one is empty, only its count.
 template <class Rows>
 void print_figures(const std::string& head, const Rows& rows, unsigned figure_field::*column,
                    std::ostream& out) {
@@ -47,13 +47,13 @@ void print_figures(const std::string& head, const Rows& rows, unsigned figure_fi
 }
 
 void print_batches(const run_stats_result& run, std::ostream& out) {
-  if (run.run.batches.records().empty()) return;  // a service's requests wait for nobody
+  if (run.run.batches.records().empty()) return;  // no consumer waits for the requests of a service
   print_figures("per batch", run.quantities, &figure_field::quantity_column, out);
   out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
       << " batches\n";
 }
 
-/// A row for every worker and operation.
+/// Prints a row for every worker and operation.
 void print_workers(const run_stats_result& run, std::ostream& out) {
   table workers;
   workers.row({"worker", "operation", "count", "mean", "max", "total"});
@@ -91,7 +91,7 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   }
 }
 
-/// One row for every run, to be compared.
+/// Prints one row for every run, for comparison.
 void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
   table rows;
   rows.row({"run", "batches", "preprocess", "std/mean", "wait", "delay", "step", "out of order"});

@@ -1,4 +1,4 @@
-// Statistics as people read them.
+// Prints statistics as tables.
 #ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_TABLE_HPP
 #define LOTUS_TOOL_COMMANDS_STATS_STATS_TABLE_HPP
 

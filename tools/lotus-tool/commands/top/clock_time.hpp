@@ -1,4 +1,4 @@
-// What a clock of the system shows.
+// Reads a clock of the system.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_CLOCK_TIME_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_CLOCK_TIME_HPP
 
@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// In ns: of CLOCK_REALTIME since 1970.
+/// The clock's time in ns; for CLOCK_REALTIME, since 1970.
 inline std::int64_t time_of(clockid_t clock) noexcept {
   timespec t{};
   clock_gettime(clock, &t);

@@ -52,7 +52,8 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
   return lines;
 }
 
-/// The last block that begins anew before the first that ended since; behind all where none did.
+/// The last block that can be decoded on its own and precedes the first one that ended at
+/// `since_ns` or later.
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
@@ -78,7 +79,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
     if (!all) begin = begin_at(path, bytes, since_ns);
     if (begin > done) {
       decoder_.lost_blocks();
-      expected_ = {};  // they lie in what is passed over
+      expected_ = {};  // the skipped part contains them
     }
     const int fd = open_found(path);
     if (file_.is_open_as(fd)) {
@@ -88,13 +89,13 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
     close(fd);
     if (text.empty()) return;
   } catch (const input_error&) {
-    return;  // it is gone
+    return;  // the file is gone
   }
   std::string_view left = text;
   lotus::detail::compact_block_header header{};
   while (!left.empty()) {
     const std::optional<std::size_t> block = find_block(left, header);
-    if (!block) break;  // it is not whole yet
+    if (!block) break;  // it is incomplete
     if (*block > 0) {
       add_block(header, left.substr(0, *block), to);
       left.remove_prefix(*block);

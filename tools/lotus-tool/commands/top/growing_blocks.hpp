@@ -1,4 +1,4 @@
-// One compact log, of which each time only that is read which was appended since.
+// Follows one compact log; each call reads only what was appended since the last.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_GROWING_BLOCKS_HPP
 
@@ -16,26 +16,26 @@
 
 namespace lotus::tool {
 
-/// When the last block of so many bytes of a log was over; none where that cannot be told.
+/// When the last block within the first `bytes` bytes of a log ended; nullopt if unknown.
 std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t bytes);
 
-/// Reads a compact log while it is written, as the lines that its records have in text, by the role
-/// of their log. Not thread-safe.
+/// Reads a compact log while it is written, and returns its records as lines of text logs, by the
+/// role of the text log that would contain them. Not thread-safe.
 class growing_blocks {
  public:
   using lines_by_role = std::array<std::string, lotus::detail::log_roles>;
 
-  /// The most that is read at once: of what was appended beyond that only the end.
+  /// The maximum that is read at once; if more was appended, only the end is read.
   static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 20U;
 
   explicit growing_blocks(std::string path) : file_(std::move(path)) {}
 
-  /// The lines of whole blocks that were appended since the last call, except those that are
-  /// expected. At first those that ended before `since_ns` are left out, as far as blocks tell.
-  /// @param now  of the file that has the log's name.
+  /// The lines of complete blocks that were appended since the last call, except for expected
+  /// lines. The first call skips blocks that ended before `since_ns`, if that is possible.
+  /// @param now  state of the file that has the log's name.
   lines_by_role read(const log_extent& now, std::int64_t since_ns);
 
-  /// The next so many lines of a role are known already.
+  /// The next `lines` lines of a role are already known and will be skipped.
   void expect(lotus::detail::log_role role, std::size_t lines) noexcept {
     expected_[static_cast<std::size_t>(role)] += lines;
   }

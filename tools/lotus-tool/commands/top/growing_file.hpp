@@ -1,4 +1,4 @@
-// A file that is followed while it is written, also through a rotation.
+// Follows a file while it is written, also when it is rotated.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_FILE_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_GROWING_FILE_HPP
 
@@ -10,25 +10,25 @@
 
 namespace lotus::tool {
 
-/// How much of a log file counts.
+/// How much of a log file is valid.
 struct log_extent {
   std::uint64_t inode = 0;
-  std::uint64_t size = 0;   ///< of the file
-  std::uint64_t bytes = 0;  ///< of these
+  std::uint64_t size = 0;   ///< of the whole file
+  std::uint64_t bytes = 0;  ///< the valid part of it
 };
 
-/// Where a log is now that was moved away, as logrotate does; "" where it is gone.
+/// The present path of a log that was renamed, as logrotate does; "" if it is gone.
 std::string moved_log(const std::string& log, std::uint64_t inode);
 
-/// How far a file was read that is appended to, and may be moved away and begun anew, as logrotate
-/// does, or be emptied.
+/// Remembers how far a file was read. The file may be appended to, renamed and started anew (as
+/// logrotate does), or truncated.
 class growing_file {
  public:
   explicit growing_file(std::string path) : path_(std::move(path)) {}
 
-  /// Calls `read(path, bytes)` for the file that was moved away since the last call, if there is
-  /// one, then for the one that has its name: what lies from done() up to `bytes` is new.
-  /// @param now  of the file that has the name.
+  /// Calls `read(path, bytes)` for a file that was renamed since the last call, if there is one,
+  /// then for the file that now has the name: the bytes from done() up to `bytes` are new.
+  /// @param now  state of the file that has the name.
   template <class Read>
   void follow(const log_extent& now, Read&& read) {
     if (inode_ != 0 && now.inode != inode_) {
@@ -39,14 +39,15 @@ class growing_file {
       done_ = 0;
     }
     inode_ = now.inode;
-    if (now.size < done_) done_ = 0;  // it was emptied
+    if (now.size < done_) done_ = 0;  // it was truncated
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether an open file is the one that follow() calls for; its name may be another one's by now.
+  /// Whether an open file is the one that follow() passes to `read`; another file may have its name
+  /// by now.
   bool is_open_as(int fd) const noexcept;
 
-  /// Bytes of it that were read.
+  /// The bytes of the file that were read.
   std::uint64_t done() const noexcept { return done_; }
   void set_done(std::uint64_t bytes) noexcept { done_ = bytes; }
 

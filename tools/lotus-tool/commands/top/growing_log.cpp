@@ -19,14 +19,14 @@
 namespace lotus::tool {
 namespace {
 
-/// Adds `bytes` at `at` of an open file to `to`; nothing where the file does not have them.
+/// Appends `bytes` bytes at offset `at` of an open file to `to`; appends nothing if it is shorter.
 void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
   const std::size_t before = to.size();
   to.resize(before + bytes);
   if (!lotus::detail::read_at(fd, to.data() + before, bytes, at)) to.resize(before);
 }
 
-/// The end of a file, as much of it as goes back to `since_ns`, from the beginning of a line on.
+/// The end of a file back to about `since_ns`, from the beginning of a line.
 std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
                     bool beside) {
   for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {
@@ -79,15 +79,15 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
         add_bytes(fd, done, bytes - done, text);
       } else {
         text = tail_of(fd, done, bytes, since_ns, beside_);
-        expected_ = 0;  // they lie in what is passed over
+        expected_ = 0;  // the skipped part contains them
       }
     }
     close(fd);
   } catch (const input_error&) {
-    return;  // it is gone
+    return;  // the file is gone
   }
   const std::size_t whole = text.rfind('\n') + 1;
-  // Of a line without an end nothing is kept once it is too long.
+  // Skips an incomplete line that is longer than any valid one.
   if (text.size() - whole > max_line_bytes) {
     file_.set_done(bytes);
   } else if (!text.empty()) {

@@ -1,4 +1,4 @@
-// One log, of which each time only that is read which was appended since.
+// Follows one text log; each call reads only what was appended since the last.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_GROWING_LOG_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_GROWING_LOG_HPP
 
@@ -12,25 +12,25 @@
 
 namespace lotus::tool {
 
-/// When the last record of so many bytes of a log was over; none where that cannot be told.
+/// When the last record within the first `bytes` bytes of a log ended; nullopt if unknown.
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool beside);
 
-/// Reads a log while it is written, also where it is moved away and begun anew, as logrotate does.
+/// Reads a log while it is written, even if it is renamed and started anew, as logrotate does.
 class growing_log {
  public:
-  /// The most that is read at once: of what was appended beyond that only the end.
+  /// The maximum that is read at once; if more was appended, only the end is read.
   static constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20U;
 
-  /// @param beside  it is a hidden log beside the others.
+  /// @param beside  whether it is a hidden side log.
   growing_log(std::string path, bool beside) : file_(std::move(path)), beside_(beside) {}
 
-  /// The whole lines that were appended to it since the last call, except those that are expected.
-  /// Lines that ended before `since_ns` may be left out.
-  /// @param now  of the file that has the log's name.
+  /// The complete lines that were appended since the last call, except for expected lines. May
+  /// leave out lines that ended before `since_ns`.
+  /// @param now  state of the file that has the log's name.
   std::string read(const log_extent& now, std::int64_t since_ns);
 
-  /// The next so many lines are known already.
+  /// The next `lines` lines are already known and will be skipped.
   void expect(std::size_t lines) noexcept { expected_ += lines; }
 
  private:

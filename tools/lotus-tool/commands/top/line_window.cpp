@@ -13,12 +13,12 @@
 namespace lotus::tool {
 namespace {
 
-/// The line that begins at `at`, without its end.
+/// The line that begins at `at`, without its line end.
 std::string_view line_at(std::string_view lines, std::size_t at) {
   return lines.substr(at, std::min(lines.find('\n', at), lines.size()) - at);
 }
 
-/// The end of the first record from `at` on, and in `at` where its line begins.
+/// The end of the first record from `at` on; sets `at` to the beginning of its line.
 std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool beside) {
   while (at < lines.size()) {
     const std::string_view line = line_at(lines, at);
@@ -31,7 +31,7 @@ std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bo
 }  // namespace
 
 std::optional<std::int64_t> last_end(std::string_view lines, bool beside) {
-  constexpr int most_looked_at = 8;  // the others are damaged
+  constexpr int most_looked_at = 8;  // gives up after that many damaged lines
   for (int i = 0; i < most_looked_at && !lines.empty(); ++i) {
     lines.remove_suffix(1);
     const std::size_t before = lines.rfind('\n');
@@ -43,7 +43,7 @@ std::optional<std::int64_t> last_end(std::string_view lines, bool beside) {
 }
 
 std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool beside) {
-  // Both are where lines begin: before `low` all ended too early, from `high` on none did.
+  // Both are beginnings of lines: all lines before `low` ended too early, none from `high` on did.
   std::size_t low = 0;
   std::size_t high = lines.size();
   while (low < high) {
@@ -58,7 +58,7 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool besi
     }
   }
   std::size_t record = low;
-  return end_from(lines, record, beside) ? low : lines.size();  // damaged lines end nowhere
+  return end_from(lines, record, beside) ? low : lines.size();  // damaged lines have no end
 }
 
 void line_window::add(std::string lines) {

@@ -51,7 +51,7 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// How many went through each stage last and are not known to have gone on, by its number.
+/// By stage: how many batches or items passed it last and are not known to have gone on.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {
@@ -78,7 +78,7 @@ void find_stages(const run_data& run, live_figures& to) {
     stage.threads = s.slots;
     stage.per_s = static_cast<double>(s.numbers) / to.window_s;
     stage.shares = s.shares;
-    // What comes out of the last one is a service's answer, if nobody ever takes it.
+    // If nobody receives the results of the last stage, they are a service's answers, not a queue.
     if (i + 1 == stages.size() && to.batches == 0) continue;
     const auto at = queued.find(s.stage);
     stage.queued = at == queued.end() ? 0 : at->second;

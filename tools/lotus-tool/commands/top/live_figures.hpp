@@ -1,4 +1,4 @@
-// What the last seconds of a run were, in numbers.
+// The last seconds of a run in numbers.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 
@@ -16,61 +16,60 @@
 namespace lotus::tool {
 
 struct live_operation {
-  std::string name;  ///< decoded, without its S
+  std::string name;  ///< decoded, without the S
   std::uint64_t calls = 0;
-  std::int64_t self_ns = 0;  ///< of all calls, without what ran inside
+  std::int64_t self_ns = 0;  ///< sum over all calls, without nested operations
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
-  double stretch_s = 0;     ///< in which these calls were
-  bool aggregated = false;  ///< counted by its process, not recorded: between two looks
-  std::size_t threads = 0;  ///< that called it; 0: not known
+  double stretch_s = 0;     ///< length of the interval that contains these calls
+  bool aggregated = false;  ///< counted, not recorded; seen in two looks `stretch_s` apart
+  std::size_t threads = 0;  ///< that called it; 0: unknown
 };
 
 enum class live_order : std::uint8_t { self, calls, total, max };
 
-/// What operations are in that order by, the largest first: per second, as not all are told of the
-/// same stretch.
+/// The value that operations are sorted by, the largest first. All but the maximum are per second,
+/// because operations may be measured over different intervals.
 double value_of(const live_operation& op, live_order order);
 
 struct live_stage {
   std::string name;
   std::size_t threads = 0;
-  double per_s = 0;  ///< batches or items that it finished
+  double per_s = 0;  ///< batches or items that it finished per second
   slot_shares shares;
-  /// Finished, and not known to be taken on: with what the next one works on at this moment.
-  /// Missing where nothing behind it tells.
+  /// Finished by this stage and not known to have left it, including what the next stage works on
+  /// now. Nullopt if nothing shows what happens after this stage.
   std::optional<std::size_t> queued;
 };
 
 struct live_batch {
   std::int64_t number = 0;
-  std::int64_t made_ns = 0;             ///< from the start of its making to the end
-  std::optional<std::int64_t> wait_ns;  ///< of the consumer
+  std::int64_t made_ns = 0;             ///< preprocess time
+  std::optional<std::int64_t> wait_ns;  ///< the consumer's wait
   std::optional<std::int64_t> handed_over_ns;
 };
 
 struct live_figures {
-  double window_s = 0;      ///< less than asked for where the run is younger
-  std::size_t batches = 0;  ///< that were handed over
+  double window_s = 0;      ///< less than requested if the run is younger
+  std::size_t batches = 0;  ///< number of batches that the consumer received
   double batches_per_s = 0;
-  std::optional<double> wait_share;        ///< of the consumer's time; missing without waits
-  std::size_t ready = 0;                   ///< made, and not handed over
-  double operations_per_s = 0;             ///< recorded ones
-  double aggregated_per_s = 0;             ///< calls that were not
+  std::optional<double> wait_share;        ///< of the consumer's time; nullopt without waits
+  std::size_t ready = 0;                   ///< batches that were preprocessed but not yet received
+  double operations_per_s = 0;             ///< recorded operations
+  double aggregated_per_s = 0;             ///< calls that were only counted
   std::vector<live_operation> operations;  ///< in order of first appearance
-  std::vector<live_stage> stages;          ///< as a batch comes to them
+  std::vector<live_stage> stages;          ///< in the order in which batches reach them
   std::vector<live_batch> slowest;         ///< the slowest first
   std::vector<counter_figures> counters;
-  std::optional<std::int64_t> last_batch_ns;   ///< when the last one was handed over
-  std::optional<std::int64_t> usual_gap_ns;    ///< between two of them, median
-  std::optional<std::int64_t> longest_gap_ns;  ///< between two of them
+  std::optional<std::int64_t> last_batch_ns;   ///< when the last batch was received
+  std::optional<std::int64_t> usual_gap_ns;    ///< median time between two received batches
+  std::optional<std::int64_t> longest_gap_ns;  ///< maximum time between two received batches
 };
 
-/// @param run       of a stretch of time, without batches that were made before; operations are
-/// told
-///                  where read with run_parts::totals.
-/// @param consumer  of all batches.
-/// @param begin_ns  of that stretch; the records may begin later.
+/// @param run  a time range without batches that were preprocessed before it; it has operations
+///     only if it was read with run_parts::totals.
+/// @param consumer  the times of all batches.
+/// @param begin_ns  beginning of the range; its first record may be later.
 live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,
                                 std::int64_t begin_ns, std::int64_t end_ns);
 

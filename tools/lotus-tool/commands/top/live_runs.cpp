@@ -26,12 +26,13 @@
 namespace lotus::tool {
 namespace {
 
-/// A run by its consuming processes, each by the number of one of its logs; 0 where there is one.
+/// Splits a run by its consuming processes; the key is the number of one of the process's logs, or
+/// 0 if there is only one.
 std::map<std::uint64_t, run_files> by_consumer(run_files run) {
   std::map<std::uint32_t, std::uint64_t> mains;
-  std::map<std::uint64_t, std::uint32_t> consumer_of;  // by the logs' numbers
+  std::map<std::uint64_t, std::uint32_t> consumer_of;  // by the number of the log
   for (const log_file& file : run.files) {
-    mains.try_emplace(file.consumer, file.number);  // main files are the first
+    mains.try_emplace(file.consumer, file.number);  // main logs come first
     consumer_of.try_emplace(file.number, file.consumer);
   }
   std::map<std::uint64_t, run_files> parts;
@@ -61,8 +62,8 @@ std::map<std::uint64_t, run_files> by_consumer(run_files run) {
   return parts;
 }
 
-/// Judges what was read as if it were a whole run. What is said of its beginning is the cut's
-/// doing: a start-up, and numbers of an epoch of which only the end is there.
+/// Diagnoses the given seconds as if they were a whole run. Rejects findings that only result from
+/// the missing beginning: a start-up, or batch numbers of an epoch whose beginning is missing.
 std::string judge(const run_files& files) {
   diagnostic_log silent = diagnostic_log::silenced();
   judgement judged =
@@ -88,12 +89,12 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  at->stretch_s = std::max(at->stretch_s, stretch_s);  // of a younger process, too, all is there
+  at->stretch_s = std::max(at->stretch_s, stretch_s);  // a younger process has no earlier calls
   to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
   if (to.window_s == 0) to.window_s = stretch_s;
 }
 
-/// A verdict may take one CPU so much of its time.
+/// The time between two verdicts is at least this multiple of the CPU time that one takes.
 constexpr std::int64_t verdict_rest = 200;
 
 }  // namespace
@@ -123,7 +124,7 @@ bool live_run::processes_unread() const {
   });
 }
 
-/// Of those that last.
+/// The longest of the waits that have not ended.
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
@@ -186,7 +187,7 @@ void live_runs::look(std::size_t chosen) {
     }
   }
   take_calls(chosen);
-  // Behind the newest record that was read.
+  // Later than the newest record that was read.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
   for (live_run& run : runs_) run.looked_ns = looked_ns;
 }
@@ -206,7 +207,7 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
   return runs_.size() - 1;
 }
 
-/// Of several consumers' runs that of the process which counted, or which that came from.
+/// If a run has several consumers: the run of the process that counted, or of its nearest ancestor.
 std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
   std::vector<std::size_t> places;
@@ -234,7 +235,7 @@ std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string
   return places.front();
 }
 
-/// What processes count and do not record is told beside what they record, of each process once.
+/// Adds the counted calls to the recorded operations, once for each process.
 void live_runs::take_calls(std::size_t chosen) {
   std::set<std::pair<std::string, std::string>> taken;
   for (const auto& folder : folders_) {

@@ -1,4 +1,4 @@
-// All runs that `top` shows, and what is remembered of them from one look to the next.
+// All runs that `top` shows, and what it remembers of them between two looks.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 
@@ -16,22 +16,22 @@
 
 namespace lotus::tool {
 
-/// Below it nothing is said of what bounds a run.
+/// With fewer batches no verdict is given.
 inline constexpr std::size_t least_batches = 20;
 
-/// A loader of a run, of several consuming processes one, such as a rank.
+/// One loader of a run, or one of its consuming processes (such as a rank) if there are several.
 struct live_run {
   std::string dir;
   std::string info_dir;
-  std::string loader;      ///< its name; "" of the default one
-  std::string consumer;    ///< "host, rank 0, pid 4711", where it is known
-  std::uint32_t pid = 0;   ///< of the consumer, where it is known
-  std::uint64_t main = 0;  ///< number of a log of the consumer; 0 where the run has only one
+  std::string loader;      ///< the loader's name; "" for the default loader
+  std::string consumer;    ///< "host, rank 0, pid 4711", if known
+  std::uint32_t pid = 0;   ///< of the consumer, if known
+  std::uint64_t main = 0;  ///< one of its logs' numbers; 0 if there is only one consumer
   live_figures now;
-  std::vector<seen_process> processes;  ///< of all its run
-  bool tells_of_itself = false;         ///< its processes do
-  std::int64_t looked_ns = 0;           ///< when that was
-  // Remembered also when nothing comes any more.
+  std::vector<seen_process> processes;  ///< of the whole run
+  bool tells_of_itself = false;         ///< whether its processes wrote information files
+  std::int64_t looked_ns = 0;           ///< time of the last look
+  // The following values are kept even if no new records arrive.
   std::optional<std::int64_t> last_batch_ns;
   std::int64_t usual_gap_ns = 0;
   std::int64_t longest_gap_ns = 0;
@@ -39,11 +39,11 @@ struct live_run {
   std::int64_t verdict_ns = 0;
   std::optional<std::int64_t> next_verdict_ns;
 
-  /// Which of several it is.
+  /// A title that distinguishes it from the other runs.
   std::string title() const;
-  /// "lives", "was killed", "has ended"; "" where its processes do not tell.
+  /// "lives", "was killed", "has ended"; "" if unknown.
   std::string state() const;
-  /// That a wait lasts, or no batch has come, for longer than ever before; "" where that is not so.
+  /// A warning if a wait lasts, or no batch has arrived, for unusually long; otherwise "".
   std::string hang() const;
 
  private:
@@ -56,14 +56,15 @@ class live_runs {
   live_runs(const std::vector<std::string>& dirs, const std::string& prefix,
             std::int64_t window_ns);
 
-  /// Reads what is new. The whole is told of the chosen run only.
+  /// Reads what is new. Measures operations only for the chosen run.
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }
-  /// CPU time that a verdict took at the last look; it has a share of its own, and is not always
-  /// made.
+  /// The CPU time that the last look spent on a verdict. It has its own budget, so not every look
+  /// computes a verdict.
   std::int64_t judging_ns() const noexcept { return judging_ns_; }
-  /// Whether processes count calls of which one look does not tell when they were.
+  /// Whether a process has counted calls that were seen in only one look, so that their time is
+  /// unknown.
   bool wants_another_look() const;
 
  private:

@@ -36,7 +36,7 @@ lotus::detail::log_role role_of(const log_file& file) noexcept {
                                           : lotus::detail::log_role::worker;
 }
 
-/// Of a bucket of durations, in ticks.
+/// The middle of a bucket of durations, in ticks.
 double middle_of(std::uint32_t bucket) {
   return static_cast<double>(lotus::detail::bucket_begin(bucket)) +
          static_cast<double>(lotus::detail::bucket_width(bucket) - 1) / 2;
@@ -69,7 +69,7 @@ void living_folder::look(std::int64_t now_ns) {
   }
 }
 
-/// How long the logs are is looked at before the rings are: what a ring says is newer.
+/// Reads the sizes of the logs before the rings, because the rings' information is newer.
 void living_folder::walk() {
   for (auto& [path, log] : logs_) log.on_disk = {};
   for (auto& [path, log] : compact_) log.on_disk = {};
@@ -84,7 +84,7 @@ void living_folder::walk() {
   while (at != fs::recursive_directory_iterator()) {
     found(*at);
     at.increment(error);
-    if (error) break;  // it is gone
+    if (error) break;  // the folder is gone
   }
   for (auto ring = rings_.begin(); ring != rings_.end();) {
     const bool there = ring->second.there;
@@ -96,7 +96,7 @@ void living_folder::walk() {
   }
 }
 
-/// Its process has ended.
+/// Keeps the counted calls of a process that has ended, if they are within the window.
 void living_folder::forget(const std::string& path, kept_ring& ring) {
   if (ring.counted.last_ns() >= begin_ns_) ended_.emplace(path, std::move(ring));
 }
@@ -130,7 +130,7 @@ void living_folder::found(const fs::directory_entry& entry) {
   (compact ? compact_at(path)->on_disk : log_at(path)->on_disk) = {status.st_ino, size, size};
 }
 
-/// Null where that is no log's name.
+/// Returns null if the path is not that of a log.
 living_folder::kept_blocks* living_folder::compact_at(const std::string& path) {
   if (const auto at = compact_.find(path); at != compact_.end()) return &at->second;
   std::optional<log_file> what = log_named(path, prefix_);
@@ -147,7 +147,7 @@ std::string living_folder::log_path(const std::string& folder, lotus::detail::lo
   return (fs::path(folder) / name).string();
 }
 
-/// Null where that is no log's name.
+/// Returns null if the path is not that of a log.
 living_folder::kept_log* living_folder::log_at(const std::string& path) {
   if (const auto at = logs_.find(path); at != logs_.end()) return &at->second;
   std::optional<log_file> what = log_named(path, prefix_);
@@ -185,7 +185,7 @@ void living_folder::take(const kept_ring& from, ring_look look) {
     return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
   };
   for (const ring_look::committed& at : look.logs) {
-    if (compact && at.log.role != lotus::detail::log_role::beside) continue;  // all lie in one
+    if (compact && at.log.role != lotus::detail::log_role::beside) continue;  // one log has all
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
       on_disk = &log->on_disk;
@@ -193,7 +193,7 @@ void living_folder::take(const kept_ring& from, ring_look look) {
       on_disk = &text->on_disk;
     }
     if (on_disk == nullptr) continue;
-    // It may have been made since the directory was looked through.
+    // The log may have been created after the directory was read.
     if (on_disk->inode == 0) *on_disk = {at.inode, at.bytes, at.bytes};
     if (on_disk->inode != at.inode) continue;
     on_disk->bytes = at.bytes;
@@ -209,14 +209,15 @@ void living_folder::take(const kept_ring& from, ring_look look) {
   }
 }
 
-/// Of a loader the logs lie in a folder of that of its ring.
+/// The logs of a loader are in a subfolder of the folder that contains the ring.
 bool living_folder::is_held(const log_file& log) const {
   const fs::path folder = fs::path(log.path).parent_path();
   return !held_.empty() && (held_.count({folder.string(), log.number}) != 0 ||
                             held_.count({folder.parent_path().string(), log.number}) != 0);
 }
 
-/// What is in a ring stands behind what is in its logs, and will be appended to them.
+/// The records in a ring follow those in its logs and will be appended to them, so they are
+/// expected.
 void living_folder::read_logs() {
   for (auto& [path, log] : compact_) {
     if (log.on_disk.inode != 0 && !is_held(log.what)) read_blocks(path, log);
@@ -238,7 +239,7 @@ void living_folder::read_logs() {
   }
 }
 
-/// Its lines go where text has them.
+/// Stores the lines of a compact log under the paths that text logs would have.
 void living_folder::read_blocks(const std::string& path, kept_blocks& log) {
   growing_blocks::lines_by_role lines = log.reader.read(log.on_disk, begin_ns_);
   for (std::size_t role = 0; role < lines.size(); ++role) {
@@ -250,7 +251,7 @@ void living_folder::read_blocks(const std::string& path, kept_blocks& log) {
   }
 }
 
-/// Nothing is read yet at the first look: then the ends of the logs are looked at.
+/// At the first look nothing has been read yet, so the times come from the ends of the logs.
 void living_folder::place_window(std::int64_t now_ns) {
   const bool first_look = !first_begin_ns_;
   bool living = false;
@@ -267,10 +268,10 @@ void living_folder::place_window(std::int64_t now_ns) {
     if (!first_look || log.on_disk.inode == 0) continue;
     last_ns_ = std::max(last_ns_, last_block_ns(path, log.on_disk.bytes));
   }
-  // Where nobody tells whether a process lives, silence does.
+  // Without information files, a process that has not written for this long counts as ended.
   constexpr std::int64_t silence_ns = 2'000'000'000;
   const bool over = !living && last_ns_ && (!with_info_.empty() || now_ns - *last_ns_ > silence_ns);
-  // Another machine's clock may be ahead.
+  // Records may come from a machine whose clock is ahead.
   end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
   begin_ns_ = end_ns_ - window_ns_;
   if (first_look) first_begin_ns_ = begin_ns_;

@@ -1,4 +1,4 @@
-// The last seconds of all runs in a folder, while they go on.
+// The last seconds of all runs in a folder, while they are being recorded.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVING_FOLDER_HPP
 
@@ -23,58 +23,58 @@
 
 namespace lotus::tool {
 
-/// A process whose ring file is there.
+/// A process whose ring file exists.
 struct seen_process {
   std::uint32_t pid = 0;
   living_ring::state state = living_ring::state::living;
-  std::uint64_t in_ring = 0;  ///< records that are in no log
+  std::uint64_t in_ring = 0;  ///< records that are not in any log yet
   std::int64_t waiting_since_ns =
       0;  ///< of the thread that waits for a batch longest; 0: none does
 };
 
-/// What a process counted and did not record, in the last seconds.
+/// Calls that a process counted in the last seconds without recording them.
 struct seen_calls {
-  std::string dir;   ///< of the run, or of its loader
-  std::string ring;  ///< the end of its ring file's name, which is that of its information file's
-  std::string name;  ///< with its S, decoded
+  std::string dir;   ///< folder of the run, or of its loader
+  std::string ring;  ///< the end of its ring file's name, which its information file's name shares
+  std::string name;  ///< decoded, including its S
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
   std::int64_t self_ns = 0;
   std::int64_t max_ns = 0;      ///< within 0.8 %
-  std::int64_t stretch_ns = 0;  ///< how long all this took
+  std::int64_t stretch_ns = 0;  ///< length of the interval in which these calls were counted
 };
 
-/// Reads the logs and rings in a folder and below it, each time what is new, and keeps the last
-/// seconds of them.
+/// Reads what is new in the logs and rings of a folder and its subfolders, and keeps the last
+/// seconds.
 class living_folder {
  public:
-  /// What is kept of all logs; beyond it the window becomes shorter.
+  /// The limit for the lines of all logs; beyond it the window becomes shorter.
   static constexpr std::size_t most_bytes = std::size_t{64} << 20U;
 
   living_folder(std::string dir, std::string prefix, std::int64_t window_ns)
       : dir_(std::move(dir)), prefix_(std::move(prefix)), window_ns_(window_ns) {}
 
-  /// Throws input_error where the folder cannot be read.
+  /// Throws input_error if the folder cannot be read.
   /// @param now_ns  since 1970.
   void look(std::int64_t now_ns);
 
-  /// The last seconds as runs, whose logs are held in memory.
+  /// The last seconds as runs whose logs are in memory.
   std::vector<run_files> runs() const;
 
-  /// The window ends now, or where nothing lives any more with the last record.
+  /// The window ends now, or with the last record if no process is running any more.
   std::int64_t begin_ns() const noexcept { return begin_ns_; }
   std::int64_t end_ns() const noexcept { return end_ns_; }
-  /// Folders in which processes live, or have been killed.
+  /// The folders with ring files of processes that run or were killed.
   std::set<std::string> with_processes() const;
-  /// Whether processes tell of themselves there, also of their end.
+  /// Whether processes wrote information files there, which also show that a process has ended.
   bool is_told_of(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
-  /// Of processes that live, in the folders of this run: `info_dir` and its loaders'. Those that
-  /// have ended are told of as they were at the last look.
+  /// The counted calls of processes in the folders of this run: `info_dir` and its loaders'
+  /// folders. For a process that has ended, the values of the last look.
   std::vector<seen_calls> calls(const std::string& info_dir) const;
-  /// Whether another look will tell more of them: of what one look alone shows nobody knows when
-  /// it was.
+  /// Whether another look is needed to know when counted calls happened, because they were seen in
+  /// only one look.
   bool wants_another_look() const;
-  /// Processes of the run whose information lies in `info_dir`.
+  /// The processes of the run whose information files are in `info_dir`.
   std::vector<seen_process> processes(const std::string& info_dir) const;
 
  private:
@@ -87,9 +87,9 @@ class living_folder {
     log_file what;
     growing_log reader;
     line_window lines;
-    log_extent on_disk;                    ///< inode 0: it is not there
-    std::vector<std::string> coming = {};  ///< what its ring showed this time
-    kept_blocks* blocks = nullptr;         ///< the compact log that it is going to stand in
+    log_extent on_disk;                    ///< inode 0: the file does not exist
+    std::vector<std::string> coming = {};  ///< the new lines that its ring showed in this look
+    kept_blocks* blocks = nullptr;         ///< the compact log that the lines will be written to
   };
   struct kept_ring {
     std::string dir;
@@ -117,15 +117,15 @@ class living_folder {
   std::string dir_;
   std::string prefix_;
   std::int64_t window_ns_;
-  std::map<std::string, kept_log> logs_;        // by path; of compact ones as text would have them
+  std::map<std::string, kept_log> logs_;  // by path; compact logs' lines under a text log's path
   std::map<std::string, kept_blocks> compact_;  // by path
   std::map<std::string, kept_ring> rings_;      // by path
-  std::map<std::string, kept_ring> ended_;      // likewise, that counted in the window
+  std::map<std::string, kept_ring> ended_;      // by path; ended, with counted calls in the window
   std::set<std::string> with_info_;
-  std::set<std::pair<std::string, std::uint64_t>> held_;  // logs that are not read this time
-  std::optional<std::int64_t> last_ns_;                   // of all records
-  std::optional<std::int64_t> first_begin_ns_;  // of the first look; older logs do not count
-  std::int64_t begin_ns_ = 0;                   // of the window; place_window() sets both
+  std::set<std::pair<std::string, std::uint64_t>> held_;  // logs that are not read in this look
+  std::optional<std::int64_t> last_ns_;                   // end of the latest record
+  std::optional<std::int64_t> first_begin_ns_;  // of the first look; older logs are ignored
+  std::int64_t begin_ns_ = 0;  // of the window; set by place_window(), as is end_ns_
   std::int64_t end_ns_ = 0;
 };
 

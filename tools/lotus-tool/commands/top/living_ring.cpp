@@ -28,7 +28,7 @@ using lotus::detail::commit_point;
 using lotus::detail::read_at;
 using lotus::detail::ring_file_header;
 
-// What more than one process has is not believed.
+// More than any process has; a file that exceeds these limits is damaged.
 constexpr std::size_t most_rings = std::size_t{1} << 16U;
 constexpr std::size_t most_names_bytes = std::size_t{64} << 20U;
 constexpr std::uint64_t most_names_block_bytes = std::uint64_t{1} << 20U;
@@ -43,7 +43,7 @@ bool same(const commit_point& a, const commit_point& b) {
                     });
 }
 
-/// Whether `a` is further than `b`.
+/// Whether `a` is after `b`.
 bool is_ahead(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b) > 0;
 }
@@ -62,7 +62,7 @@ living_ring::state living_ring::look(ring_look& to) {
   if (!checked_ && !read_header()) return state::unreadable;
   if (!read_clock()) return state::unreadable;
   read_blocks();
-  // A look may find more of them.
+  // Reading a ring may find more of them.
   std::size_t looked_at = 0;
   while (looked_at < rings_.size()) look_at(rings_[looked_at++], to);
   if (counts_.any()) {
@@ -100,7 +100,7 @@ bool living_ring::read_header() {
   return true;
 }
 
-/// The clock may be stored anew meanwhile; then it is read again.
+/// Tries again if the process stores a new clock meanwhile.
 bool living_ring::read_clock() {
   ring_file_header& h = *header_;
   constexpr std::uint64_t index_at = offsetof(ring_file_header, clock_index);
@@ -120,7 +120,7 @@ bool living_ring::read_clock() {
   return false;
 }
 
-/// Goes on behind the blocks that are known.
+/// Reads the blocks after those that are known.
 void living_ring::read_blocks() {
   struct stat status {};
   if (fstat(fd_, &status) != 0) return;
@@ -141,14 +141,14 @@ void living_ring::read_blocks() {
     } else if (kind == block_kind::ring) {
       rings_.push_back({next_block_, block.bytes, {}, 0, false});
     } else {
-      read_names();  // of the one before, which is full
+      read_names();  // the previous block, which is full
       names_block_ = {next_block_, block.bytes, 0};
     }
     next_block_ += block.bytes;
   }
 }
 
-/// Goes on behind the names that are known.
+/// Reads the names after those that are known.
 void living_ring::read_names() {
   std::uint64_t used = 0;
   if (names_block_.bytes == 0 || names_block_.bytes > most_names_block_bytes ||
@@ -195,7 +195,8 @@ std::string living_ring::folder_of(std::uint32_t loader) {
   return name;
 }
 
-/// A drain that goes on meanwhile has many commits, so it may take some tries to come in between.
+/// A drain that runs meanwhile commits often, so it may take several attempts to get a consistent
+/// copy.
 void living_ring::look_at(place& ring, ring_look& to) {
   for (int i = 0; i < 8; ++i) {
     if (try_ring(ring, to)) {
@@ -213,7 +214,7 @@ void living_ring::look_at(place& ring, ring_look& to) {
   }
 }
 
-/// Whether nothing was committed since.
+/// Whether nothing was committed since then.
 bool living_ring::is_still(const place& ring, const commit_point& before) {
   if (!read_at(fd_, static_cast<void*>(again_.get()), sizeof(*again_), ring.at)) return false;
   const std::uint32_t index = again_->commit_index.load(std::memory_order_relaxed);

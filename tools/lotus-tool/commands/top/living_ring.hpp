@@ -1,8 +1,8 @@
-// The ring file of a process that lives: what it recorded that stands in no log yet.
+// Reads the ring file of a running process: the records that are not in any log yet.
 //
-// Nothing is done to the process: the file is only read, and no lock of it is taken. What is read
-// while the process goes on is kept only where no commit came in between: so each record is seen
-// in the ring or in a log, and which of both the commit says.
+// The process is not disturbed: the file is only read, and its lock is not taken. A copy is used
+// only if no commit happened while it was made. So each record is seen either in the ring or in a
+// log, and the commit decides in which.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVING_RING_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVING_RING_HPP
 
@@ -22,43 +22,42 @@
 
 namespace lotus::tool {
 
-/// A log as its ring knows it.
+/// A log as identified in its ring.
 struct ring_log {
-  std::string folder;  ///< of the loader, in the run's; "" of the default one
+  std::string folder;  ///< of the loader, relative to the run's folder; "" for the default loader
   lotus::detail::log_role role = lotus::detail::log_role::main;
   std::uint32_t number = 0;
 };
 
-/// What a look at a ring file found.
+/// The result of a look at a ring file.
 struct ring_look {
   struct new_lines {
     ring_log log;
-    std::string lines;  ///< of records that were not there at the last look and are in no log
+    std::string lines;  ///< of records that are new since the last look and not in any log
   };
   struct committed {
     ring_log log;
     std::uint64_t inode = 0;
-    std::uint64_t bytes = 0;  ///< what is beyond belongs to records that are in the ring
+    std::uint64_t bytes = 0;  ///< valid bytes; records after them are still in the ring
   };
   std::vector<new_lines> lines;
   std::vector<committed> logs;
-  std::vector<std::uint32_t> held;  ///< numbers of logs of which now nothing can be told
+  std::vector<std::uint32_t> held;  ///< numbers of logs whose state is unknown in this look
   std::uint64_t left = 0;           ///< records in the rings
   std::int64_t waiting_since_ns =
       0;  ///< of the thread that waits for a batch longest; 0: none does
-  /// What its process counts and does not record, since the recording began; none where it does
-  /// not.
+  /// What its process has counted since the recording began; nullopt if it does not count.
   std::optional<counted_by_name> counted;
 };
 
-/// One ring file, read again and again. Whatever stands in it is checked before it is believed.
+/// One ring file, which is read repeatedly. Its content is validated before it is used.
 class living_ring {
  public:
   enum class state : std::uint8_t {
     living,
-    dead,        ///< it was killed, and what it left can be recovered
-    gone,        ///< all of it stands in the logs
-    unreadable,  ///< no ring file, another version's, or not permitted
+    dead,        ///< the process was killed; its remaining records can be recovered
+    gone,        ///< all its records are in the logs
+    unreadable,  ///< not a ring file, from another version, or not permitted
   };
 
   explicit living_ring(std::string path) : path_(std::move(path)) {}
@@ -66,25 +65,25 @@ class living_ring {
   living_ring& operator=(const living_ring&) = delete;
   ~living_ring();
 
-  /// Records that were seen at an earlier look are not told again.
+  /// Records that an earlier look returned are not returned again.
   state look(ring_look& to);
 
-  /// As its process tells it; from the first look on.
+  /// Read from the file; valid after the first look.
   std::uint32_t pid() const noexcept { return pid_; }
   const std::string& prefix() const noexcept { return prefix_; }
-  /// Whether its records go into a compact log.
+  /// Whether the process writes its records to a compact log.
   bool compact() const noexcept { return compact_; }
-  /// When the recording began, since 1970.
+  /// When the recording began, in ns since 1970.
   std::int64_t begun_ns() const noexcept { return begun_ns_; }
-  /// Of the clock that it counts with.
+  /// The duration of one tick of the clock that the process counts with.
   double ns_per_tick() const;
 
  private:
   struct place {
     std::uint64_t at;
     std::uint64_t bytes;
-    std::uint64_t seen[lotus::detail::lanes];  ///< records before it were told
-    std::uint32_t loader;                      ///< of the main lane's records behind these
+    std::uint64_t seen[lotus::detail::lanes];  ///< records before it were returned
+    std::uint32_t loader;                      ///< the loader of the main lane's next records
     bool looked_at;
   };
   struct names_place {
@@ -111,11 +110,11 @@ class living_ring {
   std::string prefix_;
   bool compact_ = false;
   std::int64_t begun_ns_ = 0;
-  std::uint64_t next_block_ = 0;  ///< where the first block begins that was not seen yet
-  std::deque<place> rings_;       // more may be found while one is looked at
+  std::uint64_t next_block_ = 0;  ///< where the first block begins that was not read yet
+  std::deque<place> rings_;       // a deque, because it may grow while one of them is read
   living_counts counts_;
-  names_place names_block_;        ///< the last one
-  std::deque<std::string> names_;  ///< how lines begin, by id - 1
+  names_place names_block_;        ///< the last block of names
+  std::deque<std::string> names_;  ///< beginnings of lines, by id - 1
   std::size_t names_bytes_ = 0;
   lotus::detail::ring_copy copy_;
   std::unique_ptr<lotus::detail::ring_file_header> header_;

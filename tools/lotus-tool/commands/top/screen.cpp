@@ -32,8 +32,8 @@ std::string share(const std::optional<double>& of) {
   return of ? share(*of) : "-";
 }
 
-/// Eight busy threads take 800 % of one. A call that began before the window counts in whole, so
-/// more than its threads could take is cut.
+/// Eight busy threads use 800 % of one thread. A call that began before the window counts as a
+/// whole, so the result is limited to what its threads could use.
 std::string share_of_a_thread(const live_operation& op) {
   const double of = static_cast<double>(op.self_ns) / 1e9 / op.stretch_s;
   if (of < 1) return share(of);
@@ -45,10 +45,10 @@ std::string ago(const live_run& run, std::int64_t ns) {
   return human(std::max<std::int64_t>(run.looked_ns - ns, 0)) + " ago";
 }
 
-/// As many characters as fit; "…" stands for the others. One line of its own.
+/// As many characters as fit on one line; "…" replaces the rest.
 std::string cut(std::string_view text, std::size_t columns) {
   std::size_t shown = 0;
-  std::size_t last = 0;  // where the last character begins that fits with others behind it
+  std::size_t last = 0;  // where the last character begins that fits if more characters follow
   for (std::size_t i = 0; i < text.size(); ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) continue;
     if (shown == columns) return std::string(text.substr(0, last)) + "…";
@@ -64,7 +64,7 @@ std::string name_of(std::string_view text) {
   return cut(printable_line(text), widest_name);
 }
 
-/// Words in lines; what does not fit into `most` lines is cut.
+/// Breaks a text into lines; what does not fit into `most` lines is cut.
 std::vector<std::string> wrap(const std::string& text, std::size_t columns, std::size_t most) {
   std::vector<std::string> lines;
   std::istringstream words(text);
@@ -90,11 +90,11 @@ std::vector<std::string> lines_of(const table& rows) {
   return lines;
 }
 
-/// Lines of one kind, the first of them their head.
+/// Lines of one kind; the first one is the header.
 struct part {
   std::vector<std::string> lines;
-  std::size_t least = 0;   ///< lines, where there is room for all parts
-  std::size_t marked = 0;  ///< a line to be shown whatever is cut; 0: none
+  std::size_t least = 0;   ///< minimum number of lines, if there is room for all parts
+  std::size_t marked = 0;  ///< a line that is always shown; 0: none
   std::size_t given = 0;
 };
 
@@ -106,7 +106,7 @@ part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
   for (const live_run& run : runs) {
     const bool chosen = &run == &runs[std::min(state.chosen, runs.size() - 1)];
     if (chosen) found.marked = static_cast<std::size_t>(&run - runs.data()) + 1;
-    // The end tells more than the beginning, which all have in common.
+    // Show the end of a long title, because the beginning is often the same.
     std::string title = printable_line(run.title());
     constexpr std::size_t widest = 34;
     if (title.size() > widest) title = ".." + printable_line(title.substr(title.size() - widest));
@@ -200,8 +200,9 @@ part counters_part(const live_figures& now) {
   return found;
 }
 
-/// First each part gets the least that it needs, then in their order what it would take.
-/// @param rows  that are left; none: as many as wanted.
+/// Gives each part its minimum first, then distributes the remaining rows in the order of the
+/// parts.
+/// @param rows  available rows; nullopt: no limit.
 void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
   if (!rows) {
     for (part& p : parts) p.given = p.least == 0 ? 0 : p.lines.size();
@@ -254,7 +255,7 @@ std::string rates(const live_figures& now) {
   return text;
 }
 
-/// Only where the stretch holds enough, and however it was asked.
+/// The verdict, with its age if it is old, if the window contains enough batches.
 std::string verdict_of(const live_run& run) {
   if (run.now.batches < least_batches) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
@@ -290,10 +291,10 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     const std::size_t taken = lines.size() + (state.keys ? 1 : 0);
     share_out(parts, state.rows ? std::optional(*state.rows - std::min(taken, *state.rows))
                                 : std::nullopt);
-    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {  // from above
+    for (const std::size_t p : {3U, 1U, 0U, 2U, 4U}) {  // from top to bottom
       const part& shown = parts[p];
       for (std::size_t i = 0; i < shown.given; ++i) {
-        // The chosen run is shown instead of the last one that there is room for.
+        // If the chosen run would be cut, it replaces the last run that fits.
         const bool last = i + 1 == shown.given && shown.marked >= shown.given;
         const std::string& line = shown.lines[last ? shown.marked : i];
         say(line, i == 0 ? std::optional(style::bold) : std::nullopt);

@@ -1,4 +1,4 @@
-// What `top` shows, as lines that fit.
+// What `top` shows, as lines that fit the screen.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 
@@ -16,14 +16,14 @@ struct screen_state {
   std::optional<std::size_t> rows;
   std::size_t columns = 100;
   live_order order = live_order::self;
-  std::size_t chosen = 0;  ///< of the runs
+  std::size_t chosen = 0;  ///< index of the run that is shown in detail
   bool paused = false;
-  bool keys = false;     ///< there is a keyboard
-  bool colours = false;  ///< the lines may hold escape sequences (SGR), of ours only
+  bool keys = false;     ///< there is a keyboard, so the keys are shown
+  bool colours = false;  ///< the lines may contain our own escape sequences (SGR)
 };
 
-/// At most so many lines, none wider than the screen; where there is not room for all, the longest
-/// parts are cut. Nothing of the logs reaches the terminal but what can be printed.
+/// Returns at most `rows` lines, none wider than the screen; if there is not enough room, the
+/// longest parts are cut. Only printable characters of the logs reach the terminal.
 /// @param runs  may be empty.
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state);
 

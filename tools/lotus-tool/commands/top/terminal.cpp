@@ -57,7 +57,7 @@ terminal::terminal() {
   tcgetattr(STDIN_FILENO, &before_);
   ended = stopped = 0;
   resized = 0;
-  // They come while it waits, and at no other time.
+  // Signals are delivered only while wait() waits.
   sigset_t ours;
   sigemptyset(&ours);
   for (const int signal : signals) sigaddset(&ours, signal);
@@ -82,7 +82,7 @@ terminal::~terminal() {
 void terminal::enter() {
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  raw.c_iflag &= ~static_cast<tcflag_t>(IXON);  // nobody may hold the drawing up
+  raw.c_iflag &= ~static_cast<tcflag_t>(IXON);  // so that Ctrl-S cannot stop the output
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
   tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
@@ -95,7 +95,7 @@ void terminal::leave() {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
-/// As SIGTSTP does, but with the terminal as it was.
+/// Stops the process as SIGTSTP does, with the terminal's state restored meanwhile.
 void terminal::stop() {
   stopped = 0;
   leave();
@@ -133,10 +133,10 @@ terminal_event terminal::wait(std::int64_t most_ns, char& key) {
   if (ready <= 0) return terminal_event::nothing;
   std::array<char, 8> text{};
   const ssize_t got = ::read(STDIN_FILENO, text.data(), 1);
-  if (got <= 0) return terminal_event::quit;  // it was hung up
+  if (got <= 0) return terminal_event::quit;  // the terminal hung up
   key = text[0];
   if (key != '\x1b') return terminal_event::key;
-  // What a key sends comes at once.
+  // All bytes of one key arrive at once.
   const ssize_t more = poll(&input, 1, 20) > 0 ? ::read(STDIN_FILENO, text.data(), text.size()) : 0;
   const std::string_view sequence(text.data(),
                                   static_cast<std::size_t>(std::max<ssize_t>(more, 0)));
@@ -148,7 +148,7 @@ terminal_event terminal::wait(std::int64_t most_ns, char& key) {
 bool terminal::draw(const std::vector<std::string>& lines) const {
   std::string text = "\x1b[H";
   for (std::size_t i = 0; i < rows_; ++i) {
-    text += "\x1b[K";  // before it, for behind a full line the cursor stands on its last character
+    text += "\x1b[K";  // clear first: after a full line the cursor is still on its last character
     if (i < lines.size()) text += lines[i] + "\x1b[0m";
     if (i + 1 < rows_) text += "\r\n";
   }

@@ -1,4 +1,4 @@
-// The terminal that `top` draws on, given back as it was.
+// The terminal that `top` draws on; its state is restored at the end.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
 
@@ -12,11 +12,11 @@
 
 namespace lotus::tool {
 
-/// A key, or what else there is to do.
+/// A key or another event.
 enum class terminal_event : std::uint8_t { nothing, key, up, down, resized, quit };
 
-/// Takes the terminal at standard input and output: another screen, keys at once and unseen. At
-/// most one at a time; while it lives it handles the signals that end, stop or resize.
+/// Uses the terminal at standard input and output: alternate screen, unbuffered keys, no echo. Only
+/// one object may exist at a time; it handles the signals that end, stop or resize.
 class terminal {
  public:
   /// Whether both are a terminal that can be drawn on.
@@ -30,13 +30,13 @@ class terminal {
   std::size_t rows() const noexcept { return rows_; }
   std::size_t columns() const noexcept { return columns_; }
 
-  /// Waits for an event so long; `key` is set where it is one.
+  /// Waits up to `most_ns` for an event; sets `key` if the event is a key.
   terminal_event wait(std::int64_t most_ns, char& key);
 
-  /// False when nobody sees it any more.
+  /// Returns false if the terminal is gone.
   bool draw(const std::vector<std::string>& lines) const;
 
-  /// The signal that ended it, 0: none.
+  /// The signal that requested the end; 0: none.
   int signal() const noexcept { return ended_by_; }
 
  private:

@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Looks, and rests so long that looking takes a CPU little of its time.
+/// Looks at the runs, and rests in between, so that it uses only a small part of a CPU.
 class looker {
  public:
   looker(const top_options& options)
@@ -47,7 +47,7 @@ class looker {
   std::int64_t next_ns_ = 0;
 };
 
-/// The first run that lives, else the first one.
+/// The first run that has a running process, else the first run.
 std::size_t first_living(const std::vector<live_run>& runs) {
   const auto at = std::find_if(runs.begin(), runs.end(),
                                [](const live_run& run) { return run.state() == "lives"; });
@@ -65,7 +65,7 @@ int show_once(looker& at, screen_state state, std::ostream& out) {
   return exit_fine;
 }
 
-/// What a key does; false: it quits.
+/// Handles a key. Returns false if it quits.
 bool press(char key, screen_state& state, std::size_t runs) {
   switch (key) {
     case 'q':

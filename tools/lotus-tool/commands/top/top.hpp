@@ -1,4 +1,4 @@
-// lotus-tool top: what running programs do just now.
+// lotus-tool top: shows what running programs are doing now.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
 
@@ -21,8 +21,9 @@ struct top_options {
   bool once = false;
 };
 
-/// Shows the last seconds of the runs in options.dirs until it is told to quit; once, as plain
-/// text, where `out` is no terminal's. Reads only. Returns the exit status; throws input_error.
+/// Shows the last seconds of the runs in options.dirs until the user quits; if `out` is not a
+/// terminal, prints them once as plain text. Reads only. Returns the exit status; throws
+/// input_error.
 int run_top(const top_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

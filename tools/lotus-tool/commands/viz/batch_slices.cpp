@@ -26,8 +26,8 @@ bool is_instant(const batch_record& r) {
   return r.is_marker() || batch_kind_of(r.kind).instant;
 }
 
-/// A consumption is drawn as the consumer's step; an epoch's last one ends nowhere, so it keeps the
-/// placeholder that was logged.
+/// A consumption is drawn as the consumer's step. The last step of an epoch has no known end, so it
+/// keeps the duration in the log, which is a placeholder.
 time_span drawn_span(const run_batches& batches, record_number n) {
   const batch_record& r = *batches.record(n);
   if (is_instant(r)) return {r.start_ns, r.start_ns};
@@ -107,8 +107,8 @@ void batch_slices::add_stages(view& shown, name_table& names) {
 
 void batch_slices::add_arrows(std::uint64_t& flow) {
   const std::vector<making_span>& all = run_.batches.making();
-  using optional_place = optional_index<std::uint32_t>;            // in slices_
-  std::vector<optional_place> slice_of(all.size());                // by making
+  using optional_place = optional_index<std::uint32_t>;            // index in slices_
+  std::vector<optional_place> slice_of(all.size());                // by making span
   std::vector<optional_place> step_of(run_.batches.all().size());  // by batch
   for (std::uint32_t i = 0; i < slices_.size(); ++i) {
     if (slices_[i].making) slice_of[*slices_[i].making] = i;

@@ -22,14 +22,14 @@
 namespace lotus::tool {
 namespace {
 
-/// A counter that goes up at some times and down at others.
+/// A number that rises and falls over time.
 class level {
  public:
   void up(std::int64_t at_ns) { changes_.emplace_back(at_ns, 1); }
   void down(std::int64_t at_ns) { changes_.emplace_back(at_ns, -1); }
 
   void draw(std::uint32_t pid, std::string_view name, const view& shown, trace_sink& sink) {
-    // Down before up where both happen at once, so that no level is shown that never was.
+    // If both happen at once, counts down before up, so that no value appears that never existed.
     std::sort(changes_.begin(), changes_.end());
     std::int64_t value = 0;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
@@ -56,7 +56,7 @@ void draw_levels(const run_data& run, std::uint32_t pid, const view& shown, trac
     const std::optional<time_span> made = run.batches.made(b);
     if (!made) continue;
     ready.up(made->end_ns);
-    // Clocks of two hosts may tell that a batch was used before it was made.
+    // If the clocks of two hosts differ, a batch may seem to be used before it was preprocessed.
     const std::optional<std::int64_t> taken_ns = run.batches.hand_over_ns(b);
     if (taken_ns) ready.down(std::max(*taken_ns, made->end_ns));
   }
@@ -64,7 +64,7 @@ void draw_levels(const run_data& run, std::uint32_t pid, const view& shown, trac
   busy.draw(pid, "workers busy", shown, sink);
 }
 
-/// The picture's numbers of processes, by those that side data has.
+/// Maps process numbers of side data to process numbers of the picture.
 class process_tracks {
  public:
   explicit process_tracks(const run_tracks& tracks) : tracks_(tracks) {}
@@ -73,7 +73,7 @@ class process_tracks {
   void know(const Recorded& r) {
     if (r.file) pids_.try_emplace(r.process, tracks_.of_file[r.file->value()].pid);
   }
-  /// The run's first one where it is not known.
+  /// Returns the run's first process if the process is unknown.
   std::uint32_t of(std::uint64_t process) const {
     const auto at = pids_.find(process);
     return at == pids_.end() ? tracks_.pid : at->second;

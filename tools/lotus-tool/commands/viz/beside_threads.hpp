@@ -1,5 +1,5 @@
-// What a picture shows beside the slices of threads: counters, asynchronous operations, time off
-// the CPU, ranges.
+// Draws what is not a slice of a thread's own track: counters, asynchronous operations, time off
+// the CPU, and ranges.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_BESIDE_THREADS_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_BESIDE_THREADS_HPP
 
@@ -16,27 +16,30 @@
 
 namespace lotus::tool {
 
-/// How many batches lie ready, how many workers are busy, and the program's own counters.
+/// Draws the numbers of ready batches and of busy workers, and the program's own counters.
 void draw_counters(const run_data& run, const run_tracks& tracks, const view& shown,
                    trace_sink& sink);
 
-/// None where only chosen batches or items are shown: it is not known which they belong to.
-/// @param id  the next free number of one; counted up.
+/// Draws nothing if only chosen batches or items are shown, because it is unknown to which of them
+/// an asynchronous operation belongs.
+/// @param id  the next unused number of an asynchronous operation; incremented.
 void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name_table& names,
                 std::uint64_t& id, trace_sink& sink);
 
-/// The stretches of a log's thread: "blocked", "no CPU" (runnable, it waited for one), or "off the
-/// CPU" where it is not known which. What one notice of the thread told is one stretch.
-/// @param where  a track of their own.
+/// Draws the intervals of a log's thread off the CPU: "blocked", "no CPU" (it was runnable and
+/// waited for a CPU), or "off the CPU" if the reason is unknown. One record of the thread is one
+/// interval.
+/// @param where  a separate track for these intervals.
 void draw_off_cpu(const run_data& run, std::size_t file, track where, const view& shown,
                   trace_sink& sink);
 
-/// The ranges of a log's thread, one lane of them after the other.
+/// Draws the ranges of a log's thread, one lane after the other.
 class range_drawer {
  public:
-  /// @param file  place of the log. A thread that has none is drawn with the first.
+  /// @param file  index of the log. Ranges of a thread without a log are drawn with the first log.
   range_drawer(const run_data& run, std::size_t file, const view& shown);
-  /// Whether there is one more lane, which draw_lane() draws to a track of its own.
+  /// Starts the next lane, which draw_lane() draws on a track of its own. Returns false if there is
+  /// none.
   bool next_lane();
   void draw_lane(track where, trace_sink& sink) const;
 

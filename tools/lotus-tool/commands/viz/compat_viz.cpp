@@ -51,7 +51,7 @@ class compat_writer {
 
   void record(const log_line& line, bool operations) {
     if (line.kind != record_kind::op && !batch_kind_of(line.kind).in_original) return;
-    // The original passes over every name that begins like a batch record but is none.
+    // The original ignores names that begin like a batch record but are none.
     if (line.kind == record_kind::op && (!operations || line.name.substr(0, 6) == "SBatch")) return;
     const std::int64_t ts = (line.start_ns - base_ns_) / 1000;
     const std::int64_t id = -1 - line.batch;
@@ -93,7 +93,7 @@ class compat_writer {
     out_.write(scratch_);
   }
 
-  /// ", {" and what follows up to the args. Of operations it is kept, they come again and again.
+  /// ", {" and the event up to its args. Stored for operations, because they repeat.
   std::string_view head(const log_line& line) {
     std::string* text = &scratch_;
     if (line.kind == record_kind::op) {
@@ -113,10 +113,10 @@ class compat_writer {
   const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
   bool first_ = true;
-  std::uint64_t number_ = 0;  // of the present log
+  std::uint64_t number_ = 0;  // of the current log
   std::string scratch_;
   raw_name_table names_;
-  std::vector<std::string> heads_;  // by name, of the present log
+  std::vector<std::string> heads_;  // by name, for the current log
 };
 
 }  // namespace

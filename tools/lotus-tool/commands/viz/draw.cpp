@@ -24,20 +24,20 @@
 namespace lotus::tool {
 namespace {
 
-/// A slice of a log: an operation, or one of batch_slices.
+/// A slice of a log: an operation or a batch_slice.
 struct drawn_slice {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t operation = 0;         // its name, where it is one
-  const batch_slice* batch = nullptr;  // else
+  std::uint32_t operation = 0;         // its name, if it is an operation
+  const batch_slice* batch = nullptr;  // otherwise the batch's slice
 };
 
-/// In the order in which sinks want them.
+/// The order that sinks require.
 bool comes_before(const drawn_slice& a, const drawn_slice& b) {
   return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
 }
 
-/// The operations of a log that are spans of stages, and drawn as such.
+/// The operations of a log that are spans of stages and are drawn as such.
 class stage_operations {
  public:
   stage_operations(const run_data& run, std::size_t file, name_table& names) {
@@ -56,7 +56,7 @@ class stage_operations {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> all_;
 };
 
-/// Draws one log; what overlaps partly is left in the lanes.
+/// Draws one log; slices that overlap partly are kept in the lanes.
 class log_drawer {
  public:
   log_drawer(const batch_slices& batches, trace_sink& sink) : batches_(batches), sink_(sink) {}

@@ -1,4 +1,4 @@
-// Draws the runs into a sink.
+// Draws runs into a sink.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
 
@@ -15,27 +15,27 @@
 
 namespace lotus::tool {
 
-/// What the runs of one picture share.
+/// What all runs of one picture share.
 struct picture_state {
   name_table& names;  ///< of operations
   trace_sink& sink;
-  number_pool tids{};      ///< for further tracks
+  number_pool tids{};      ///< numbers for further tracks
   std::uint64_t flow = 1;  ///< the next arrow's number
   std::uint64_t async = 1;
-  /// Threads whose time off the CPU is drawn, by where their processes tell of themselves and their
-  /// log's number: it is the same in every loader.
+  /// The threads whose time off the CPU is drawn, by folder of the information files and number of
+  /// the log, because a thread has the same number in every loader.
   std::set<std::pair<std::string, std::uint64_t>> with_off_cpu{};
 };
 
-/// Where threads stand among each other: below each, its further tracks.
+/// The order of threads' tracks: each thread is followed by its further tracks.
 constexpr std::uint32_t thread_order(std::size_t file, std::uint32_t below = 0) {
   return static_cast<std::uint32_t>(file) * 4 + below;
 }
 
-/// Draws one run, whose operations were not kept: for every log its batch records and stages, and
-/// with `operations` the operations, which are read from the logs again; then what lies beside.
-/// What overlaps partly, as scopes do that cross threads, gets a further track beside its thread's.
-/// Throws input_error.
+/// Draws one run that was read without its operations: for every log its batch records and stages
+/// and, if `operations` is true, the operations, which are read from the logs again; then
+/// everything that has tracks of its own. Slices that overlap partly, such as scopes that move
+/// between threads, get a further track below their thread's track. Throws input_error.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations, view& shown,
               picture_state& picture);
 

@@ -1,4 +1,4 @@
-// Slices of one thread on tracks on which they nest.
+// Distributes the slices of one thread over tracks on which they nest.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 
@@ -9,13 +9,14 @@
 
 namespace lotus::tool {
 
-/// Viewers draw a track as a stack, so two slices of it may not overlap partly. Those that do are
-/// kept for further lanes; a slice that comes out of order too, for it may overlap what was drawn.
+/// Viewers draw a track as a stack, so two of its slices must not overlap partly. Slices that would
+/// are kept for further lanes, as are slices that come out of order, because they may overlap what
+/// was drawn.
 /// @tparam Slice  has start_ns and duration_ns.
 template <class Slice>
 class nesting_lanes {
  public:
-  /// Whether the slice fits on the present lane; if not, it is kept.
+  /// Returns whether the slice fits on the current lane; if not, keeps it for the next one.
   bool take(const Slice& slice) {
     const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
     bool fits = slice.start_ns >= last_ns_;
@@ -37,7 +38,7 @@ class nesting_lanes {
   /// Keeps the slice for the next lane.
   void keep(const Slice& slice) { kept_.push_back(slice); }
 
-  /// Begins the next lane, for what was kept. False where nothing was.
+  /// Starts the next lane with the slices that were kept. Returns false if there were none.
   template <class Before>
   bool next(Before&& before) {
     std::vector<Slice> waiting = std::move(kept_);
@@ -52,7 +53,7 @@ class nesting_lanes {
     return !lane_.empty();
   }
 
-  /// The slices of the lane that next() began, in order.
+  /// Calls `on_slice` for the slices of the lane that next() started, in order.
   template <class OnSlice>
   void for_each(OnSlice&& on_slice) const {
     for (const Slice& slice : lane_) on_slice(slice);

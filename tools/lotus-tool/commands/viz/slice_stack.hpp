@@ -1,4 +1,4 @@
-// Turns slices into beginnings and ends, for formats that want them apart.
+// Converts slices to begin and end events, for formats that need these separately.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_SLICE_STACK_HPP
 
@@ -8,14 +8,14 @@
 
 namespace lotus::tool {
 
-/// The slices of one track that are open. Slices come in order of start, the longer first.
-/// `close(end_ns, what)` is called for every slice, in an order in which times do not fall; a
-/// slice that reaches out of its parent ends with it, because no such format can say otherwise.
+/// The open slices of one track. Slices come in order of start, the longer first. Calls
+/// `close(end_ns, what)` for every slice, in order of time. A slice that ends after its parent ends
+/// with the parent, because these formats cannot represent anything else.
 template <class What>
 class slice_stack {
  public:
-  /// Closes what has ended by `start_ns`, and opens a slice. Returns when it begins: a start
-  /// before what was already written is moved there.
+  /// Closes what has ended by `start_ns`, and opens a slice. Returns its begin, which is moved if
+  /// it is before what was already written.
   template <class Close>
   std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
                     Close&& close) {
@@ -37,7 +37,7 @@ class slice_stack {
     }
   }
 
-  /// Closes everything, and forgets the track.
+  /// Closes all slices and resets the object for the next track.
   template <class Close>
   void finish(Close&& close) {
     close_until(INT64_MAX, close);
@@ -50,7 +50,7 @@ class slice_stack {
     What what;
   };
   std::vector<opened> open_;
-  std::int64_t last_ns_ = INT64_MIN;  // nothing later was written yet
+  std::int64_t last_ns_ = INT64_MIN;  // the latest time that was written
 };
 
 }  // namespace lotus::tool

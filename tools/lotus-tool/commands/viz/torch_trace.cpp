@@ -25,13 +25,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Looks for the events, for what they have in use and for signs of our own output.
+/// Looks for the events, the numbers that they use, and signs of our own output.
 class trace_handler final : public json_events {
  public:
   trace_handler(const byte_stream& stream, torch_trace& trace) : stream_(stream), trace_(trace) {}
 
-  /// A run without batches gives the original's form no name of its own; but a profiler writes more
-  /// than annotations, and tells about itself beside its events.
+  /// Output in the original's form has no batch names if the run has no batches. It is recognized
+  /// because it has only annotations and no other keys, while a profiler writes other events and
+  /// keys, too.
   bool is_ours() const noexcept {
     const bool as_original = trace_.is_object && found_ && !other_keys_ && annotations_ && !others_;
     return ours_ || as_original;
@@ -49,7 +50,7 @@ class trace_handler final : public json_events {
   }
 
   bool text(std::string_view text) override {
-    // A name that only this format has: our own output, or the original's.
+    // Only our own output and the original's have such names.
     ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
     if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
     return value() && !ours_;
@@ -129,9 +130,9 @@ class trace_handler final : public json_events {
   bool in_events_ = false;
   bool found_ = false;
   bool ours_ = false;
-  bool other_keys_ = false;   ///< beside traceEvents
+  bool other_keys_ = false;   ///< other than traceEvents
   bool annotations_ = false;  ///< events of the category that Lotus writes
-  bool others_ = false;       ///< events of another one
+  bool others_ = false;       ///< events of other categories
   wanted wanted_ = wanted::nothing;
 };
 

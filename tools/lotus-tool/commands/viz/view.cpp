@@ -26,14 +26,14 @@ namespace {
 
 constexpr std::string_view batch_word = "batch:";
 
-/// The whole of `text` as a number; false when it is none.
+/// Reads all of `text` as a number. Returns false if it is not one.
 template <class Number>
 bool read_whole(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Null when the run has no such batch.
+/// Returns null if the run has no such batch.
 const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
   for (const batch& b : batches.all()) {
     if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;
@@ -47,7 +47,8 @@ const batch& find_batch(const window_end& wanted, const run_batches& batches) {
                     std::to_string(wanted.epoch));
 }
 
-/// From the batch's first record or making to the end of its last one, its step included.
+/// From the start of the batch's first record or preprocessing to the end of the last one or of its
+/// step.
 time_span span_of(const batch& b, const run_batches& batches) {
   std::optional<time_span> all = batches.made(b);
   for (const optional_record n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
@@ -59,7 +60,7 @@ time_span span_of(const batch& b, const run_batches& batches) {
       all->end_ns = std::max(all->end_ns, one.end_ns);
     }
   }
-  return all.value_or(time_span());  // it has a record, or it was made
+  return all.value_or(time_span());  // it has a record, or it was preprocessed
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ slowest parse_slowest(const std::string& text) {
 
 namespace {
 
-/// Of a stage by its name, with or without S, in run_data::names; none: missing.
+/// Finds a stage by its name, with or without S. Returns nullopt if there is none.
 std::optional<stage_id> look_for_stage(const std::string& name, const run_data& run) {
   for (const stage_span& span : run.side.stages) {
     const std::string& full = run.names.name(span.name);
@@ -186,7 +187,7 @@ view::view(const view_options& options, const run_data& run)
 }
 
 void view::choose_batches(std::size_t count, const run_batches& batches) {
-  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by time of preprocessing, or making
+  std::vector<std::pair<std::int64_t, std::size_t>> places;  // by preprocess time
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch& b = batches.all()[i];
     const std::optional<time_span> made = batches.made(b);
@@ -224,7 +225,7 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
   for (const auto& [ns, place] : places) {
     for (const span_number span : items[place].spans) {
       chosen_makings_[span] = true;
-      // Where the stage numbers batches, their waits and steps are theirs too.
+      // If the stage works on batches, show their waits and steps too.
       const optional_batch of = making[span].batch;
       if (!making[span].of_item && of) chosen_batches_[of->value()] = true;
     }
@@ -241,7 +242,7 @@ void view::choose_spans(const run_batches& batches) {
   }
   for (auto& spans : chosen_spans_) {
     std::sort(spans.begin(), spans.end());
-    std::vector<std::pair<std::int64_t, std::int64_t>> apart;  // a stage may lie in another one
+    std::vector<std::pair<std::int64_t, std::int64_t>> apart;  // stages may be nested
     for (const auto& [start_ns, end_ns] : spans) {
       if (apart.empty() || start_ns >= apart.back().second) {
         apart.emplace_back(start_ns, end_ns);

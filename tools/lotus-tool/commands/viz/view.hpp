@@ -1,4 +1,4 @@
-// Which part of a run is drawn.
+// Selects which part of a run is drawn.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
 
@@ -15,24 +15,24 @@
 
 namespace lotus::tool {
 
-/// One end of a window: a time after the run's beginning, or a batch.
+/// One end of a window: a time since the run's beginning, or a batch.
 struct window_end {
   std::optional<std::int64_t> after_ns;
   std::uint32_t epoch = 0;
   std::int64_t batch = -1;
 };
 
-/// Reads "2.5", "2.5s", "300ms", "2m" (a time), or "batch:12", "batch:1/12" (batch 12 of epoch 0
-/// or 1). Throws usage_error that names `option`.
+/// Reads a time ("2.5", "2.5s", "300ms", "2m") or a batch ("batch:12" in epoch 0, "batch:1/12" in
+/// epoch 1). Throws usage_error that names `option`.
 window_end parse_window_end(const std::string& text, const std::string& option);
 
-/// Reads a length of time, "5s". Throws usage_error that names `option`.
+/// Reads a duration, such as "5s". Throws usage_error that names `option`.
 std::int64_t parse_duration_ns(const std::string& text, const std::string& option);
 
-/// Those that took longest.
+/// Selects what took longest.
 struct slowest {
   std::size_t count = 0;
-  std::string stage;  ///< its items, requests or batches; empty: batches by their making
+  std::string stage;  ///< its items, requests or batches; empty: batches by preprocess time
 };
 
 /// Reads "5" or "Decode:5". Throws usage_error.
@@ -51,17 +51,18 @@ struct view_options {
   }
 };
 
-/// The part of a run that has all that is drawn of it; none where that takes the whole run: batches
-/// are counted from its beginning on.
+/// The part of a run that must be read; nullopt if the whole run is needed, because batches are
+/// counted from the run's beginning.
 std::optional<wanted_part> part_of_run(const view_options& options);
 
-/// Whether a run has the batches that bound the window, and the stage whose slowest are wanted.
+/// Whether a run has the batches that bound the window, and the stage whose slowest items are
+/// wanted.
 bool has_window(const view_options& options, const run_data& run);
 
-/// Decides for one run. Slices that reach into the window are drawn whole.
+/// Decides what is drawn of one run. Slices that overlap the window are drawn in full.
 class view {
  public:
-  /// Throws usage_error when a batch that bounds the window does not exist, or no such stage.
+  /// Throws usage_error if a batch that bounds the window, or the stage, does not exist.
   view(const view_options& options, const run_data& run);
 
   bool has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
@@ -69,15 +70,15 @@ class view {
   }
   bool has_batch(batch_id id) const noexcept { return !chosen_ || chosen_batches_[id.value()]; }
   bool has_making(span_number span) const noexcept { return !chosen_ || chosen_makings_[span]; }
-  /// Whether the user wants to see operations of this name, and notes that there is one.
+  /// Whether operations of this name are wanted; also remembers that such a name exists.
   bool has_name(std::uint32_t name, const name_table& names);
-  /// Whether something of a log's thread is wanted that has neither name nor batch.
+  /// Whether an interval of a log's thread that has neither name nor batch is wanted.
   bool has_stretch(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
     return has_time(start_ns, end_ns) && is_in_chosen_batch(file, start_ns, end_ns);
   }
-  /// Whether only what belongs to chosen batches or items is.
+  /// Whether only chosen batches or items are wanted.
   bool is_chosen() const noexcept { return chosen_; }
-  /// @param file  place of its log in the run.
+  /// @param file  index of its log in the run.
   bool has_operation(std::size_t file, std::uint32_t name, std::int64_t start_ns,
                      std::int64_t end_ns, const name_table& names) {
     if (!has_time(start_ns, end_ns)) return false;
@@ -94,15 +95,15 @@ class view {
 
   std::optional<std::int64_t> from_ns_;
   std::optional<std::int64_t> to_ns_;
-  bool simple_ = true;  // only the window bounds operations
+  bool simple_ = true;  // operations are limited only by the window
   bool chosen_ = false;
   std::vector<bool> chosen_batches_;
   std::vector<bool> chosen_makings_;
-  // By log: when the chosen batches and items were made there, in order.
+  // By log: when it worked on the chosen batches and items, in order.
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> chosen_spans_;
   std::vector<std::string> ops_;
   bool name_found_ = false;
-  std::vector<signed char> name_known_;  // by name: 1 wanted, 0 not, -1 not looked at yet
+  std::vector<signed char> name_known_;  // by name: 1 wanted, 0 not wanted, -1 not checked yet
 };
 
 }  // namespace lotus::tool

@@ -11,7 +11,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The double that a reader makes of put_us(ns): the nearest one.
+/// The double that a reader gets from put_us(ns): the nearest one.
 double as_read(std::int64_t ns) {
   constexpr std::int64_t exact = std::int64_t{1} << 53U;
   if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;  // rounds once

@@ -1,4 +1,4 @@
-// Durations that nest in a viewer's arithmetic too.
+// Writes durations so that slices also nest in a viewer's floating-point arithmetic.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
 
@@ -7,18 +7,19 @@
 
 namespace lotus::tool {
 
-/// Writes the durations of a track's slices as µs. A viewer reads them as doubles and adds: in
-/// 123.797 + 170.812 a slice then ends behind the next one, that starts at 294.609, or behind its
-/// parent. Where that would happen, also after the track's first start was taken off all starts, as
-/// speedscope does, the duration is written as the nearest double below that keeps the order:
-/// shorter by at most two units in the last place of a start, 0.001 ns in a run's first hour.
+/// Writes the durations of a track's slices as µs. Viewers read numbers as doubles and add them: a
+/// slice that ends at 123.797 + 170.812 then overlaps the next one, which starts at 294.609, or its
+/// parent's end. If that would happen, also after subtracting the track's first start from all
+/// starts, as speedscope does, the duration is written as the largest smaller double that keeps the
+/// order: shorter by at most two units in the last place of a start, 0.001 ns in a run's first
+/// hour.
 class viewer_times {
  public:
-  /// Puts the duration of a slice whose start is written by put_us(). Needs at most 24 bytes.
+  /// Writes the duration of a slice whose start is written by put_us(). Needs at most 24 bytes.
   /// Slices come in order of start, the longer first, and nest.
   char* put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns);
 
-  /// The next slice is of another track.
+  /// Call this before the first slice of another track.
   void change_track() noexcept {
     open_.clear();
     first_us_ = no_start;
@@ -27,7 +28,7 @@ class viewer_times {
  private:
   static constexpr double no_start = -1e300;
 
-  /// Where a slice ends: in truth, as read, and as read after the first start was taken off.
+  /// Where a slice ends: exactly, as read, and as read after subtracting the first start.
   struct ends {
     std::int64_t ns;
     double us;

@@ -34,7 +34,7 @@
 namespace lotus::tool {
 namespace {
 
-/// One output: the runs it shows, and the profiler trace they are merged into.
+/// One output: the runs that it shows, and the profiler trace that they are merged into.
 struct picture {
   std::vector<run_files> runs;
   std::optional<torch_trace> torch;
@@ -60,7 +60,7 @@ torch_trace given_torch_trace(const std::string& path) {
   return std::move(scan.trace);
 }
 
-/// The loaders of each run together: a profiler trace beside it is of all of them.
+/// Groups the loaders of each run, because a profiler trace next to it covers all of them.
 std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& diagnostics) {
   std::vector<picture> found;
   for (run_files& run : runs) {
@@ -75,8 +75,8 @@ std::vector<picture> with_traces(std::vector<run_files> runs, diagnostic_log& di
   return found;
 }
 
-/// Decides what is merged and where it is written: with -o everything into one file; without it,
-/// as the original does, every run that has a profiler trace beside that trace.
+/// Decides what is merged and where it is written: with -o everything goes into one file; without
+/// it, as in the original tool, each run with a profiler trace is written next to that trace.
 std::vector<picture> plan(const viz_options& options, std::vector<run_files> runs,
                           diagnostic_log& diagnostics) {
   std::vector<picture> pictures;
@@ -128,8 +128,8 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   return pictures;
 }
 
-/// The names that were asked for and that no run has, not even outside the window, are mistyped.
-/// Throws input_error.
+/// Rejects requested names that no run has, not even outside of the window, because they are
+/// mistyped. Throws input_error.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());
@@ -148,7 +148,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
   }
 }
 
-/// Throws usage_error when nothing lies in the window that the user wants to see.
+/// Throws usage_error if the window that the user wants to see is empty.
 void draw_all(const viz_options& options, const picture& preprocessed,
               const std::vector<run_data>& scanned, std::int64_t base_ns, name_table& names,
               trace_sink& sink, diagnostic_log& diagnostics) {
@@ -177,7 +177,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   std::int64_t longest_ns = 0;
   for (std::size_t r = 0; r < scanned.size(); ++r) {
     const run_data& run = scanned[r];
-    if (run.first_ns > run.last_ns) continue;  // what it counted has no times
+    if (run.first_ns > run.last_ns) continue;  // counted calls have no times
     if (scanned.size() > 1 && !has_window(options.view, run)) {
       diagnostics.warning(run.files->dir + ": skipped: it has no such batch or stage");
       continue;

@@ -1,4 +1,4 @@
-// lotus-tool viz: a picture of one run or several, for a trace viewer.
+// lotus-tool viz: draws one or several runs for a trace viewer.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
 
@@ -13,16 +13,16 @@ namespace lotus::tool {
 
 struct viz_options {
   std::string dir;
-  std::string output;  ///< "-" is standard output; empty: beside the profiler trace
+  std::string output;  ///< "-" is standard output; empty: next to the profiler trace
   std::string prefix{default_prefix};
-  std::string torch_trace;  ///< the profiler trace to merge into; empty: one found in the run
-  std::size_t format = 0;   ///< place in viz_formats()
+  std::string torch_trace;  ///< the profiler trace to merge into; empty: search in the run's folder
+  std::size_t format = 0;   ///< index in viz_formats()
   view_options view;
   bool coarse = false;  ///< batches only, no operations
-  bool compat = false;  ///< the original's events instead of ours
+  bool compat = false;  ///< write the events of the original tool
   bool gzip = false;
   bool strict = false;  ///< a malformed line is an error
-  bool quiet = false;   ///< no notes
+  bool quiet = false;   ///< print no notes
 };
 
 /// Draws every run in options.dir. Returns the exit status; throws input_error and usage_error.

@@ -1,4 +1,4 @@
-// The answers of whatif for one run, and their printing.
+// The answers of whatif for one run, and how they are printed.
 #ifndef LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
 #define LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
 
@@ -21,15 +21,15 @@ struct answer {
 
 struct whatif_answers {
   std::string dir;
-  std::string loader;   ///< "" of the default one
-  std::string why_not;  ///< there are no answers
+  std::string loader;   ///< "" for the default loader
+  std::string why_not;  ///< the reason if there are no answers; else ""
   const what_if* run = nullptr;
   std::vector<answer> changes;  ///< the largest gain first
   std::optional<way_to_target> way;
   std::optional<double> bytes_per_batch;
 };
 
-/// What the answers rest on, and what they cannot know.
+/// The assumptions behind the answers, and what the answers cannot consider.
 std::vector<std::string> assumptions_of(const whatif_answers& answers);
 
 void print_answers(const whatif_answers& answers, std::ostream& out);

@@ -31,7 +31,7 @@
 namespace lotus::tool {
 namespace {
 
-/// A run with what is asked about it.
+/// A run with the simulation that answers questions about it.
 struct asked_run {
   run_data run;
   std::optional<recorded_pipeline> pipeline;
@@ -39,7 +39,7 @@ struct asked_run {
   std::optional<what_if> asked;
 };
 
-/// Names may be given as the logs have them, with an S, too. Throws input_error.
+/// Names may also be given as in the logs, with an S. Throws input_error.
 template <class Value>
 std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
                                          const std::vector<std::string>& known) {
@@ -60,7 +60,7 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
-/// The change in the run's own words. Throws input_error where it has no sense for the run.
+/// The change with the names of the run. Throws input_error if it cannot be applied to the run.
 pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
                            const name_table& names) {
   const std::vector<std::string> known = names_of_work(pipeline, names);
@@ -91,7 +91,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
   return change;
 }
 
-/// Bytes of a batch, as a counter named so tells: the mean of its values.
+/// The size of a batch in bytes: the mean value of a counter with that name.
 std::optional<double> counted_bytes(const run_data& run) {
   double sum = 0;
   double count = 0;
@@ -110,7 +110,7 @@ class asker {
     if (!options.also.empty()) also_ = find_runs(options.also, options.prefix, diagnostics);
   }
 
-  /// @param keep  where what the answers refer to is kept.
+  /// @param keep  stores the objects that the answers refer to.
   whatif_answers ask(const run_files& files, std::vector<std::unique_ptr<asked_run>>& keep) {
     whatif_answers answers;
     answers.dir = files.dir;
@@ -134,7 +134,7 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // Nearly: what is left of waiting is the taking.
+      // Not all, because waiting never becomes 0: receiving a batch takes time.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_way(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));
@@ -156,7 +156,7 @@ class asker {
     answers.changes.push_back({change, answers.run->predict(change)});
   }
 
-  /// Of the other run the loader of the same name.
+  /// Reads the loader of the same name in the other run.
   void read_also(const std::string& loader, asked_run& kept) {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {
@@ -175,7 +175,7 @@ class asker {
   std::vector<run_files> also_;
 };
 
-/// A script that asks for a target must not take "out of reach" for "fine".
+/// A script that asks for a target must not mistake "out of reach" for success.
 int status_of(const std::vector<whatif_answers>& all, const whatif_options& options) {
   if (!options.target_per_s && !options.feed_consumer) return exit_fine;
   const bool reached = std::all_of(all.begin(), all.end(), [](const whatif_answers& answers) {

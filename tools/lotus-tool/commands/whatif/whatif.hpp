@@ -1,4 +1,4 @@
-// lotus-tool whatif: what changes of a pipeline would bring.
+// lotus-tool whatif: predicts the effect of changes to a pipeline.
 #ifndef LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
 #define LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
 
@@ -14,9 +14,9 @@ namespace lotus::tool {
 struct whatif_options {
   std::string dir;
   std::string prefix{default_prefix};
-  std::string also;                     ///< another run of the same pipeline; "" none
-  pipeline_change change;               ///< nothing: a table of single changes
-  std::optional<double> recorded_cpus;  ///< that the run might use
+  std::string also;                     ///< another run of the same pipeline; "": none
+  pipeline_change change;               ///< empty: print a table of single changes
+  std::optional<double> recorded_cpus;  ///< the CPUs that the recorded run could use
   std::optional<double> target_per_s;
   bool feed_consumer = false;
   std::optional<double> bytes_per_batch;
@@ -25,8 +25,8 @@ struct whatif_options {
   bool quiet = false;
 };
 
-/// Prints what the change would bring, or, without one, single changes, the best first; or how a
-/// target is reached. Returns the exit status; throws input_error and usage_error.
+/// Prints the effect of the change; without a change, single changes with the best one first, or
+/// how to reach a target. Returns the exit status; throws input_error and usage_error.
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -18,8 +18,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A stretch of units, told apart from others by liblotus_memory.so: 64 of one unit, then twice as
-/// long ones up to twice as many units, and so on.
+/// A range of units that liblotus_memory.so counts together: 64 generations of one unit, then
+/// generations twice as long until twice as many units have begun, and so on.
 struct generation {
   std::uint64_t first = 0;
   std::uint64_t length = 1;
@@ -38,11 +38,11 @@ std::vector<generation> generations_of(std::uint64_t units) {
 }
 
 struct observation {
-  double rate = 0;    // bytes a unit
+  double rate = 0;    // bytes per unit
   double weight = 0;  // units
 };
 
-/// What is tried of each process: the generations from a tenth to a half of its units.
+/// The generations of a process that are tested: those from a tenth to a half of its units.
 struct looked_at {
   std::vector<generation> generations;
   std::size_t middle = 0;
@@ -61,7 +61,8 @@ looked_at generations_to_look_at(const process_heap& process) {
 
 constexpr std::size_t least_generations = 10;
 
-/// Those of one operation in one process; none where its halves have not both left something.
+/// The observations of one operation in one process; empty unless both halves left something often
+/// enough.
 std::vector<observation> observe(const looked_at& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t least_times = 3;

@@ -1,4 +1,4 @@
-// What stays behind with every batch.
+// Finds memory that is allocated for every batch and never freed.
 #ifndef LOTUS_TOOL_HEAP_DATA_LEAKS_HPP
 #define LOTUS_TOOL_HEAP_DATA_LEAKS_HPP
 
@@ -11,24 +11,24 @@
 
 namespace lotus::tool {
 
-/// What an operation allocated and nobody frees: so many bytes for each unit (batch) that begins.
+/// Bytes that an operation allocates and nobody frees, per unit (batch) that begins.
 struct leak {
-  std::uint32_t name = 0;       ///< of the innermost operation at the allocation, run_data::names
+  std::uint32_t name = 0;  ///< innermost operation at the allocation: number in run_data::names
   std::uint32_t unit_name = 0;  ///< process_heap::unit_name
   double bytes_per_unit = 0;
-  double low = 0;  ///< of the 99 % interval
+  double low = 0;  ///< lower end of the 99 % interval
   double high = 0;
-  std::uint64_t units = 0;  ///< that it is told from
+  std::uint64_t units = 0;  ///< units from which the rate was calculated
 };
 
-/// The growth that is beyond chance, the largest first.
+/// Returns the statistically significant leaks, the largest first.
 ///
-/// What a pipeline has in flight, keeps in caches or in its last batch is held too. So it is not
-/// the heap's growth that is looked at, but what was allocated by generation (recovery/
-/// heap_hook.hpp): of the first half of a process's units, without a tenth for what is made once,
-/// all would be gone at the end. Where it is not, its bytes a unit are a mean over generations
-/// (weighted by their length) with Student's interval; what a few generations left, as an array
-/// that was made longer, is no leak: both halves of these must have left something three times.
+/// A growing heap is no proof, because a pipeline also holds what is in flight, in caches or in its
+/// last batch. So this looks at allocations by generation (recovery/heap_hook.hpp): allocations of
+/// the first half of a process's units, except the first tenth (setup), should all be freed at the
+/// end. If they are not, the bytes per unit are a mean over generations, weighted by their length,
+/// with Student's interval. What only a few generations left, such as an array that grew, is not a
+/// leak: each half of these generations must have left something at least three times.
 std::vector<leak> find_leaks(const heap_data& heap);
 
 /// "SDecode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)"

@@ -19,24 +19,24 @@
 namespace lotus::tool {
 namespace {
 
-/// What one operation, or all making of batches, did to the heap.
+/// What one operation, or the preprocessing of all batches, did to the heap.
 struct memory_row {
   std::string name;
   std::uint64_t calls = 0;
   heap_use use;
-  std::uint64_t held = 0;  ///< at the end, by all processes
+  std::uint64_t held = 0;  ///< bytes held at the end by all processes
 
   double per_call(std::uint64_t sum) const {
     return calls == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(calls);
   }
 };
 
-/// Of all processes.
+/// Sums over all processes.
 struct memory_totals {
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t held = 0;
-  std::uint64_t most_held = 0;  ///< sum of what each held at most of the moments it was sampled
+  std::uint64_t most_held = 0;  ///< sum of each process's largest sample
 };
 
 memory_totals totals_of(const heap_data& heap) {
@@ -50,8 +50,8 @@ memory_totals totals_of(const heap_data& heap) {
   return sum;
 }
 
-/// Operations as they are told elsewhere; batches' making and waits, which are none, by their
-/// names.
+/// The operations as they are shown elsewhere, and rows for the preprocessing of batches and for
+/// waits, which are not operations.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
@@ -140,7 +140,7 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // The older name of what is sampled, and is no peak: kept for scripts.
+  // The older name of the same value, which is no peak; kept for scripts.
   json.member("most_held_bytes", sum.most_held);
   json.member("most_sampled_held_bytes", sum.most_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {

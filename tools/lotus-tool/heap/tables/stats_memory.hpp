@@ -1,4 +1,4 @@
-// What operations did to the heap, and what stays behind with every batch.
+// Prints what operations did to the heap, and what leaks with every batch.
 #ifndef LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
 #define LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
 
@@ -18,10 +18,10 @@ struct operation_calls {
   std::uint64_t calls = 0;
 };
 
-/// The section of the table, of these operations; one line where nothing was counted.
+/// Prints the memory section of the table for these operations; one line if nothing was counted.
 void print_memory_table(const run_data& run, const std::vector<operation_calls>& operations,
                         std::ostream& out);
-/// Members of a run's JSON object, each only where there is something of it.
+/// Writes members of a run's JSON object, each only if there is data for it.
 void write_memory_json(json_writer& json, const run_data& run,
                        const std::vector<operation_calls>& operations);
 

@@ -29,7 +29,7 @@ bool begins_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-/// "(12) name" says that 12 stands for name from now on; "(12)" stands for it.
+/// "(12) name" defines 12 as an abbreviation of the name; "(12)" alone stands for that name.
 const std::string& compressed_name(std::map<std::string, std::string>& known,
                                    std::string_view text) {
   if (text.empty() || text.front() != '(') return known[std::string(text)] = std::string(text);
@@ -73,7 +73,7 @@ class profile_reader {
     } else if (begins_with(line, "cob=")) {
       compressed_name(modules_, line.substr(4));
     } else if (begins_with(line, "calls=")) {
-      callee_follows_ = true;  // the next line's cost is that of the called function
+      callee_follows_ = true;  // the next line is the cost of the called function
     } else if (line.find_first_of("0123456789+-*") == 0) {
       add(line);
     }
@@ -116,13 +116,13 @@ class profile_reader {
   std::vector<callgrind_profile> parts_;
 };
 
-/// Takes "36,000,015 (54.55%)" or "." from the front of `line`. False when it is none of them.
+/// Removes "36,000,015 (54.55%)" or "." from the front of `line`. Returns false if it is neither.
 bool take_count(std::string_view& line, std::uint64_t& value) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const std::size_t end = line.find_first_not_of("0123456789,.");
   if (end == 0 || end == std::string_view::npos) return false;
   const std::string_view digits = line.substr(0, end);
-  constexpr double most = 1e18;  // what is more is no count
+  constexpr double most = 1e18;  // a larger number is not a count
   value = static_cast<std::uint64_t>(std::clamp(number_in(digits).value_or(0), 0.0, most));
   line.remove_prefix(end);
   const std::size_t next = line.find_first_not_of(' ');
@@ -133,8 +133,8 @@ bool take_count(std::string_view& line, std::uint64_t& value) {
   return true;
 }
 
-/// Reads what callgrind_annotate prints: a head, totals, the table of functions, and behind a blank
-/// line what it makes of source files.
+/// Reads the output of callgrind_annotate: a head, totals, and the table of functions up to a blank
+/// line; the annotated sources after it are ignored.
 class annotate_reader {
  public:
   annotate_reader(std::string path, std::string_view text) : path_(std::move(path)), lines_(text) {}
@@ -170,7 +170,7 @@ class annotate_reader {
     }
   }
 
-  /// Takes a row's counts from the front of `line`, as many as events.
+  /// Removes a row's counts, one per event, from the front of `line`.
   counts take_counts(std::string_view& line) const {
     counts values(profile_.events.size());
     for (std::uint64_t& value : values) {
@@ -200,7 +200,7 @@ class annotate_reader {
     add_to(profile_.functions[place_of(line)], values);
   }
 
-  /// "file:function [object]"; without an object the module is empty.
+  /// Splits "file:function [object]"; the module is empty if there is no object.
   static std::pair<std::string, std::string> place_of(std::string_view text) {
     std::string module;
     const std::size_t bracket = text.rfind(" [");
@@ -212,8 +212,8 @@ class annotate_reader {
     return {std::string(colon == std::string_view::npos ? text : text.substr(colon + 1)), module};
   }
 
-  /// Own counts cannot be more than the program's; those that include what is called are, for every
-  /// caller has them again.
+  /// Rejects inclusive counts: the sum of counts without callees cannot exceed the program's total,
+  /// but inclusive counts do, because every caller repeats them.
   void refuse_inclusive() const {
     for (std::size_t i = 0; i < totals_.size() && i < sums_.size(); ++i) {
       if (totals_[i] > 0 && sums_[i] > totals_[i]) {
@@ -224,7 +224,7 @@ class annotate_reader {
     }
   }
 
-  /// A function's code from a header has a row of its own, which bears no object.
+  /// Code of a function that comes from a header has its own row, which names no object.
   void find_modules() {
     const auto rows = std::exchange(profile_.functions, {});
     for (const auto& [place, values] : rows) {

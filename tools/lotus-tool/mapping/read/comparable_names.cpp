@@ -20,10 +20,11 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Behind "operator<<" and the like, whose signs are no brackets; `at` where none stands there.
+/// The position after "operator<<" and the like, whose characters are not brackets; `at` if there
+/// is no operator.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
-  // Longer ones before their beginnings.
+  // Longer ones before those that they begin with.
   constexpr std::array<std::string_view, 19> with_brackets{
       "()", "[]",  "<=>", "<<=",    "<<",   "<=",        "<",       ">>=",       ">>",   ">=",
       ">",  "->*", "->",  " new[]", " new", " delete[]", " delete", " co_await", "\"\" "};
@@ -34,13 +35,14 @@ std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
     const std::size_t behind = signs + known.size();
     const bool longer_word = is_word(known.back()) && behind < name.size() && is_word(name[behind]);
     if (!stands_at(name, signs, known) || longer_word) continue;
-    // "operator< <int>": a blank parts the sign from template arguments.
+    // "operator< <int>": a blank separates the operator from its template arguments.
     return stands_at(name, behind, " <") ? behind + 1 : behind;
   }
   return signs;
 }
 
-/// Behind the bracket that closes the one at `open`; the end where there is none.
+/// The position after the bracket that closes the one at `open`; the end of `name` if there is
+/// none.
 std::size_t behind_brackets(std::string_view name, std::size_t open) {
   constexpr std::string_view opening = "(<[{";
   constexpr std::string_view closing = ")>]}";
@@ -51,7 +53,7 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
       continue;
     }
     const char c = name[i++];
-    // "((1)<(2))" compares, and so does '>' where no '<' is open.
+    // '<' compares in "((1)<(2))", and so does '>' if no '<' is open.
     const bool in_expression = !expected.empty() && expected.back() == ')';
     const bool compares = c == '<' && in_expression && name[i - 2] == ')';
     const std::size_t kind = opening.find(c);
@@ -65,8 +67,8 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
   return name.size();
 }
 
-/// Where the parameters of a conversion ("operator unsigned long()") begin, whose type may hold
-/// blanks.
+/// The position of a conversion operator's parameters ("operator unsigned long()"); its type may
+/// contain blanks.
 std::size_t behind_conversion(std::string_view name, std::size_t at) {
   while (at < name.size() && (name[at] != '(' || stands_at(name, at, anonymous))) {
     const bool group = name[at] == '<' || name[at] == '(';
@@ -75,7 +77,7 @@ std::size_t behind_conversion(std::string_view name, std::size_t at) {
   return at;
 }
 
-/// Behind what may follow a function's parameters: " const &".
+/// The position after the qualifiers that may follow a function's parameters, such as " const &".
 std::size_t behind_qualifiers(std::string_view name, std::size_t at) noexcept {
   for (const std::string_view one : {" const", " volatile", " &&", " &", "&&", "&"}) {
     if (stands_at(name, at, one)) at += one.size();
@@ -90,7 +92,8 @@ bool is_no_parameters(std::string_view name, std::size_t at, std::size_t name_be
   return type || stands_at(name, at, anonymous) || at == name_begin;
 }
 
-/// "*f(int)" of "void (*f(int))(char)", a function that returns a pointer to one.
+/// Whether '(' begins a declarator, as in "void (*f(int))(char)", a function that returns a
+/// pointer.
 bool is_declarator(std::string_view name, std::size_t at) noexcept {
   return at > 0 && name[at - 1] == ' ' && (stands_at(name, at, "(*") || stands_at(name, at, "(&"));
 }
@@ -99,7 +102,7 @@ bool is_declarator(std::string_view name, std::size_t at) noexcept {
 
 std::string bare_function(std::string_view function) {
   function = trimmed(function.substr(0, function.find(" [clone ")));
-  std::size_t begin = 0;  // of the name: what a template returns stands before it
+  std::size_t begin = 0;  // where the name begins: a template's return type comes before it
   for (std::size_t i = 0; i < function.size();) {
     if (const std::size_t behind = behind_operator(function, i); behind != i) {
       i = stands_at(function, behind, " ") ? behind_conversion(function, behind) : behind;
@@ -111,7 +114,7 @@ std::string bare_function(std::string_view function) {
       return bare_function(function.substr(i + 2, end - i - 3));
     }
     if (c == '(' && !is_no_parameters(function, i, begin)) {
-      // Lambdas and local classes bear the parameters of the function that holds them.
+      // Names of lambdas and local classes contain the parameters of the enclosing function.
       const std::size_t end = behind_qualifiers(function, behind_brackets(function, i));
       if (!stands_at(function, end, "::")) return std::string(function.substr(begin, i - begin));
       i = end;
@@ -136,12 +139,13 @@ std::string_view without_version(std::string_view symbol) noexcept {
 }
 
 std::string comparable_function(std::string_view function) {
-  // Where a module is stripped perf tells an address.
+  // perf prints an address for a function in a stripped module.
   if (function.substr(0, 2) == "0x" &&
       function.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos) {
     return std::string(no_symbols);
   }
-  // A name in C or a mangled one may bear ".isra.0", ".constprop.1", ".cold", ".part.2".
+  // The name of a C function, or a mangled one, may end in ".isra.0", ".constprop.1", ".cold",
+  // ".part.2".
   constexpr std::array<std::string_view, 6> suffixes{".isra.", ".constprop.", ".part.",
                                                      ".cold",  ".lto_priv.",  ".llvm."};
   for (const std::string_view suffix : suffixes) {
@@ -161,7 +165,7 @@ std::string comparable_module(std::string_view module) {
   if (module == "[Unknown]" || module == "[unknown]") return {};
   const std::size_t so = module.find(".so.");
   if (so != std::string_view::npos) module = module.substr(0, so + 3);
-  // "libc-2.31.so": the version before the extension.
+  // "libc-2.31.so" has its version before the extension.
   const std::size_t dash = module.rfind('-');
   constexpr std::string_view extension = ".so";
   if (dash != std::string_view::npos && dash > 0 && module.size() > dash + 1 + extension.size() &&

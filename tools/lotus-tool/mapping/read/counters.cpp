@@ -22,14 +22,14 @@ namespace {
 
 constexpr std::string_view gui_function = "Source Function / Function / Call Stack";
 
-/// What VTune's column is, judged by its name and the unit of its values.
+/// The kind of VTune's column, judged by its name and the unit of its values.
 metric_kind kind_of(std::string_view column, std::string_view value) {
   if (column == "CPI Rate") return metric_kind::cpi;
   if (column == "Average CPU Frequency") return metric_kind::frequency;
   return !value.empty() && value.back() == '%' ? metric_kind::share : metric_kind::sum;
 }
 
-/// The columns without which a metric cannot be told of several functions together.
+/// The columns that are needed to combine a metric of several functions.
 std::vector<std::string_view> needed_for(metric_kind kind) {
   switch (kind) {
     case metric_kind::share:
@@ -54,13 +54,13 @@ void refuse_missing_columns(const std::string& path, const counter_table& table)
   }
 }
 
-/// The columns of the table pasted from VTune's window that hold numbers.
+/// Reads the numeric columns of a table that was copied from VTune's window.
 void read_gui(const std::string& path, std::string_view text, counter_table& table) {
   text_lines lines(text);
   std::string_view line;
   std::optional<table_head> head;
   std::vector<std::size_t> columns;
-  std::set<std::size_t> known;  // columns whose kind a value has told
+  std::set<std::size_t> known;  // columns whose kind is known from a value
   std::optional<std::size_t> module;
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
@@ -76,7 +76,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
                   "the number of fields differs from the number of columns in the header"));
     }
     if (table.metrics.empty()) {
-      // Texts and addresses stand behind Module.
+      // The columns after Module hold texts and addresses.
       for (std::size_t c = 1; c < module.value_or(fields.size()); ++c) {
         columns.push_back(c);
         table.metrics.push_back({head->names()[c], metric_kind::sum});
@@ -118,7 +118,7 @@ void read_report(const function_report& report, const std::string& metric_name,
   }
 }
 
-/// A metric per event, named after it where there are several.
+/// Adds a metric per event, named after it if there are several events.
 void read_perf_tables(const std::vector<perf_table>& tables, counter_table& to) {
   std::map<std::string, std::vector<double>> by_function;
   for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -151,7 +151,7 @@ void read_profile(const callgrind_profile& profile, counter_table& table) {
   }
 }
 
-/// A row of `perf stat -x,`: value,unit,event,… None for what is no such row.
+/// A row of `perf stat -x,` (value,unit,event,…); nullopt for any other line.
 std::optional<std::pair<std::string, double>> stat_row(std::string_view line) {
   const std::vector<std::string> fields = split_fields(line, ',');
   if (fields.size() < 5 || fields[2].empty()) return std::nullopt;

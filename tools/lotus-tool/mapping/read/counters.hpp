@@ -1,4 +1,4 @@
-// Hardware numbers per function, of a whole run.
+// Reads hardware counters per function of a whole run.
 #ifndef LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 #define LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 
@@ -11,12 +11,12 @@
 
 namespace lotus::tool {
 
-/// How a metric of several functions becomes one.
+/// How the values of several functions are combined.
 enum class metric_kind {
-  sum,        ///< added up: seconds, clockticks, misses
-  share,      ///< per cent of the function's clockticks: multiplied by them before adding
-  cpi,        ///< clockticks per instruction, of the sums
-  frequency,  ///< clockticks per second, of the sums; in GHz
+  sum,        ///< added: seconds, clockticks, misses
+  share,      ///< percent of the function's clockticks: multiplied by them, then added
+  cpi,        ///< ratio of the sums: clockticks per instruction
+  frequency,  ///< ratio of the sums: clockticks per second, in GHz
 };
 
 struct metric {
@@ -26,23 +26,23 @@ struct metric {
 
 struct counted_function {
   std::string function;
-  std::string module;          ///< empty where the table does not know it
-  std::vector<double> values;  ///< as many as metrics
+  std::string module;          ///< empty if the table does not show it
+  std::vector<double> values;  ///< one per metric
 };
 
-/// One table of counters: a configuration of Figure 6.
+/// One table of counters, which is one configuration of Figure 6.
 struct counter_table {
-  std::string name;  ///< the file's, without folder and extension
+  std::string name;  ///< the file's name without folder and extension
   std::vector<metric> metrics;
   std::vector<counted_function> functions;
-  /// Whether the numbers are those of the whole process, with no functions: perf stat.
+  /// Whether the numbers are those of the whole process without functions, as from perf stat.
   bool whole_process = false;
 
   std::optional<std::size_t> find(std::string_view metric) const noexcept;
 };
 
-/// Reads VTune's TAB-separated microarchitecture table, perf report -t, perf stat -x,
-/// callgrind's profile or callgrind_annotate, told by content. Throws input_error.
+/// Reads VTune's TAB-separated microarchitecture table, perf report -t, perf stat -x, callgrind's
+/// profile or callgrind_annotate, and recognizes the kind by its content. Throws input_error.
 counter_table read_counters(const std::string& path);
 
 }  // namespace lotus::tool

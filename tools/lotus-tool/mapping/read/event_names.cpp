@@ -9,7 +9,7 @@
 namespace lotus::tool {
 namespace {
 
-/// "cpu-clock" of "cpu-clock:u", "cycles" of "cpu_core/cycles/u".
+/// "cpu-clock:u" becomes "cpu-clock", "cpu_core/cycles/u" becomes "cycles".
 std::string_view without_modifiers(std::string_view event) noexcept {
   const std::size_t slash = event.find('/');
   if (slash != std::string_view::npos) event.remove_prefix(slash + 1);

@@ -1,4 +1,4 @@
-// What sampled events measure, by their names.
+// Recognizes what a sampled event measures by its name.
 #ifndef LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
 #define LOTUS_TOOL_MAPPING_READ_EVENT_NAMES_HPP
 
@@ -12,8 +12,8 @@ namespace lotus::tool {
 /// Whether an event measures CPU time in ns: cpu-clock and task-clock.
 bool is_cpu_time(std::string_view event) noexcept;
 
-/// Of several events, the one that tells where time went: CPU time, else cycles, else the first. 0
-/// where there is none.
+/// The index of the event that best shows where time went: CPU time, else cycles, else the first. 0
+/// if the list is empty.
 std::size_t most_like_time(const std::vector<std::string>& events) noexcept;
 
 }  // namespace lotus::tool

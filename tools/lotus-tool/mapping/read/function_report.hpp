@@ -1,4 +1,4 @@
-// What a profiler says of one run: functions and how much of the run was theirs.
+// A profiler's report of one run: functions and how much of the run each took.
 #ifndef LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 #define LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 
@@ -8,18 +8,18 @@
 
 namespace lotus::tool {
 
-/// "function|module" as a mapping spells it: the module without its folders.
+/// "function|module" as spelled in a mapping: the module's name without its folders.
 std::string function_key(std::string_view function, std::string_view module);
 
-/// Functions of the library itself, which no report of an operation should name: above all the
-/// random wait between resuming a collector and the operation.
+/// Whether it is a function of our library, which no report of an operation should contain; above
+/// all the random wait between resuming a collector and the operation.
 bool is_own_function(std::string_view function);
 
 /// One collected run of an operation.
 struct function_report {
   std::string unit;                         ///< of the values: "s", "ms", "samples", "Ir"
   std::map<std::string, double> functions;  ///< by function_key()
-  /// Of these, what was in code inlined into them: by function_key(), then the inlined function.
+  /// The part of these values in inlined code: by function_key(), then by inlined function.
   std::map<std::string, std::map<std::string, double>> inlined;
 
   void add(std::string_view function, std::string_view module, double value) {
@@ -27,8 +27,8 @@ struct function_report {
   }
 };
 
-/// The runs in one file, by operation. Most profilers know of no operation: the key is empty then,
-/// and the report's folder names it.
+/// The runs in one file, by operation. Most profilers do not know the operation: then the key is
+/// empty, and the report's folder is named after the operation.
 using reports_by_op = std::multimap<std::string, function_report>;
 
 }  // namespace lotus::tool

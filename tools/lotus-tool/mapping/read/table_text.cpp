@@ -23,7 +23,7 @@ namespace lotus::tool {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // By read(), for an iterator lets the buffer's own exceptions out, as of a folder.
+  // Uses read(), because a stream iterator would throw the buffer's exceptions, as for a folder.
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }
@@ -79,7 +79,7 @@ bool ends_with(std::string_view text, std::string_view end) noexcept {
 }
 
 std::optional<double> number_in(std::string_view text) {
-  // VTune writes times in m, s and ms (its user guide, "Choosing Data Format").
+  // VTune writes times in m, s and ms (see its user guide, "Choosing Data Format").
   static const std::map<std::string_view, double> scales{
       {"", 1},           {"%", 1},          {"s", 1},      {"ms", 1e-3}, {"us", 1e-6},
       {"\u00b5s", 1e-6}, {"\u03bcs", 1e-6}, {"ns", 1e-9},  {"m", 60},    {"min", 60},
@@ -90,7 +90,7 @@ std::optional<double> number_in(std::string_view text) {
   double value = 0;
   const char* const last = digits.data() + digits.size();
   const auto [end, error] = std::from_chars(digits.data(), last, value);
-  // from_chars takes "nan" and "inf" as well, which would spoil every sum.
+  // from_chars also accepts "nan" and "inf", which would spoil every sum.
   if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   const auto scale = scales.find(trimmed({end, static_cast<std::size_t>(last - end)}));
   if (scale == scales.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Text tables as profilers write them: lines, fields, numbers with units.
+// Reads text tables as profilers write them: lines, fields, numbers with units.
 #ifndef LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
 #define LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
 
@@ -10,17 +10,18 @@
 
 namespace lotus::tool {
 
-/// The whole of a file. Throws input_error when it cannot be read.
+/// The whole content of a file. Throws input_error if it cannot be read.
 std::string read_text(const std::string& path);
 
-/// The lines of a text, one after the other, without their ends (CRLF too). `text` must outlive it.
+/// Iterates over the lines of a text, without their line ends (LF or CRLF). The text must outlive
+/// this object.
 class text_lines {
  public:
   explicit text_lines(std::string_view text) noexcept : rest_(text) {}
 
-  /// False behind the last line.
+  /// Returns false after the last line.
   bool next(std::string_view& line) noexcept;
-  /// The number of the line that next() gave last, from 1.
+  /// The number of the last line that next() returned, counted from 1.
   std::size_t number() const noexcept { return number_; }
 
  private:
@@ -28,16 +29,17 @@ class text_lines {
   std::size_t number_ = 0;
 };
 
-/// Cuts a line at `delimiter`. A field in double quotes may hold it; "" stands for a quote there.
+/// Splits a line at `delimiter`. A field in double quotes may contain it; "" stands for a quote
+/// there.
 std::vector<std::string> split_fields(std::string_view line, char delimiter);
 
 std::string_view trimmed(std::string_view text) noexcept;
 
 bool ends_with(std::string_view text, std::string_view end) noexcept;
 
-/// A number with thousands commas and, behind it, a unit: "1,234", "2648.443s", "40.7%", "3.4 GHz".
-/// Times are given in seconds, frequencies in GHz. None where it is no number or the unit is not
-/// known.
+/// Reads a number with commas between thousands, followed by an optional unit: "1,234",
+/// "2648.443s", "40.7%", "3.4 GHz". Converts times to seconds and frequencies to GHz. Returns
+/// nullopt if it is not a number or the unit is unknown.
 std::optional<double> number_in(std::string_view text);
 
 /// The names of a table's columns.

@@ -18,7 +18,7 @@ std::string_view first_lines(std::string_view text) {
   return text.substr(0, 4096);
 }
 
-/// A table's column. Throws input_error when there is none.
+/// The index of a table's column. Throws input_error if there is none.
 std::size_t column(const table_head& head, std::string_view name, const std::string& path,
                    std::size_t line) {
   const auto at = head.find(name);
@@ -34,10 +34,10 @@ double value_of(std::string_view field, const std::string& path, std::size_t lin
   return *value;
 }
 
-/// What perf report says instead of a table.
+/// The text that perf report prints instead of a table.
 constexpr std::string_view no_perf_samples = "data has no samples!";
 
-/// The event of "# Samples: 1K of event 'cpu-clock:u'"; empty for other lines.
+/// The event in "# Samples: 1K of event 'cpu-clock:u'"; empty for other lines.
 std::string_view event_in(std::string_view line) noexcept {
   if (line.substr(0, 10) != "# Samples:") return {};
   const std::size_t open = line.find('\'');
@@ -102,12 +102,12 @@ function_report read_uprof(const std::string& path, std::string_view text) {
     found = line.find("HOTTEST FUNCTIONS") != std::string_view::npos;
   }
   if (!found) throw input_error(path + ": no table of the hottest functions in this uProf report");
-  // Nothing was sampled where the table has no head.
+  // If nothing was sampled, the table has no header.
   if (!lines.next(line) || trimmed(line).empty()) return report;
   const table_head head(split_fields(line, ','));
   const std::size_t function = column(head, "FUNCTION", path, lines.number());
   const std::size_t columns = head.names().size();
-  // The event that was sampled names the second column; Module may stand behind others.
+  // The second column is named after the sampled event; Module may come after other columns.
   const std::size_t module = head.find("Module").value_or(columns - 1);
   const std::size_t value = function + 1;
   if (columns < 3 || module == value) {
@@ -115,7 +115,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   }
   while (lines.next(line) && !trimmed(line).empty()) {
     std::vector<std::string> fields = split_fields(line, ',');
-    // Unquoted names (5.x) may hold commas themselves.
+    // Names are not quoted in 5.x and may contain commas.
     while (fields.size() > columns && function == 0) {
       fields[0] += ',' + fields[1];
       fields.erase(fields.begin() + 1);
@@ -164,7 +164,7 @@ std::vector<perf_table> read_perf(const std::string& path, std::string_view text
     if (!head) throw input_error(at_line(path, lines.number(), "a row before the table's header"));
     std::vector<std::string> fields = split_fields(line, '|');
     const std::size_t columns = head->names().size();
-    // operator| and operator|| hold the delimiter.
+    // operator| and operator|| contain the delimiter.
     while (fields.size() > columns && symbol + 1 < fields.size()) {
       fields[symbol] += '|' + fields[symbol + 1];
       fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(symbol) + 1);

@@ -1,4 +1,4 @@
-// Readers of profilers' text reports; function_report.hpp picks one.
+// Readers of profilers' text reports; read_reports() chooses one.
 #ifndef LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
 #define LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
 
@@ -10,27 +10,27 @@
 
 namespace lotus::tool {
 
-// Each looks_like_… judges by the beginning of a file, each read_… throws input_error with `path`
+// Each looks_like_… judges by the beginning of a file; each read_… throws input_error with `path`
 // and the line.
 
 bool looks_like_vtune(std::string_view text);
-/// `vtune -report hotspots -format csv -csv-delimiter comma`. Columns vary by run, so they are
-/// found by their names. Seconds.
+/// Reads `vtune -report hotspots -format csv -csv-delimiter comma`, in seconds. Columns vary by
+/// run, so they are found by name.
 function_report read_vtune(const std::string& path, std::string_view text);
 
 bool looks_like_uprof(std::string_view text);
-/// `AMDuProfCLI report -f csv`, 4.0 and 5.x: the table of the hottest functions. Weights, about ms.
+/// Reads the hottest functions of `AMDuProfCLI report -f csv`, 4.0 and 5.x. Weights are about ms.
 function_report read_uprof(const std::string& path, std::string_view text);
 
 bool looks_like_perf(std::string_view text);
-/// One event's table.
+/// The table of one event.
 struct perf_table {
-  std::string event;  ///< empty where the report does not say it
+  std::string event;  ///< empty if the report does not show it
   function_report report;
 };
 
-/// `perf report -t '|'` with the sort keys dso and symbol: a table per event. Samples where -n gave
-/// them, else %. None where nothing was sampled.
+/// Reads `perf report -t '|'` with the sort keys dso and symbol: one table per event. Values are
+/// samples if -n was given, else percent. Empty if nothing was sampled.
 std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool

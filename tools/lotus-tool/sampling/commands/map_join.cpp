@@ -38,7 +38,7 @@ const joined_samples& total_of(const joined_function& function) {
   return function.total;
 }
 
-/// The largest first.
+/// Sorts by value, the largest first.
 template <class Value>
 std::vector<std::pair<std::string, Value>> by_value(const std::map<std::string, Value>& values) {
   std::vector<std::pair<std::string, Value>> sorted(values.begin(), values.end());
@@ -74,7 +74,7 @@ void write_threads(const thread_groups& threads, const joined_run& run, json_wri
   to.end_array();
 }
 
-/// @param threads  where it ran, or what else did meanwhile; as `threads_key`.
+/// @param threads  the threads to write under the key `threads_key`.
 void write_op(const joined_op& op, const joined_run& run, std::string_view threads_key,
               const thread_groups& threads, json_writer& to) {
   to.begin_object().member("samples", op.total.samples).member("cpu_ns", cpu_ns(op.total, run));
@@ -85,7 +85,7 @@ void write_op(const joined_op& op, const joined_run& run, std::string_view threa
   write_threads(threads, run, to);
   to.key("functions");
   write_samples(op.functions, to);
-  to.key("inlined").begin_object();  // of the functions that have any
+  to.key("inlined").begin_object();  // only of the functions that have any
   for (const auto& [key, function] : by_value(op.functions)) {
     if (function.inlined.empty()) continue;
     to.key(key);
@@ -133,7 +133,7 @@ void inlined_rows(const joined_function& function, table& to) {
   }
 }
 
-/// Of an operation that may not be as cheap as its CPU time looks.
+/// Prints a note if an operation may cost more than its CPU time shows.
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
                   std::ostream& out) {
   if (!may_wait_for_others(op, run)) return;
@@ -208,7 +208,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   const std::vector<run_files> runs =
       whole_runs(find_runs(options.dir, options.prefix, diagnostics));
   if (!options.samples.empty()) {
-    // Thread ids tell which run of several a sample is of; without a choice it would count twice.
+    // Thread ids decide which run a sample belongs to; given several runs it could count twice.
     if (runs.size() > 1) {
       throw usage_error(options.dir + ": holds several runs; give the folder of one");
     }

@@ -1,4 +1,5 @@
-// lotus-tool map join: every sample of a real run goes to the operation that was open then.
+// lotus-tool map join: assigns every sample of a real run to the operation that was open at its
+// time.
 #ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 #define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
 
@@ -14,7 +15,7 @@ namespace lotus::tool {
 
 struct map_join_options {
   std::string dir;
-  std::vector<std::string> samples;  ///< files; empty: those beside the logs
+  std::vector<std::string> samples;  ///< files; empty: the samples stored with the logs
   std::string prefix = std::string(default_prefix);
   print_as print = print_as::table;
   bool quiet = false;

@@ -13,8 +13,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the path of the samples; empty, after a warning, where they cannot be written: whatever
-/// happens to them, the program must not notice.
+/// Returns the path of the samples; empty, after a warning, if they cannot be written, because a
+/// problem with the samples must not affect the program.
 std::string sample_until_end(child_process& child, sample_recorder& recorder,
                              diagnostic_log& diagnostics) {
   constexpr int wait_ms = 100;

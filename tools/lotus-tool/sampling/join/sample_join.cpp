@@ -43,9 +43,9 @@ void count(const located_sample& s, const located_samples& all, std::string_view
   if (!inlined.empty()) function.inlined[inlined] += one;
 }
 
-/// How long each operation of one thread was the innermost one, within [from_ns, to_ns], to
-/// `on_wall(name, ns)`, in parts.
-/// @param ops  as of sweep().
+/// Calls `on_wall(name, ns)` with the parts of [from_ns, to_ns] during which each operation was the
+/// innermost one of its thread.
+/// @param ops  sorted as for sweep().
 template <class OnWall>
 void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int64_t to_ns,
               OnWall&& on_wall) {
@@ -70,8 +70,9 @@ void own_wall(const std::vector<operation>& ops, std::int64_t from_ns, std::int6
   close_until(INT64_MAX);
 }
 
-/// Goes through one thread's operations and samples in order of time.
-/// @param ops  by start; of two that begin together the longer first.
+/// Calls `on_sample(sample, innermost operation or null)` for one thread's samples in order of
+/// time.
+/// @param ops  sorted by start; if two begin together, the longer one first.
 template <class OnSample>
 void sweep(const std::vector<operation>& ops, const std::vector<const located_sample*>& samples,
            OnSample&& on_sample) {
@@ -108,12 +109,12 @@ class log_threads {
   }
   bool is_of_several(std::uint64_t tid) const { return several_.count(tid) != 0; }
   bool has_log(std::uint64_t tid) const { return process_of_.count(tid) != 0; }
-  /// 0 where it is not known.
+  /// 0 if it is not known.
   std::uint64_t pid_of(std::uint64_t tid) const {
     const auto at = process_of_.find(tid);
     return at == process_of_.end() || at->second == nullptr ? 0 : at->second->pid;
   }
-  /// The name that the sampler saw, else the one that its process tells.
+  /// The name that the sampler saw, else the name that the process recorded.
   std::string name_of(std::uint32_t tid, const located_samples& samples) const {
     const auto seen = samples.thread_names.find(tid);
     if (seen != samples.thread_names.end()) return seen->second;
@@ -174,7 +175,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
   const auto joined = [&](std::uint32_t name) -> joined_op& {
     return to.ops[shown_name(data.names.name(name))];
   };
-  // By thread; those of threads without a log, which may work for operations of others, together.
+  // Samples by thread; and those of threads without a log, which may work for other threads'
+  // operations.
   std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
   std::vector<const located_sample*> without_log;
   std::uint64_t left_out = 0;

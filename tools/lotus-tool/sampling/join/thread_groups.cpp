@@ -9,7 +9,7 @@
 namespace lotus::tool {
 namespace {
 
-/// "av:h264:df" of "av:h264:df3". A name that is all digits stays.
+/// "av:h264:df3" becomes "av:h264:df". A name that has only digits stays as it is.
 std::string_view without_number(std::string_view name) {
   const std::size_t last = name.find_last_not_of("0123456789");
   return last == std::string_view::npos ? name : name.substr(0, last + 1);

@@ -1,4 +1,4 @@
-// Threads of a run by name, and what samples say of each group.
+// Groups the threads of a run by name, with the samples of each group.
 #ifndef LOTUS_TOOL_SAMPLING_JOIN_THREAD_GROUPS_HPP
 #define LOTUS_TOOL_SAMPLING_JOIN_THREAD_GROUPS_HPP
 
@@ -12,24 +12,24 @@
 
 namespace lotus::tool {
 
-/// Samples of joined_run::event. Shares go by their values: samples of different rates differ.
+/// Samples of joined_run::event. Shares are shares of values, because sampling rates may differ.
 struct joined_samples {
   std::uint64_t samples = 0;
-  std::uint64_t value = 0;  ///< the sum of theirs: ns of CPU time, cycles, …
+  std::uint64_t value = 0;  ///< the sum of the samples' values: ns of CPU time, cycles, …
 
   joined_samples& operator+=(const joined_samples& more) noexcept;
   /// 0..1
   double share_of(const joined_samples& whole) const noexcept;
 };
 
-/// Threads of one name, numbers at its end apart, as those of a pool have.
+/// Threads with the same name except for a number at its end, such as those of a thread pool.
 struct thread_group {
   bool recorded = false;        ///< they have scopes or batches
-  std::set<std::string> names;  ///< "" where one is not known
+  std::set<std::string> names;  ///< "" if a name is not known
   std::set<std::uint32_t> tids{};
   joined_samples total{};
 
-  /// "av:h264", or "av:h264:df*" where there are several.
+  /// "av:h264", or "av:h264:df*" if there are several names.
   std::string name() const;
   /// "4 threads named av:h264 that have no scope"
   std::string description() const;
@@ -39,7 +39,7 @@ class thread_groups {
  public:
   void count(std::uint32_t tid, std::string_view name, bool recorded, const joined_samples& more);
 
-  /// Those with the most first.
+  /// The groups, the one with the largest value first.
   std::vector<thread_group> sorted() const;
 
  private:

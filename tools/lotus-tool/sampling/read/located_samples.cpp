@@ -26,7 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "4065.297663020" as nanoseconds; none for what no clock tells. The sum of two does not overflow.
+/// Converts "4065.297663020" to nanoseconds; nullopt if no clock can show it. Two results can be
+/// added without overflow.
 std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   const std::size_t dot = text.find('.');
   std::string digits(text.substr(0, dot));
@@ -42,8 +43,8 @@ std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   return value;
 }
 
-/// What to add to perf's times to have nanoseconds since the epoch, from the line
-/// "# reference time: … = <epoch> (TOD) = <time> (monotonic)" of its header.
+/// The offset from perf's times to nanoseconds since the epoch, from the line "# reference time: …
+/// = <epoch> (TOD) = <time> (monotonic)" of perf's header.
 std::int64_t epoch_offset_ns(const std::string& path, const std::string& header) {
   constexpr std::string_view start = "# reference time:";
   text_lines lines(header);
@@ -71,7 +72,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// "  7/8  4065.357157840: " at the beginning of `line`, in digits: a thread and a time.
+/// Whether `line` begins with a thread and a time, in digits: "  7/8  4065.357157840: ".
 bool begins_with_ids(std::string_view line) {
   const auto digits_and = [](std::string_view word, char separator) {
     const std::size_t at = word.find_first_not_of("0123456789");
@@ -80,8 +81,8 @@ bool begins_with_ids(std::string_view line) {
   return digits_and(next_word(line), '/') && digits_and(next_word(line), '.');
 }
 
-/// "thread's name  pid/tid  4065.357157840:  500000 cpu-clock:u:  7fade0bcc9d4 name with blanks
-/// (/path)". False for other lines: perf's warnings.
+/// Reads "thread's name  pid/tid  4065.357157840:  500000 cpu-clock:u:  7fade0bcc9d4 function name
+/// (/path)". Returns false for other lines, such as perf's warnings.
 bool read_script_line(std::string_view line, std::int64_t offset_ns, located_samples& to) {
   const std::string_view whole = line;
   while (!line.empty() && !begins_with_ids(line)) next_word(line);
@@ -110,7 +111,7 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   }
   s.time_ns = *time_ns + offset_ns;
   to.reaches(s.time_ns);
-  // ":8" is what perf calls a thread that it knows no name of.
+  // perf prints ":8" for a thread whose name it does not know.
   if (!thread.empty() && thread.front() != ':') to.thread_names[s.tid] = thread;
   s.event = to.event_id(event);
   s.function = to.function_id({function_key(trimmed(line.substr(0, module)),
@@ -120,7 +121,7 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   return true;
 }
 
-/// The last line of perf's output that is its own words: no sample and no comment.
+/// The last line of perf's output that is a message: no sample and no comment.
 std::string last_words(const std::string& output) {
   std::ifstream in(output);
   std::string words;
@@ -133,7 +134,7 @@ std::string last_words(const std::string& output) {
   return words;
 }
 
-/// @param path  what perf reads.
+/// @param path  the file that perf reads.
 void run_perf(const std::string& path, const std::vector<std::string>& arguments,
               const std::string& output) {
   command what;

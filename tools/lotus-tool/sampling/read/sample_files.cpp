@@ -29,11 +29,12 @@ std::string_view magic() noexcept {
   return {static_cast<const char*>(layout::samples_file_magic), sizeof layout::samples_file_magic};
 }
 
-/// Until the year 2116, and for as long without a restart: with times below it no sum overflows.
+/// Covers times until the year 2116, or the same time without a restart; sums below it do not
+/// overflow.
 constexpr std::int64_t end_of_clock_ns = std::int64_t{1} << 61U;
 constexpr std::int64_t end_of_time_ns = end_of_clock_ns * 2;
 
-/// A record's fixed part; false when it is too short for one.
+/// Copies a record's fixed part. Returns false if `bytes` are too short.
 template <class Record>
 bool take(std::string_view bytes, Record& record) noexcept {
   if (bytes.size() < sizeof record) return false;
@@ -41,13 +42,13 @@ bool take(std::string_view bytes, Record& record) noexcept {
   return true;
 }
 
-/// The text behind a record's fixed part, up to its zero.
+/// The zero-terminated text after a record's fixed part.
 std::string text_behind(std::string_view bytes, std::size_t fixed) {
   const std::string_view text = bytes.substr(fixed);
   return std::string(text.substr(0, text.find('\0')));
 }
 
-/// What the kernel puts behind a record that is no sample, for our sample_type.
+/// The fields that the kernel appends to a record that is not a sample, for our sample_type.
 struct record_end {
   std::uint32_t pid, tid;
   std::uint64_t time_ns;
@@ -81,19 +82,19 @@ struct lost_record {
   std::uint64_t id, lost;
 };
 
-/// Code was mapped, or a process was forked.
+/// A mapping of code, or a fork of a process.
 struct map_change {
   std::uint64_t time_ns;
   std::uint32_t pid;
-  std::uint32_t parent_pid;  ///< 0: mapped
+  std::uint32_t parent_pid;  ///< 0: a mapping
   module_map::mapped code;
 };
 
-/// A thread got a name, or began with that of the one that made it.
+/// A thread's new name, or the start of a thread, which inherits its parent's name.
 struct name_change {
   std::uint64_t time_ns;
   std::uint32_t tid;
-  std::uint32_t parent_tid;  ///< 0: got a name
+  std::uint32_t parent_tid;  ///< 0: a new name
   std::string name;
 };
 
@@ -173,7 +174,7 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
       return;
     }
     default:
-      return;  // of the kernel, and of no interest here
+      return;  // written by the kernel, but not needed here
   }
 }
 
@@ -191,7 +192,7 @@ void module_map::forked(std::uint32_t parent, std::uint32_t child) {
 const module_map::mapped* module_map::find(const sample& s) const {
   const auto maps = by_pid_.find(s.pid);
   if (maps == by_pid_.end()) return nullptr;
-  // The last one that was there by then, else the first that came.
+  // The last mapping made before the sample, else the first one after it.
   const mapped* before = nullptr;
   const mapped* after = nullptr;
   for (const mapped& m : maps->second) {
@@ -214,7 +215,7 @@ std::int64_t samples_file::to_epoch_ns(std::uint64_t monotonic_ns) const {
   const clock_pair& from = after == clocks.begin() ? *after : *(after - 1);
   const std::int64_t offset_ns = from.realtime_ns - from.monotonic_ns;
   if (after == clocks.begin() || after == clocks.end()) return now + offset_ns;
-  // Between two readings the wall clock drifts evenly; a step is taken where it was seen.
+  // Between two readings the wall clock drifts evenly; a jump counts from the reading after it.
   const std::int64_t drift_ns = after->realtime_ns - after->monotonic_ns - offset_ns;
   constexpr std::int64_t step_ns = 1'000'000;
   if (drift_ns > step_ns || drift_ns < -step_ns) return now + offset_ns;
@@ -237,7 +238,7 @@ bool is_samples_file(const std::string& path) {
 }
 
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) {
-  // Files of this name are found beside logs.
+  // A file with such a name was found next to logs.
   const bool found = is_samples_name(path.substr(path.rfind('/') + 1));
   const std::string text = found ? read_found(path) : read_text(path);
   layout::samples_file_header head{};
@@ -260,7 +261,7 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) 
     read_record(header, rest.substr(0, header.size), file, changes);
     rest.remove_prefix(header.size);
   }
-  // Each processor's records are in order of time, but not those of several.
+  // The records of one processor are in order of time, but not those of several processors.
   const auto sort = [](auto& of) {
     std::stable_sort(of.begin(), of.end(),
                      [](const auto& x, const auto& y) { return x.time_ns < y.time_ns; });

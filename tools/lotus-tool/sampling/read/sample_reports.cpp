@@ -14,13 +14,13 @@
 namespace lotus::tool {
 namespace {
 
-/// The region that a sample belongs to, the inner of nested ones. A thread with regions of its own
-/// works, warm-up included, for those; any other for whoever collects. The number of regions when
-/// there is none.
+/// The region that a sample belongs to; the innermost one if regions are nested. A thread that has
+/// regions of its own works only for these, even during warm-up; any other thread works for
+/// whichever region is open. Returns the number of regions if there is none.
 std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions,
                       const std::set<std::uint32_t>& threads_with_regions) {
   const bool has_own = threads_with_regions.count(s.tid) != 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {  // inner ones end, and so stand, first
+  for (std::size_t i = 0; i < regions.size(); ++i) {  // inner regions end first, so they come first
     const sampled_region& r = regions[i];
     if (has_own && s.tid != r.tid) continue;
     if (s.time_ns >= r.begin_ns && s.time_ns <= r.end_ns) return i;

@@ -1,4 +1,4 @@
-// Samples of a probe, as one report per collected pass of an operation.
+// Converts the samples of a probe to one report per collected pass of an operation.
 #ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_REPORTS_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SAMPLE_REPORTS_HPP
 
@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// Samples belong to the pass in which their time lies, on any thread: what came before the pass
-/// (the random wait) or behind it is left out, to the nanosecond. Throws input_error.
+/// A sample, on any thread, belongs to the pass during which it was taken. Samples outside of every
+/// pass (such as those of the random wait before it) are left out. Throws input_error.
 reports_by_op read_sample_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -39,7 +39,7 @@ std::string demangled(const char* name) {
   return status == 0 && text ? bare_function(text.get()) : std::string(name);
 }
 
-/// The name of a DIE that is a function, demangled where its linkage name is known.
+/// The name of a function's DIE, demangled if its linkage name is known.
 std::string name_of(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
@@ -49,8 +49,8 @@ std::string name_of(Dwarf_Die& die) {
   return plain != nullptr ? plain : "";
 }
 
-/// When a file was last written or replaced, since the epoch. Its change time, for a package's
-/// files keep the modification time they were built with. 0 where it cannot be told.
+/// When a file was last written or replaced, since the epoch; 0 if unknown. Uses the change time,
+/// because files from a package keep the modification time of their build.
 std::int64_t changed_ns(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return 0;
@@ -58,8 +58,8 @@ std::int64_t changed_ns(const std::string& path) {
   return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
 }
 
-/// The innermost inlined call below `outer` that holds the code at `pc`. Not by dwarf_getscopes,
-/// which does not look into namespaces, where clang puts functions.
+/// Finds the innermost inlined call below `outer` that contains the code at `pc`. dwarf_getscopes
+/// cannot do this: it does not look into namespaces, where clang puts functions.
 bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
   Dwarf_Die die;
   if (dwarf_child(&outer, &die) != 0) return false;
@@ -81,7 +81,7 @@ bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, Dwarf_Die& found) {
 
 }  // namespace
 
-/// One ELF file and its debug info, opened at first use.
+/// One ELF file and its debug info.
 class symbol_source::module {
  public:
   module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path) {
@@ -89,7 +89,7 @@ class symbol_source::module {
                                               dwfl_offline_section_address, nullptr};
     dwfl_ = dwfl_begin(&callbacks);
     std::error_code error;
-    // A pipe by that name would be waited for.
+    // Opening a pipe would block.
     if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
       dwfl_report_begin(dwfl_);
       module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
@@ -124,7 +124,7 @@ class symbol_source::module {
   }
 
  private:
-  /// Whether names come from a full symbol table (of the file or of its separate debug file).
+  /// Whether names come from a full symbol table, in the file or in its separate debug file.
   bool has_symbol_table() {
     GElf_Addr bias = 0;
     Dwarf* debug = dwfl_module_getdwarf(module_, &bias);
@@ -162,7 +162,7 @@ class symbol_source::module {
     GElf_Sym symbol{};
     const char* name =
         dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
-    // The nearest symbol before code that has none is not its function.
+    // The nearest symbol may end before this code; then the code is not part of its function.
     if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
       place.function = demangled(name);
     }
@@ -180,8 +180,8 @@ class symbol_source::module {
     return find_inlined(*unit->die, address - unit->bias, innermost) ? name_of(innermost) : "";
   }
 
-  /// Which compilation unit made the code where. From the units themselves: clang leaves out the
-  /// table (.debug_aranges) that dwfl_module_addrdie needs.
+  /// Reads which compilation unit contains which addresses from the units themselves, because clang
+  /// omits the table (.debug_aranges) that dwfl_module_addrdie needs.
   void read_units() {
     units_read_ = true;
     Dwarf_Addr bias = 0;

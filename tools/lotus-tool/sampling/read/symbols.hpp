@@ -1,4 +1,4 @@
-// Which function an address in a module belongs to.
+// Finds the function at an address of a module.
 #ifndef LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
 
@@ -11,29 +11,29 @@
 
 namespace lotus::tool {
 
-/// A function, and what was inlined into it there.
+/// A function, and the function that was inlined at that address.
 struct code_place {
-  std::string function;  ///< bare_function(); "[no symbols]" where none is known
+  std::string function;  ///< bare_function(); "[no symbols]" if it is unknown
   std::string module;    ///< path
-  std::string inlined;   ///< the innermost inlined function; empty when none, or without debug info
+  std::string inlined;  ///< the innermost inlined function; empty if there is none or no debug info
 };
 
-/// Reads ELF symbols and debug info with elfutils' libdw: static functions, separate debug files
-/// (by build id, and beside the module or below /usr/lib/debug), inlined functions. Every address
-/// is looked up once. Not thread-safe.
+/// Reads ELF symbols and debug info with elfutils' libdw: static functions, inlined functions, and
+/// separate debug files (by build id, next to the module or below /usr/lib/debug). Looks up every
+/// address only once. Not thread-safe.
 class symbol_source {
  public:
-  /// @param diagnostics  told once of each module that is stripped, cannot be read or has changed;
-  /// must outlive this.
+  /// @param diagnostics  gets one message for each module that is stripped, unreadable or changed;
+  ///     must outlive this object.
   explicit symbol_source(diagnostic_log& diagnostics);
   symbol_source(const symbol_source&) = delete;
   symbol_source& operator=(const symbol_source&) = delete;
   ~symbol_source();
 
   /// @param file_offset  of the instruction in the module's file, in bytes.
-  /// @param seen_ns  when the program had the module, since the epoch: a file that has changed
-  /// since may have other functions there.
-  /// Valid as long as this.
+  /// @param seen_ns  when the program used the module, since the epoch: a file that has changed
+  ///     since then may have other functions at this offset.
+  /// @return a reference that is valid as long as this object.
   const code_place& at(const std::string& module_path, std::uint64_t file_offset,
                        std::int64_t seen_ns);
 

@@ -31,11 +31,11 @@ namespace {
 namespace layout = lotus::detail;
 
 constexpr std::size_t ring_pages = 128;
-/// Held in memory until the folder of the logs is known; then, or beyond it, they are written.
+/// Records are kept in memory until the folder of the logs is known or until this limit is reached.
 constexpr std::size_t most_pending_bytes = std::size_t{64} << 20U;
 constexpr std::int64_t clock_every_ns = 1'000'000'000;
 
-/// Of libstdc++'s clocks: steady_clock is CLOCK_MONOTONIC, system_clock CLOCK_REALTIME.
+/// In libstdc++ steady_clock is CLOCK_MONOTONIC and system_clock is CLOCK_REALTIME.
 template <class Clock>
 std::int64_t now_ns() {
   return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
@@ -50,7 +50,7 @@ std::string_view bytes_of(const Record& record) noexcept {
   return {reinterpret_cast<const char*>(&record), sizeof record};  // NOLINT(*-reinterpret-cast)
 }
 
-/// "…/.lotus_ring_1_2" or, while it is being made, "…/.lotus_new_1_2": the folder.
+/// The folder of "…/.lotus_ring_1_2" or, while that file is being created, "…/.lotus_new_1_2".
 std::string_view folder_of_ring_file(std::string_view path) noexcept {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return {};
@@ -104,7 +104,7 @@ void sample_recorder::open_events(pid_t process, double rate_hz) {
     }
     if (event < 0) {
       error = -event;
-      continue;  // a processor that is off
+      continue;  // this processor is offline
     }
     layout::perf_ring ring;
     error = ring.map(event, ring_pages);
@@ -132,13 +132,13 @@ void sample_recorder::stop() noexcept {
 }
 
 void sample_recorder::work(int most_ms) {
-  // The process itself counts too: who waits for it wants to know at once that it has ended.
+  // Waits for the process too, so that the caller learns at once that it has ended.
   std::vector<pollfd> waits{{process_descriptor_, POLLIN, 0}};
   for (const int event : events_) waits.push_back({event, POLLIN, 0});
   ::poll(waits.data(), static_cast<nfds_t>(waits.size()), most_ms);
   const bool no_more_samples = std::all_of(
       waits.begin() + 1, waits.end(), [](const pollfd& w) { return (w.revents & POLLHUP) != 0; });
-  // Of events without a thread poll() does not wait any more.
+  // poll() returns at once for events whose threads have all ended.
   if (no_more_samples && waits[0].revents == 0) ::poll(waits.data(), 1, most_ms);
   drain();
 }
@@ -162,7 +162,7 @@ void sample_recorder::take(std::string_view records) {
     records.remove_prefix(header.size);
     if (header.type == PERF_RECORD_MMAP2) {
       look_for_logs(record);
-      // Data is mapped far more often than code, and names no function.
+      // Mappings of data are far more frequent than those of code, and contain no functions.
       if ((header.misc & PERF_RECORD_MISC_MMAP_DATA) != 0) continue;
     }
     pending_ += record;
@@ -196,7 +196,7 @@ void sample_recorder::open_file(const std::string& folder) {
             static_cast<const char*>(layout::samples_file_start) + std::to_string(process_) + '_' +
             std::to_string(now_ns<std::chrono::system_clock>());
   }
-  // It has its name at once: what a killed recorder has written can be read.
+  // Rename before writing, so that the samples of a killed recorder can be read.
   const new_output made = open_new_output(path_);
   file_ = made.descriptor;
   if (!made.beside.empty() && ::rename(made.beside.c_str(), path_.c_str()) != 0) {

@@ -1,4 +1,4 @@
-// Samples another process into a file.
+// Samples another process and writes the samples to a file.
 #ifndef LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
 #define LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
 
@@ -13,35 +13,35 @@
 
 namespace lotus::tool {
 
-/// Samples a process that is about to exec, all its threads and all processes that come from it.
-/// The samples land beside the Lotus logs of the first of them that records: the kernel reports
-/// every mapping, and a session maps its ring file in the folder of its logs.
+/// Samples a process that is about to exec, with all its threads and descendants. The samples are
+/// stored with the Lotus logs of the first of these processes that records: the kernel reports
+/// every mapping, and a recording process maps its ring file in the folder of its logs.
 class sample_recorder {
  public:
-  /// Opens the events; sampling begins with exec. Throws input_error, saying what to change, where
+  /// Opens the events; sampling begins with exec. Throws input_error, which says what to change, if
   /// the kernel forbids it or `output` cannot be written.
-  /// @param output  file of the samples; empty: as above.
+  /// @param output  file of the samples; empty: stored with the logs, as described above.
   sample_recorder(pid_t process, double rate_hz, std::string output);
   sample_recorder(const sample_recorder&) = delete;
   sample_recorder& operator=(const sample_recorder&) = delete;
   ~sample_recorder();
 
-  /// Waits for records or the end of the process, at most so long, and takes what is there. Throws
-  /// input_error when that cannot be written; the process is sampled on until stop().
+  /// Waits at most `most_ms` for records or for the end of the process, then stores the available
+  /// records. Throws input_error if they cannot be written; sampling continues until stop().
   void work(int most_ms);
 
   /// Ends sampling.
   void stop() noexcept;
 
-  /// Takes the rest and closes the file; where no log was seen it is made in the current folder.
-  /// Returns its path. Throws input_error.
+  /// Stores the remaining records and closes the file, which is in the current folder if no logs
+  /// were seen. Returns its path. Throws input_error.
   std::string finish();
 
-  /// Whether a Lotus session was seen.
+  /// Whether a mapped ring file of Lotus was seen.
   bool saw_logs() const noexcept { return !logs_.empty(); }
-  /// The folder of its logs.
+  /// The folder of the logs; "" if none were seen.
   const std::string& logs() const noexcept { return logs_; }
-  /// Whether time in the kernel is sampled too: that takes more rights.
+  /// Whether time in the kernel is sampled too, which needs more privileges.
   bool with_kernel() const noexcept { return with_kernel_; }
 
  private:
@@ -54,13 +54,13 @@ class sample_recorder {
   void write_out();
 
   pid_t process_;
-  int process_descriptor_;  // negative where the kernel has none: then its end is noticed later
+  int process_descriptor_;  // negative if the kernel has no pidfd: then the end is noticed later
   std::string output_;
   std::uint64_t interval_ns_;
   std::vector<int> events_;
   std::vector<lotus::detail::perf_ring> rings_;
-  std::string ring_bytes_;  // of one ring, whole records
-  std::string pending_;     // for the file
+  std::string ring_bytes_;  // whole records of one ring
+  std::string pending_;     // not written to the file yet
   std::string path_;
   int file_ = -1;
   std::string logs_;

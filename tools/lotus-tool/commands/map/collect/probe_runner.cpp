@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 
 using lotus::detail::collector_id;
 
-/// Under its own name, but for VTune, which collects what the library tells ITT.
+/// The library's collector has the program's name, except for VTune, which collects what the
+/// library reports to ITT.
 constexpr collector_kind same_name(collector_id collector, const char* program,
                                    double usual_rate_hz, rates possible, bool one_op_a_launch,
                                    void (probe_runner::*launch)(const probe_launch&)) {
@@ -48,7 +49,7 @@ constexpr std::array kinds{
     same_name(collector_id::perf, "perf", 1000, rates::any, true, &probe_runner::run_perf),
     same_name(collector_id::callgrind, "valgrind", 0, rates::only_usual, false,
               &probe_runner::run_callgrind),
-    // Its user-mode sampling; the driver's may be faster, but is not there for everyone.
+    // VTune's user-mode sampling; its driver may sample faster, but is not always installed.
     collector_kind{collector_id::itt, "vtune", "vtune", 100, rates::whole_ms, true,
                    &probe_runner::run_vtune},
     same_name(collector_id::uprof, "AMDuProfCLI", 1000, rates::only_usual, true,
@@ -58,22 +59,22 @@ static_assert(kinds.size() == std::size(lotus::detail::collector_names),
               "each collector of the library can be started");
 
 constexpr const char* log_variable = "LOTUS_LOG_FILE";
-/// Set to nothing rather than left alone: ours may name the logs of the user's own run.
+/// Set to nothing instead of left alone, because its value may name the logs of the user's own run.
 constexpr const char* no_log = "";
 
-/// For probes that change their directory.
+/// Makes a path absolute, because a probe may change its directory.
 std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
 
-/// The place for temporary files, or the usual one if that has a comma in its path: perf's
-/// --control takes none.
+/// The folder for temporary files, or the usual one if its path contains a comma, which perf's
+/// --control does not accept.
 fs::path comma_free_place() {
   const fs::path place = fs::temp_directory_path();
   return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
 }
 
-/// A folder for the FIFOs of perf's control channel, gone with its contents at the end.
+/// A folder for the FIFOs of perf's control channel; removed with its contents by the destructor.
 class control_fifos {
  public:
   control_fifos() : folder_((comma_free_place() / "lotus-map-XXXXXX").string()) {
@@ -97,7 +98,7 @@ class control_fifos {
   std::string folder_;
 };
 
-/// The last line that says something, for an error message.
+/// The last line that is not empty, for an error message.
 std::string last_line(const std::string& text) {
   std::string last;
   text_lines lines(text);
@@ -135,7 +136,7 @@ std::string interval_text(double rate_hz, double unit_hz) {
   return std::to_string(std::llround(unit_hz / rate_hz));
 }
 
-/// As LOTUS_MAP_RATE takes it; nothing where there are no samples.
+/// The value for LOTUS_MAP_RATE; empty if there are no samples.
 std::string whole_rate(double rate_hz) {
   return rate_hz > 0 ? std::to_string(std::max(std::llround(rate_hz), 1LL)) : "";
 }
@@ -198,9 +199,9 @@ void probe_runner::run_perf(const probe_launch& launch) {
 }
 
 void probe_runner::run_callgrind(const probe_launch& launch) {
-  // No log: the session's thread would be counted too, and times mean little under valgrind.
+  // No log: the recording thread would be counted too, and times mean little under valgrind.
   command what = probe_command(launch, false);
-  // valgrind takes '%' for a pattern, and "%%" for itself.
+  // valgrind treats '%' as a pattern; "%%" stands for '%'.
   std::string folder;
   for (const char c : launch.folder) folder += c == '%' ? std::string("%%") : std::string(1, c);
   what.arguments = {"valgrind",
@@ -218,7 +219,7 @@ void probe_runner::run_vtune(const probe_launch& launch) {
   const std::string result = launch.folder + "/result";
   command collect = probe_command(launch);
   collect.arguments = {"vtune", "-collect", "hotspots"};
-  // Else unsaid: the oldest versions do not know of these two.
+  // Not set for the usual rate, because the oldest versions do not know these two knobs.
   if (launch.rate_hz != kind_.usual_rate_hz) {
     append(collect.arguments, {"-knob", "sampling-mode=sw", "-knob",
                                "sampling-interval=" + interval_text(launch.rate_hz, 1e3)});
@@ -241,7 +242,7 @@ void probe_runner::run_uprof(const probe_launch& launch) {
                        "--start-paused", "--output-dir", session};
   append(collect.arguments, launch.program);
   execute(collect, launch.program[0]);
-  // uProf puts a folder of the session's own name there.
+  // uProf creates a folder there and chooses its name.
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(session, ignored)) {
     if (entry.is_directory() && entry.path().filename().string().rfind("AMDuProf-", 0) == 0) {

@@ -1,2 +1,2 @@
-// What the page's scripts use of Chart.js, for the type check.
+// The parts of Chart.js that the page's scripts use, for the type check.
 declare const Chart: any;

@@ -1,4 +1,4 @@
-// The charts of all runs side by side, by Chart.js.
+// The charts that compare all runs, drawn with Chart.js.
 "use strict";
 
 const seconds = (ns) => ns / 1e9;
@@ -21,7 +21,7 @@ function options(x, y, legend) {
   };
 }
 
-/** Fig. 4 of the paper. Chart.js has floating bars: three of them make a box plot. */
+/** Fig. 4 of the paper. Chart.js has no box plots, so each is built from three floating bars. */
 function boxPlots() {
   const figures = report.runs.map((run) => run.preprocess);
   const spans = (low, high) => figures.map((f) => f.count ? [seconds(f[low]), seconds(f[high])] : null);
@@ -53,15 +53,15 @@ function boxPlots() {
 
 const runColours = ["accent", "arrival", "step", "no-cpu", "blocked"];
 
-/** Runs are lines, so they need colours that stand out from the page. */
+/** Runs are drawn as lines, which need colors that stand out from the page. */
 function runColour(i) { return i < runColours.length ? cssColour(runColours[i]) : colour(i); }
 
-/** Lines of runs are not told apart by colour alone. */
+/** Lines of runs also differ in their dashes, because color alone may not distinguish them. */
 function runDash(i) { return [[], [6, 4], [2, 3], [9, 3, 2, 3]][i % 4]; }
 
 /** Fig. 5 of the paper: sorted values, with the 500 ms line. */
 function curves(id, key) {
-  const floor = 1e-6;  // zero has no place on a logarithmic axis
+  const floor = 1e-6;  // a logarithmic axis has no zero
   const lines = report.runs.map((run, i) => ({
     label: run.name, borderColor: runColour(i), backgroundColor: runColour(i), pointRadius: 0, borderWidth: 2, borderDash: runDash(i),
     data: run[key].map((ns, n) => ({
@@ -99,7 +99,7 @@ function operationSeconds() {
   });
 }
 
-/** Of one run, batch by batch in order of consumption: start-up, drift and epochs are seen. */
+/** One run, batch by batch in order of consumption, which shows start-up, drift and epochs. */
 function timesOverRun() {
   const lives = workbench.timeline.lives;
   const order = lives.inOrder();
@@ -119,7 +119,7 @@ function timesOverRun() {
   return [new Chart(byId("times"), { type: "scatter", data: { datasets }, options: settings })];
 }
 
-/** A chart of one bar says nothing: of one run its batches are shown, of several how they differ. */
+/** One run shows its batches, because a chart with a single bar says nothing; several runs are compared. */
 function drawCharts() {
   const several = report.runs.length > 1;
   const batches = report.runs.some((run) => Math.max(run.waits_ns.length, run.delays_ns.length) > 2);

@@ -1,19 +1,19 @@
-// Two runs beside each other: what became slower, by how much, and what was different.
+// Compares two runs: what became slower, by how much, and what else differed.
 "use strict";
 
-/** "+12.3 %", and from twice as much on "8.37×". */
+/** "+12.3 %"; from twice as much on, "8.37×". */
 function changeText(change) {
   return change >= 1 ? threeDigits(1 + change) + "×" : (change > 0 ? "+" : "") + percent(change);
 }
 
-/** Whether a row of `lotus-tool compare` is beyond chance. */
+/** Whether a row of `lotus-tool compare` is statistically significant. */
 function judgement(row) {
   if (row.low === null) return "";
   if (row.low <= 0 && row.high >= 0) return "chance";
   return row.change > 0 ? "slower" : "faster";
 }
 
-/** The facts in which they differ: [what, before, after]. */
+/** The facts that differ between the runs: [what, before, after]. */
 function differences(a, b) {
   const facts = (run) => ({ command: commandText(run), host: run.facts.hosts.join(", "), CPUs: run.facts.cpus, ranks: run.facts.ranks, threads: run.facts.threads,
     workers: run.verdict ? run.verdict.workers : undefined, batches: run.batch_count,
@@ -26,7 +26,7 @@ function differences(a, b) {
 
 let comparisonChart = undefined;
 
-/** Shares by duration of both, one over the other. */
+/** The distributions of both runs' durations, drawn over each other. */
 function drawComparison() {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;

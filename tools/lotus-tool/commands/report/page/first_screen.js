@@ -1,10 +1,10 @@
-// What one sees first: the verdict, what it rests on, what to do, and how far to trust it.
+// The first screen: the verdict and its evidence, what to change, and how reliable this is.
 "use strict";
 
-/** Below the name of a run, where there are several; else below the page's. */
+/** A heading: below the name of a run if there are several runs, else below the page's title. */
 function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", text, "part"); }
 
-/** The measured rate and what each side could do, on one scale. */
+/** The measured throughput and the capacity of each side, on one scale. */
 function rateTable(run) {
   const v = run.verdict;
   const rows = [["measured between batches", v.achieved_batches_per_s, undefined],
@@ -26,7 +26,7 @@ const pathColours = { step: "step", "hand-over": "arrival", prefetch: "accent", 
 
 function pathName(share) { return share.name ? share.name : share.what === "step" ? "consumer's step" : share.what; }
 
-/** What the run's time is made of, as one bar and as a list. */
+/** The run's critical path as a bar and as a list. */
 function pathBar(run) {
   const shares = (run.verdict.critical_path || []).filter((share) => share.ns > 0);
   const all = run.verdict.run_ns;
@@ -59,7 +59,7 @@ function pathBar(run) {
   return [partHead("What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
 }
 
-/** Run time now and with one change, as `lotus-tool diagnose` prints it. */
+/** The run time now and with one change, as `lotus-tool diagnose` prints it. */
 function adviceList(screen) {
   const parts = [];
   if (screen.advice.length) {
@@ -72,7 +72,7 @@ function adviceList(screen) {
   return parts;
 }
 
-/** How much of what happened is in the figures. */
+/** How much of what happened was recorded. */
 function qualityText(run) {
   const q = run.quality;
   const known = [[run.facts.operations, "operations"], [run.batch_count, "batches"]];
@@ -142,7 +142,7 @@ function verdictBox(run) {
   return box;
 }
 
-/** What `lotus-tool compare` concludes of two runs. */
+/** The conclusion that `lotus-tool compare` draws from two runs. */
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
   const told = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);

@@ -1,9 +1,9 @@
-// Functions and hardware counters behind the operations.
+// Functions and hardware counters of the operations.
 "use strict";
 
-const mostFunctions = 9;  // with colours of their own
+const mostFunctions = 9;  // functions with a color of their own
 
-/** Of a long name its beginning and its end. */
+/** The beginning and the end of a long name. */
 function shortName(text) {
   const room = window.innerWidth < 720 ? 30 : 60;
   return text.length > room ? text.slice(0, 0.6 * room) + "…" + text.slice(-0.35 * room) : text;
@@ -13,7 +13,7 @@ function functionOf(key) { return key.slice(0, key.lastIndexOf("|")); }
 
 function moduleOf(key) { return key.slice(key.lastIndexOf("|") + 1); }
 
-/** For a legend: code without a symbol is told by its module. */
+/** A name for the legend; code without a symbol is named after its module. */
 function legendName(key) {
   return shortName(key.startsWith("[") ? functionOf(key) + " " + moduleOf(key) : functionOf(key));
 }
@@ -30,7 +30,7 @@ function fillChoice(id, names, onChange) {
   select.addEventListener("change", onChange);
 }
 
-/** Where a run's functions are known from: its own samples, else a mapping; undefined without. */
+/** The source of a run's functions: its own samples, else a mapping; undefined if there is neither. */
 function functionsSource(run) {
   const sources = report.hardware.functions;
   return sources.find((of) => of.of_run && of.name === run.name) || sources.find((of) => !of.of_run);

@@ -1,9 +1,9 @@
-// Nested operations: each below the one it ran in, as wide as its time.
+// Nested operations: each is drawn below its caller, with a width proportional to its time.
 "use strict";
 
-const thinnest = 0.002;  // share of what is shown; thinner ones are left out
+const thinnest = 0.002;  // share of the shown time; thinner nodes are left out
 
-/** The calls of a run's lanes: {name, ns, count, inner: by name}. */
+/** The call tree of a run's lanes: {name, ns, count, inner: by name}. */
 function callTree(lanes) {
   const root = { name: "", ns: 0, count: 0, inner: new Map() };
   for (const lane of lanes) {
@@ -35,7 +35,7 @@ function callTree(lanes) {
   return root;
 }
 
-/** What a node's time is beyond that of what it calls. */
+/** A node's time without that of the nodes inside it. */
 function ownTime(node) { return [...node.inner.values()].reduce((ns, inner) => ns - inner.ns, node.ns); }
 
 class Icicle {
@@ -50,7 +50,7 @@ class Icicle {
   show(lanes, source) {
     this.root = callTree(lanes);
     this.source = source;
-    byId("icicle-part").hidden = false;  // what is hidden has no width
+    byId("icicle-part").hidden = false;  // a hidden element has no width
     this.functions = new Map(source ? source.ops.filter((op) => op.total > 0).map((op) => [op.name, op]) : []);
     this.draw([this.root]);
     const below = this.box.querySelector(".function");
@@ -60,7 +60,7 @@ class Icicle {
     byId("icicle-part").hidden = !below && ![...this.root.inner.values()].some((node) => node.inner.size);
   }
 
-  /** @param {any[]} way from the root to what is as wide as the box */
+  /** @param {any[]} way from the root to the node that is as wide as the box */
   draw(way) {
     this.box.replaceChildren();
     this.deepest = 0;
@@ -106,7 +106,7 @@ class Icicle {
     });
   }
 
-  /** Shares an operation's own time out to its functions. */
+  /** Divides an operation's own time among its functions. */
   functionsOf(node, from, own, depth) {
     const op = this.functions.get(node.name);
     if (!op) return;

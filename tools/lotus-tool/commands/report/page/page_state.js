@@ -1,5 +1,5 @@
-// What one looks at, in the address: a link to a moment. Kept up to date as one works, read at start
-// and whenever the address changes.
+// Keeps what is shown in the page's address, so that a link leads to it. The address is updated during use, and
+// read at the start and whenever it changes.
 "use strict";
 
 class PageState {
@@ -19,7 +19,7 @@ class PageState {
     return all.toString();
   }
 
-  /** At once it would be too often: browsers refuse hundreds of changes. */
+  /** Waits before it changes the address, because browsers refuse hundreds of changes. */
   changed() {
     clearTimeout(this.later);
     this.later = setTimeout(() => this.write(), 200);

@@ -1,14 +1,14 @@
-// Colours: one for each operation by its name, on every page; what they mean never hangs on hue alone.
+// Colors: one per operation name, the same on every page; no meaning depends on the hue alone.
 "use strict";
 
-// Apart from each other for people who see no red or no green too; tests/tool/report checks it. More than
-// twelve cannot be as far apart, so further operations have these with lines or dots over them.
+// Colors that people who cannot see red or green can distinguish too; tests/tool/report checks it. More than
+// twelve cannot be that different, so further operations get the same colors with lines or dots over them.
 const palette = ["#4145ab", "#dfdb4c", "#089772", "#aaa1f6", "#755e6f", "#90d58f", "#63367c", "#8b91ab",
   "#0d7c1c", "#7986f2", "#a7a78a", "#4a6cb4"];
 
 let cssColours = new Map();
 
-/** A colour of the style sheet, by its name there. */
+/** A color of the style sheet by its name there. */
 function cssColour(name) {
   if (!cssColours.has(name)) {
     cssColours.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
@@ -23,10 +23,10 @@ function hashOf(text) {
   return hash >>> 0;
 }
 
-const looks = 4 * palette.length;  // each colour plain, and with each of three patterns: patterns.js
+const looks = 4 * palette.length;  // each color plain and with each of the three patterns in patterns.js
 
-/** By name a number below `looks`; where two names want one, the later one in the alphabet takes the next that is
- * free, a plain one as long as there is one. Only where there are more names than looks are there two alike. */
+/** Gives every name a number below `looks`. If two names want the same one, the later in the alphabet gets the next
+ * free one, preferably a plain one. Two names look alike only if there are more names than looks. */
 function giveLooks(names) {
   const given = new Map();
   const taken = new Set();
@@ -55,7 +55,7 @@ function operationColour(name) { return palette[operationLook(name) % palette.le
 /** 0: plain. */
 function operationPattern(name) { return Math.floor(operationLook(name) / palette.length); }
 
-/** Of what has no name of an operation: runs, functions. */
+/** A color for what is not an operation: runs, functions. */
 function colour(i) { return palette[i % palette.length]; }
 
 /** WCAG 2.2, relative luminance. */
@@ -67,5 +67,5 @@ function luminance(hex) {
   return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
 }
 
-/** Black or white, whichever is read better: at least 4.5 to 1 on any colour. */
+/** Black or white, whichever is easier to read: the contrast is at least 4.5 to 1 on any color. */
 function textOn(hex) { return luminance(hex) > 0.179 ? "#000000" : "#ffffff"; }

@@ -1,9 +1,9 @@
-// Lines and dots over a colour: they tell apart what has the same one.
+// Lines and dots over a color, to distinguish operations with the same color.
 "use strict";
 
 const tileSize = 6;  // pixels; tiles repeat
 
-/** A tile of one colour with something over it. */
+/** A tile of one color with a pattern over it. */
 function tileOf(ground, line, draw) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = tileSize;
@@ -32,12 +32,12 @@ function dots(c) {
   for (const at of [1.5, 4.5]) c.fillRect(at - 1, at - 1, 2, 2);
 }
 
-/** Of operations, beside those that are plain. Rising lines are a wait's. */
+/** The patterns of operations that are not plain. Rising lines are reserved for waits. */
 const patterns = [level, dots, falling];
 
 const tiles = new Map();  // of operations, by name
 
-/** Undefined for one that is plain. */
+/** Undefined for a plain operation. */
 function operationTile(name) {
   const pattern = operationPattern(name);
   if (!pattern) return undefined;
@@ -48,19 +48,19 @@ function operationTile(name) {
   return tiles.get(name);
 }
 
-/** How an operation is filled on a canvas. */
+/** The fill of an operation on a canvas. */
 function operationFill(context, name) {
   const tile = operationTile(name);
   return tile ? context.createPattern(tile, "repeat") : operationColour(name);
 }
 
-/** How an operation is filled in a style. */
+/** The background of an operation in a style. */
 function operationBackground(name) {
   const tile = operationTile(name);
   return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
 }
 
-/** Text on it, which lines would make hard to read. @returns {any} */
+/** The fill of text on an operation, because text on lines is hard to read. @returns {any} */
 function operationText(name) {
   const flat = operationColour(name);
   const text = element("span", name);

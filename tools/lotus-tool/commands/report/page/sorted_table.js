@@ -1,7 +1,7 @@
-// Tables that are sorted by the column whose head is pressed, each run's rows by themselves.
+// Tables that are sorted by the column whose header is pressed; the rows of each run stay together.
 "use strict";
 
-/** A column: its head, what stands in a cell (a text or an element), and what it is sorted by. */
+/** A column: its header, the content of a cell (a text or an element), and the value that it is sorted by. */
 function column(title, content, value) { return { title, content, value }; }
 
 const timeColumn = (title, key) => column(title, (of) => humanTime(of[key]), (of) => of[key]);

@@ -1,4 +1,4 @@
-// Puts the page together: what is read first is there first, the timeline and the charts follow.
+// Builds the page: the first screen is shown first, the timeline and the charts follow.
 "use strict";
 
 function showLegend() {
@@ -34,7 +34,7 @@ function chooseRun(number) {
   icicle.show(timeline.lanes, functionsSource(report.runs[number]));
 }
 
-/** What is not on the first screen: most of the page's bytes. */
+/** Everything that is not on the first screen: most of the page's bytes. */
 function readRest() {
   const rest = JSON.parse(byId("data").textContent);
   rest.runs.forEach((run, i) => Object.assign(report.runs[i], run));
@@ -69,7 +69,7 @@ function showRest() {
     ...workbench.state(),
     sort: { get: () => operations.state, set: (text) => { operations.state = text; } },
   });
-  // A link to a moment shows the moment.
+  // If the address contains a time, show the timeline there.
   if (/(^#|&)(at|batch|op|range|q)=/.test(location.hash)) byId("timeline-title").scrollIntoView();
   pageState.read();
   workbench.onState = operations.onSort = () => pageState.changed();
@@ -87,7 +87,7 @@ function recolour() {
   if (pageState) drawCharts();
 }
 
-/** After a picture of what stands there by now; a page that nobody looks at gets none. */
+/** Runs `act` after the browser has drawn the page; a page that is not visible is never drawn, so a timer helps. */
 function afterPicture(act) {
   let done = false;
   const once = () => { if (!done) { done = true; act(); } };
@@ -95,7 +95,7 @@ function afterPicture(act) {
   setTimeout(once, 500);
 }
 
-/** Paper is light, whatever the screen is; what is drawn must be drawn anew for it. */
+/** Paper is always light, so everything that is drawn in colors is drawn again for printing. */
 function onPaper(is) {
   document.documentElement.classList.toggle("printed", is);
   recolour();
@@ -105,5 +105,5 @@ window.addEventListener("beforeprint", () => onPaper(true));
 window.addEventListener("afterprint", () => onPaper(false));
 window.addEventListener("resize", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-/** When all of the page is there. */
+/** Resolves when the whole page is ready. */
 const pageReady = new Promise((resolve) => afterPicture(() => { showRest(); resolve(); }));

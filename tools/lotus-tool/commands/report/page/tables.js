@@ -1,7 +1,7 @@
 // The tables of operations and of stages.
 "use strict";
 
-/** Of an operation's durations. */
+/** Columns of an operation's durations. */
 function smallHistogram(histogram, fill) {
   const counts = halfDecades(histogram);
   const svg = svgElement("svg", { width: counts.length * 6, height: 22, viewBox: "0 0 " + counts.length * 6 + " 22", class: "small", role: "img", "aria-label":
@@ -18,13 +18,13 @@ function smallHistogram(histogram, fill) {
 const cpuColumns = [timeColumn("on CPU", "cpu_ns"), timeColumn("waiting for a CPU", "run_queue_ns"),
   timeColumn("blocked for", "blocked_ns")];
 
-/** Means of a call. */
+/** Means per call. */
 const memoryColumns = [column("allocated", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
   column("allocations", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
   column("retained", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
   column("most", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
 
-/** Those of CPU time only where it was measured of any row. */
+/** The columns of CPU time, if any row has it. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
 
 const spreadColumns = [timeColumn("mean", "mean_ns"), timeColumn("p50", "p50_ns"), timeColumn("p90", "p90_ns"),
@@ -33,14 +33,14 @@ const belowColumns = [shareColumn("< 10 ms", "below_10ms"), shareColumn("< 100 Â
 
 function histogramColumn(fillOf) { return column("distribution", (op) => smallHistogram(op.histogram, fillOf(op)), undefined); }
 
-/** What an operation, or the stage of its name, has of the critical path, in ns; undefined where nothing is known. */
+/** The time of an operation, or of the stage of its name, on the critical path in ns; undefined if unknown. */
 function pathOf(op, run) {
   if (!run.verdict || !run.verdict.run_ns) return undefined;
   const name = shownName(op.name);
   return run.verdict.critical_path.reduce((sum, share) => sum + (share.name === name ? share.ns : 0), 0);
 }
 
-/** What it would bring to the whole run to make it faster; undefined below 1 %. */
+/** The gain for the whole run if the operation were faster; undefined below 1 %. */
 function gainOf(op, run) {
   const attack = run.attacks.find((of) => of.name === shownName(op.name));
   return attack ? attack.gain : undefined;
@@ -62,7 +62,7 @@ function operationColumns(all) {
     ...(all.some((op) => op.allocated_bytes !== undefined) ? memoryColumns : [])];
 }
 
-/** Worst first: what the run's time is made of, then what took most by itself. */
+/** Sorts by time on the critical path, then by self time, the largest first. */
 function worstFirst(run) {
   return [...run.ops].sort((a, b) => (pathOf(b, run) || 0) - (pathOf(a, run) || 0) || b.self_ns - a.self_ns);
 }
@@ -116,7 +116,7 @@ function showStages() {
   }
 }
 
-/** An item, which unfolds into what was done to it. */
+/** An item, which unfolds into its stages. */
 function treeOf(it) {
   const tree = element("details");
   tree.append(element("summary", it.number + (it.epoch ? " of epoch " + it.epoch : "") + " (" +

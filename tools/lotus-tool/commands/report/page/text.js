@@ -1,24 +1,24 @@
-// The page's data, and how it tells numbers and names. Names come from logs and may hold anything,
-// so they only ever become text nodes.
+// The page's data, and how numbers and names are shown. Names come from logs and may contain anything,
+// so they are only ever inserted as text nodes.
 "use strict";
 
-/** @returns {any} the element of that id, which the page has */
+/** @returns {any} the element with that id, which must exist */
 function byId(id) { return document.getElementById(id); }
 
-/** What the first screen shows; readRest() in start.js adds all else. */
+/** The data of the first screen; readRest() in start.js adds the rest. */
 const report = JSON.parse(byId("first").textContent);
 
 /** An operation's name without the S of the logs. */
 function shownName(name) { return name.length > 1 && name[0] === "S" ? name.slice(1) : name; }
 
-/** A duration in ns with a fitting unit. */
+/** A duration in ns, converted to a suitable unit. */
 function humanTime(ns) {
   if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
   const size = Math.abs(ns);
   if (size === 0) return "0";
   const units = /** @type {[number, string][]} */ ([[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]]);
   let unit = units[0];
-  for (const u of units) if (size >= u[0] * 0.99995) unit = u;  // 999.96 µs are told as 1 ms
+  for (const u of units) if (size >= u[0] * 0.99995) unit = u;  // 999.96 µs are shown as 1 ms
   return Number((ns / unit[0]).toPrecision(4)) + " " + unit[1];
 }
 
@@ -31,7 +31,7 @@ function humanBytes(bytes) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-/** Null is infinite, which JSON cannot tell. */
+/** Null stands for infinity, which JSON cannot represent. */
 function threeDigits(value) {
   if (value === null) return "any number of";
   return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
@@ -58,10 +58,10 @@ function svgElement(kind, attributes) {
   return e;
 }
 
-/** Whether a name has room in so many pixels: a cut one says nothing. */
+/** Whether a name fits into so many pixels; a cut name would say nothing. */
 function fits(name, pixels) { return 7 * name.length + 8 <= pixels; }
 
-/** A button that looks like a link: it leads to something on this page. */
+/** A button that looks like a link and leads to something on this page. */
 function linkTo(text, act) {
   const button = element("button", text, "link");
   button.type = "button";
@@ -69,7 +69,7 @@ function linkTo(text, act) {
   return button;
 }
 
-/** Rows of cells, each a text, an element or a number, as a table with a head. */
+/** A table with a header from rows of cells, each a text, an element or a number. */
 function simpleTable(caption, head, rows) {
   const table = element("table");
   table.append(element("caption", caption, "unseen"));

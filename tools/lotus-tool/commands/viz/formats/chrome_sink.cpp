@@ -176,8 +176,8 @@ void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t
 
 void chrome_sink::flow(const slice_event& event, const flow_point& point) {
   const bool leaves = point.end == flow_end::leaves;
-  // An arrow end belongs to the slice that is open at its time, and at its end a slice is open
-  // no longer: so an arrow leaves in the slice's last nanosecond.
+  // Viewers attach an arrow's end to the slice that is open at its time. A slice is no longer open
+  // at its end, so an arrow leaves in the slice's last nanosecond.
   const std::int64_t last_ns =
       event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
   json_writer to = begin_event();

@@ -1,4 +1,4 @@
-// Chrome trace JSON, as Perfetto's UI and chrome://tracing load it.
+// Writes Chrome trace JSON, for Perfetto's UI and chrome://tracing.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_CHROME_SINK_HPP
 
@@ -17,15 +17,15 @@ namespace lotus::tool {
 
 struct torch_trace;
 
-/// The first key of every trace this tool writes; by it our own output is recognised.
+/// The first key of every trace that this tool writes; it identifies our own output.
 inline constexpr std::string_view own_trace_key = "lotus_tool";
 
-/// Times are µs with three decimals relative to baseTimeNanoseconds: absolute ones would be
-/// rounded to 0.25 µs by viewers, which read numbers as doubles.
-/// Merged into a profiler trace they are relative to that trace's base instead.
+/// Times are µs with three decimals, relative to baseTimeNanoseconds: viewers read numbers as
+/// doubles, so absolute times would be rounded to 0.25 µs. When merged into a profiler trace, times
+/// are relative to that trace's base.
 class chrome_sink final : public trace_sink {
  public:
-  /// No argument is owned; all must outlive the sink. The caller commits `out`.
+  /// The sink does not own its arguments; all must outlive it. The caller commits `out`.
   /// @param torch  the trace to merge into; nullptr for none.
   chrome_sink(output_file& out, const name_table& names, const torch_trace* torch = nullptr)
       : out_(out), names_(names), torch_(torch) {}
@@ -43,7 +43,7 @@ class chrome_sink final : public trace_sink {
   void finish() override;
 
  private:
-  /// An event in event_, to be ended and written.
+  /// Starts an event in event_; the caller ends and writes it.
   json_writer begin_event();
   template <class Value>
   void metadata(std::string_view what, track where, std::string_view key, const Value& value);
@@ -60,9 +60,9 @@ class chrome_sink final : public trace_sink {
   const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
   bool first_ = true;
-  std::string event_;               // the event being put together
-  track track_{};                   // whose slices come
-  std::vector<std::string> heads_;  // by name: an operation's event on it, up to its ts
+  std::string event_;               // the event being written
+  track track_{};                   // the track of the current slices
+  std::vector<std::string> heads_;  // by name: start of an operation's event, up to its ts
   viewer_times times_;
 };
 

@@ -44,7 +44,7 @@ constexpr std::int32_t counter_event = 4;
 // InternedData
 constexpr protozero::pbf_tag_type interned_categories = 1;
 constexpr protozero::pbf_tag_type interned_names = 2;
-/// Categories are interned at the beginning, by their place.
+/// Categories are interned at the beginning; their ids follow from their positions.
 constexpr std::uint64_t category_iid(std::string_view category) {
   std::uint64_t iid = 1;
   for (const std::string_view known : trace_sink::categories) {
@@ -56,7 +56,7 @@ constexpr std::uint64_t category_iid(std::string_view category) {
 
 constexpr std::uint32_t the_sequence = 1;
 
-// Tracks get the uuids 1.. of their kind in one 64-bit space; the kind is the upper half.
+// Each kind of track has uuids from 1 on in the lower half of 64 bits; the upper half is the kind.
 constexpr std::uint64_t process_uuid(std::uint32_t pid) {
   return (std::uint64_t{1} << 32U) | pid;
 }
@@ -252,7 +252,7 @@ void perfetto_sink::async(const async_event& event) {
   const auto [entry, is_new] = async_tracks_.try_emplace(
       {event.pid, std::string(event.name), event.lane}, async_uuid(async_tracks_.size()));
   const std::uint64_t uuid = entry->second;
-  // The UI puts the lanes of one name together.
+  // The UI groups the lanes that have the same name.
   if (is_new) named_track(uuid, process_uuid(event.pid), event.name);
   async_begin(uuid, event.name, event.life.start_ns);
   for (const time_span& piece : event.running) {

@@ -1,4 +1,5 @@
-// Perfetto's own format: protobuf packets with track events, smaller and quicker to load.
+// Writes Perfetto's native format, protobuf packets with track events, which is smaller and loads
+// faster.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_PERFETTO_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_PERFETTO_SINK_HPP
 
@@ -17,11 +18,12 @@
 
 namespace lotus::tool {
 
-/// One packet sequence; names of operations are interned, those of batches are not (each occurs
-/// once). Times are absolute ns. Field numbers: Perfetto's protos/perfetto/trace/*.proto.
+/// Writes one packet sequence. Names of operations are interned; those of batches are not, because
+/// each occurs only once. Times are absolute ns. Field numbers are from Perfetto's
+/// protos/perfetto/trace/*.proto.
 class perfetto_sink final : public trace_sink {
  public:
-  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
+  /// The sink does not own its arguments; both must outlive it. The caller commits `out`.
   perfetto_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
 
   void begin(std::int64_t base_ns) override;
@@ -45,7 +47,7 @@ class perfetto_sink final : public trace_sink {
 
   output_file& out_;
   const name_table& names_;
-  std::uint64_t track_uuid_ = 0;  // of the track whose slices come
+  std::uint64_t track_uuid_ = 0;  // of the current slices' track
   slice_stack<char> open_;
   std::vector<bool> interned_;  // by name
   void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name);

@@ -1,4 +1,4 @@
-// speedscope's evented format: flame graphs over time, aggregated by name.
+// Writes speedscope's evented format: flame graphs over time, aggregated by name.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_SPEEDSCOPE_SINK_HPP
 
@@ -17,13 +17,13 @@
 
 namespace lotus::tool {
 
-/// A profile for every thread, times in ns relative to the base. Batches and stages appear by
-/// family ("SBatchWait"), so that they add up. What is no time of a thread the format cannot say:
-/// instants, arrows, counters, asynchronous operations (but their pieces, on their threads); time
-/// off the CPU is left out too, because it is part of the operations.
+/// Writes a profile per thread, with times in ns relative to the base. Batches and stages appear by
+/// family ("SBatchWait"), so that their times are added. The format cannot represent what is not
+/// time of a thread: instants, arrows, counters and asynchronous operations (but their segments
+/// appear on their threads). Time off the CPU is left out, because operations include it.
 class speedscope_sink final : public trace_sink {
  public:
-  /// Neither argument is owned; both must outlive the sink. The caller commits `out`.
+  /// The sink does not own its arguments; both must outlive it. The caller commits `out`.
   speedscope_sink(output_file& out, const name_table& names) : out_(out), names_(names) {}
 
   void begin(std::int64_t base_ns) override;
@@ -46,7 +46,7 @@ class speedscope_sink final : public trace_sink {
   std::uint32_t frame_of(std::string_view name);
 
   output_file& out_;
-  std::string text_;  // not handed over yet
+  std::string text_;  // not written to `out_` yet
   json_writer to_{text_};
   const name_table& names_;
   std::int64_t base_ns_ = 0;
@@ -55,7 +55,7 @@ class speedscope_sink final : public trace_sink {
   std::vector<std::string> frames_;
   std::map<std::string, std::uint32_t, std::less<>> frame_numbers_;
   std::vector<std::uint32_t> frame_of_name_;  // by name; UINT32_MAX: none yet
-  std::uint32_t tid_ = 0;                     // of the profile that is being written; 0: none
+  std::uint32_t tid_ = 0;                     // of the profile being written; 0: none
   std::int64_t last_ns_ = 0;
   slice_stack<std::uint32_t> open_;
 };

@@ -1,4 +1,4 @@
-// What a picture of a run consists of; every output format is one implementation.
+// The interface that every output format implements to write a picture of a run.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// Which end of an arrow leaves from, or arrives at, a slice.
+/// Which end of an arrow a slice has: the arrow leaves it or arrives at it.
 enum class flow_end : std::uint8_t { none, leaves, arrives };
 
 struct flow_point {
@@ -24,13 +24,13 @@ struct event_argument {
   std::uint64_t value = 0;
 };
 
-/// A slice, or with `instant` a moment, that is no operation. Times are ns since the Unix epoch.
-/// The texts live for the call only.
+/// A slice that is not an operation, or a point in time if `instant` is true. Times are ns since
+/// the Unix epoch. The texts are valid only during the call.
 struct slice_event {
   track where;
   std::string_view category;  ///< one of trace_sink::categories
   std::string_view name;
-  std::string_view family;  ///< the name without a number
+  std::string_view family;  ///< the name without its number
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   bool instant = false;
@@ -38,21 +38,20 @@ struct slice_event {
   std::vector<flow_point> flows{};
 };
 
-/// An operation that pauses and goes on, perhaps on another thread.
+/// An operation that can pause and continue, perhaps on another thread.
 struct async_event {
   std::uint32_t pid = 0;
   std::string_view name;
   std::uint64_t id = 0;    ///< unique in an output
-  std::uint32_t lane = 0;  ///< those of one name and lane do not overlap, and come in order
+  std::uint32_t lane = 0;  ///< events with the same name and lane do not overlap, and come in order
   time_span life;
-  std::vector<time_span> running{};  ///< in order, within its life, apart
+  std::vector<time_span> running{};  ///< in order, within `life`, without overlaps
 };
 
-/// Receives a picture. Order of the calls: begin, then every process, and every thread before its
-/// first slice; slices track by track, in order of start and the longer first, so that a parent
-/// comes before its children; those of one track nest; asynchronous operations and counters where
-/// no track is amid; finish. Errors: input_error
-/// when the output cannot be written.
+/// Receives a picture. Order of the calls: begin; every process; every thread before its first
+/// slice; slices track by track, nested, in order of start and the longer first, so that a parent
+/// comes before its children; asynchronous operations and counters only between tracks; finish.
+/// Throws input_error if the output cannot be written.
 class trace_sink {
  public:
   trace_sink() = default;
@@ -60,23 +59,23 @@ class trace_sink {
   trace_sink& operator=(const trace_sink&) = delete;
   virtual ~trace_sink() = default;
 
-  /// Of an operation, a batch's record, a stage's span, time off the CPU, an asynchronous
-  /// operation, a range that the program has named.
+  /// Categories of operations, batch records, stage spans, time off the CPU, asynchronous
+  /// operations, and ranges that the program named.
   static constexpr std::string_view categories[] = {"op",  "batch", "stage",
                                                     "cpu", "async", "range"};
 
-  /// @param base_ns  no time in the output is earlier.
+  /// @param base_ns  the earliest time in the output.
   virtual void begin(std::int64_t base_ns) = 0;
   virtual void process(std::uint32_t pid, std::string_view name, std::uint32_t order) = 0;
   virtual void thread(track where, std::string_view name, std::uint32_t order) = 0;
-  /// A further track of the thread `of`, with a number of its own.
+  /// A further track of the thread `of`, with its own number.
   virtual void thread_below(track where, track of, std::string_view name, std::uint32_t order) = 0;
-  /// @param name  number in the name_table that the sink was made with.
+  /// @param name  number in the name_table that the sink was created with.
   virtual void operation(track where, std::uint32_t name, std::int64_t start_ns,
                          std::int64_t duration_ns) = 0;
   virtual void slice(const slice_event& event) = 0;
   virtual void async(const async_event& event) = 0;
-  /// From `at_ns` on the counter has this value; the calls of one counter are in order of time.
+  /// The counter has this value from `at_ns` on; the calls for one counter are in order of time.
   virtual void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                        std::int64_t value) = 0;
   virtual void finish() = 0;

@@ -1,4 +1,4 @@
-// The formats that viz writes.
+// The output formats of viz.
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 
@@ -14,14 +14,15 @@ namespace lotus::tool {
 
 struct viz_format {
   const char* name;
-  /// Writes to `file`, which must outlive it, as `names` must. @param torch  the profiler trace
-  /// that the run is merged into; null for none, and for formats that cannot be merged.
+  /// Returns a sink that writes to `file`; `file` and `names` must outlive it.
+  /// @param torch  the profiler trace that the run is merged into; null for none and for formats
+  ///     without merging.
   std::unique_ptr<trace_sink> (*make)(output_file& file, const name_table& names,
                                       const torch_trace* torch);
 };
 
-/// The one table; help and errors name its rows. The first is the default, and the only one that
-/// profiler traces can be merged into and that has the form of the original.
+/// All formats; help and errors list them. The first one is the default, and the only one that
+/// supports merging into profiler traces and the original tool's events.
 const std::vector<viz_format>& viz_formats();
 
 }  // namespace lotus::tool

@@ -1,7 +1,7 @@
-// The time axis: ticks at round numbers, and how they are told.
+// The time axis: ticks at round numbers, and their labels.
 "use strict";
 
-/** Distance between ticks: 1, 2 or 5 times a power of ten, at least `least`. */
+/** The distance between ticks, at least `least`: 1, 2 or 5 times a power of ten. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= least * (1 - 1e-9)) || 10 * power;
@@ -15,7 +15,7 @@ function ticksOf(from, to, width, apart) {
   return { step, ticks };
 }
 
-/** A moment with as many digits as tell it from the next tick; in one unit up to the `last`. */
+/** A time with as many digits as distinguish it from the next tick, in the unit that suits `last`. */
 function tickText(at, step, last) {
   const units = /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
   const [size, unit] = units.find(([ns]) => last >= ns) || units[3];
@@ -23,7 +23,7 @@ function tickText(at, step, last) {
   return (at / size).toFixed(digits) + " " + unit;
 }
 
-/** Lines through all lanes and their times above; and how wide what is seen is. */
+/** Draws lines through all lanes with their times above, and the width of the visible range. */
 function drawAxis(c, view, height) {
   const { step, ticks } = ticksOf(view.from, view.to, view.plot, 110);
   c.font = "11px system-ui, sans-serif";

@@ -1,7 +1,7 @@
-// The life of a selected batch: what happened to it, on which thread, and what it cost the run.
+// The history of the selected batch: what happened to it, on which thread, and what it cost the run.
 "use strict";
 
-/** Its operations, as far as they are drawn, on the thread that made it: [name, count, total, longest]. */
+/** Its drawn operations on the thread that preprocessed it: [name, count, total, longest]. */
 function operationsOfBatch(timeline, place) {
   const { lives } = timeline;
   const lane = timeline.lanes.find((of) => of.number === lives.track[place]);
@@ -22,7 +22,7 @@ function operationsOfBatch(timeline, place) {
   return [...found].sort((a, b) => b[1].total - a[1].total);
 }
 
-/** Sentences of [what, when or how long]. */
+/** Sentences as [what, when or how long]. */
 function lifeOf(timeline, place) {
   const { lives } = timeline;
   const lane = timeline.lanes.find((of) => of.number === lives.track[place]);

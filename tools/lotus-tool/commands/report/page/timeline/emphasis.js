@@ -1,8 +1,8 @@
-// Operations that stand out from the others: those searched for, or of the selected kind.
+// Operations that are highlighted: those that were searched for, or those with the selected name.
 "use strict";
 
 class Emphasis {
-  /** @param {Set<number>} names numbers of report.op_names @param [least] shortest that counts, in ns @param [most] */
+  /** @param {Set<number>} names numbers of report.op_names @param [least] minimum in ns @param [most] limit */
   constructor(names, least, most) {
     this.names = names;
     this.least = least || 0;
@@ -10,7 +10,7 @@ class Emphasis {
     this.places = new Map();  // by row
   }
 
-  /** Places of the slices in a row, in order of time. */
+  /** The indexes of the highlighted slices in a row, in order of time. */
   placesIn(row) {
     let found = this.places.get(row);
     if (found) return found;
@@ -25,7 +25,7 @@ class Emphasis {
     return found;
   }
 
-  /** The first place among `places` that is at least `i`. */
+  /** The position of the first of `places` that is at least `i`. */
   firstFrom(row, places, i) {
     let low = 0;
     let high = places.length;
@@ -36,11 +36,11 @@ class Emphasis {
     return low;
   }
 
-  /** The longest of all, {lane, row, i}, the longest first; at most `most`. */
+  /** The `most` longest slices as {lane, row, i}, the longest first. */
   slowest(lanes, most) {
     const found = [];
     const longer = (a, b) => b.row.duration(b.i) - a.row.duration(a.i);
-    let least = -1;  // what comes in must be longer
+    let least = -1;  // only longer ones are added
     for (const lane of lanes) {
       for (const row of lane.rows) {
         if (row.kind !== "operations") continue;

@@ -1,17 +1,17 @@
-// How often an operation took how long, over an axis of durations. Dragging over its bars chooses some of
-// them, which the timeline then shows alone; the axis zooms to what is chosen.
+// How often an operation took how long, over an axis of durations. Dragging over bars selects their durations,
+// which the timeline then shows alone; the axis zooms to the selected durations.
 "use strict";
 
-// Bins as report_run.cpp counts them; a bar has one or several.
+// Bins as report_run.cpp counts them; a bar is one or several bins.
 const binsADecade = 48;
 const allBins = 10 * binsADecade;
-const firstEdge = 100;  // ns; what is shorter counts in the first bin
+const firstEdge = 100;  // ns; shorter durations count in the first bin
 const barWidths = [1, 3, 6, 12, 24, 48];
 
-/** Where a bin begins, in ns. */
+/** The lower end of a bin in ns. */
 function binEdge(bin) { return firstEdge * 10 ** (bin / binsADecade); }
 
-/** The bin that a duration lies in, with what part of the bin is below it. */
+/** The bin of a duration, plus the fraction of the bin below it. */
 function placeOfDuration(ns) { return binsADecade * Math.log10(Math.max(ns, 1) / firstEdge); }
 
 function barsBetween(histogram, low, high, wide) {
@@ -24,16 +24,16 @@ function barsBetween(histogram, low, high, wide) {
   return bars;
 }
 
-/** Bars of half a decade over all durations. */
+/** Bars of half a decade each, over all durations. */
 function halfDecades(histogram) { return barsBetween(histogram, 0, allBins, binsADecade / 2); }
 
-/** From the first to before the last bin that holds any, half a decade at least. */
+/** The bins from the first to after the last that is not empty; at least half a decade. */
 function wholeAxis({ first, counts }) {
   const around = Math.max(0, Math.ceil((binsADecade / 2 - counts.length) / 2));
   return [Math.max(first - around, 0), Math.min(first + counts.length + around, allBins)];
 }
 
-/** What of an axis from bin `low` to before `high` is shown in at most `most` bars: {low, high, wide}. */
+/** The part of the axis from bin `low` to before `high` that is drawn with at most `most` bars: {low, high, wide}. */
 function fitBars(low, high, most) {
   for (const wide of barWidths) {
     const [from, to] = [Math.floor(low / wide) * wide, Math.min(Math.ceil(high / wide) * wide, allBins)];
@@ -42,7 +42,7 @@ function fitBars(low, high, most) {
   return { low: 0, high: allBins, wide: binsADecade };
 }
 
-/** Round durations within an axis, at least `apart` of its length from each other: [place from 0 to 1, ns]. */
+/** Round durations within an axis, at least `apart` of its length from each other: [position from 0 to 1, ns]. */
 function roundDurations({ low, high }, apart) {
   let best = [];
   for (const mantissas of [[1], [1, 3], [1, 2, 5], ...[1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01].map((step) =>
@@ -63,7 +63,7 @@ function roundDurations({ low, high }, apart) {
 
 /** Drags over the bars of `svg`. @param {(x: number) => number} barAt @param {any} band @param act first and last bar */
 function listenToBrush(svg, barAt, band, act) {
-  let from = undefined;  // the event that it began with
+  let from = undefined;  // the event that started the drag
   let far = false;
   const bars = (event) => [barAt(from.clientX), barAt(event.clientX)].sort((a, b) => a - b);
   svg.addEventListener("pointerdown", (event) => { if (event.button === 0) { from = event; far = false; } });
@@ -83,8 +83,8 @@ function listenToBrush(svg, barAt, band, act) {
   svg.addEventListener("pointercancel", () => { from = undefined; band(); });
 }
 
-/** @param {any} histogram {first, counts} @param {any} shown {marked: ns or undefined, took: bins that are chosen,
- * axis: bins that are seen, room: pixels} @param {any} actions choose(took), look(axis) */
+/** @param {any} histogram {first, counts} @param {any} shown {marked: ns or undefined, took: selected bins,
+ * axis: visible bins, room: pixels} @param {any} actions choose(took), look(axis) */
 function histogramParts(histogram, fill, shown, actions) {
   const { took, marked, room } = shown;
   const [first, last] = shown.axis || wholeAxis(histogram);
@@ -103,7 +103,7 @@ function histogramParts(histogram, fill, shown, actions) {
     else choose(bar, bar);
   };
   const most = Math.max(...bars, 1);
-  const full = [];  // what can be pressed
+  const full = [];  // bars that can be pressed
   bars.forEach((count, bar) => {
     if (!count) return;
     const from = low + bar * wide;

@@ -1,5 +1,5 @@
-// The timeline by keyboard, as trace viewers have it: W and S zoom, A and D move. Arrows go from slice to slice
-// once one is selected.
+// Keyboard control of the timeline, as in trace viewers: W and S zoom, A and D move. When a slice is selected,
+// the arrow keys go from slice to slice.
 "use strict";
 
 /** @param {any} actions step(along, across), next(), previous(), clear(), searchBox() */
@@ -27,7 +27,7 @@ function listenToKeys(timeline, canvas, actions) {
   canvas.addEventListener("keydown", listen);
   document.addEventListener("keydown", (event) => {
     const target = /** @type {any} */ (event.target);
-    // Letters work without a click into the timeline; arrows and Home scroll the page then.
+    // Letters work without a click into the timeline; until then arrows and Home scroll the page.
     if (target === document.body && event.key.length === 1) listen(event);
     if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
     event.preventDefault();

@@ -1,9 +1,9 @@
-// The picture of one run: lanes of rows from top to bottom, and where each lies.
+// The layout of one run's picture: lanes of rows from top to bottom.
 "use strict";
 
 const rowHeight = 14;
 const axisHeight = 24;
-const mostOpenLanes = 12;  // of more, threads begin collapsed
+const mostOpenLanes = 12;  // if there are more, threads begin collapsed
 const widthWithGutter = 760;
 
 function counterLane(name, values, span) {
@@ -32,7 +32,7 @@ function asyncLanes(run) {
   });
 }
 
-/** Counters first: what they show is explained by what lies below. */
+/** Counters first, because the lanes below explain their values. */
 function layOut(run, lives) {
   const lanes = [];
   const span = run.timeline.span_ns;
@@ -47,7 +47,7 @@ function layOut(run, lives) {
   return lanes;
 }
 
-/** The lanes that are not as they began, open or collapsed, by number: "0,3-5". */
+/** The numbers of the lanes that were opened or collapsed by the user: "0,3-5". */
 function turnedLanes(lanes) {
   const ranges = [];
   lanes.forEach((lane, i) => {
@@ -70,7 +70,7 @@ function heightOf(row) { return row.kind === "counter" ? 2 * rowHeight : rowHeig
 
 function shownRows(lane) { return lane.collapsed ? lane.rows.slice(0, 1) : lane.rows; }
 
-/** Gives every lane and row its y; returns the height of all. */
+/** Gives every lane and row its y; returns the total height. */
 function placeLanes(lanes, hasGutter) {
   let y = axisHeight + 2;
   for (const lane of lanes) {

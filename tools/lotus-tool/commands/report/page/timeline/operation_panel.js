@@ -1,4 +1,4 @@
-// A selected operation: the one that was pointed at among all of its name.
+// A selected operation: the slice that was pointed at, compared with all of the same name.
 "use strict";
 
 const slowestListed = 10;

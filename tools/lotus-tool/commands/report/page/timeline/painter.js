@@ -1,11 +1,11 @@
-// Draws the lanes of a run. What is less than a pixel wide shares a column with its neighbours.
+// Draws the lanes of a run. Slices that are narrower than a pixel share a column with their neighbors.
 "use strict";
 
 const kindNames = ["preprocessing", "wait", "step"];
 const kindColours = ["batch", "wait", "step"];
 const reasonNames = ["blocked", "no CPU", "off the CPU"];
 const reasonColours = ["blocked", "no-cpu", "batch"];
-const faint = 0.22;  // of what is not searched for
+const faint = 0.22;  // opacity of what is not highlighted
 
 class Painter {
   /** @param {any} view the timeline */
@@ -17,10 +17,10 @@ class Painter {
     this.widths = new Map();
   }
 
-  /** After a change of the colour scheme. */
+  /** Call this after a change of the color scheme. */
   forget() { this.fills.clear(); }
 
-  /** How a slice is filled, and what its text is written in. */
+  /** The fill of a slice, and the fill of its text. */
   fillOf(row, name) {
     const key = row.kind === "operations" ? name : row.kind === "batches" ? -1 - Math.floor(name / 1e9) : -10 - name;
     let fill = this.fills.get(key);
@@ -32,7 +32,7 @@ class Painter {
     } else {
       const kind = row.kind === "batches" ? kindColours[-1 - key] : reasonColours[name];
       const flat = cssColour(kind);
-      // Stripes: a wait is told from a step without its colour too.
+      // Stripes distinguish a wait from a step without color.
       fill = { flat, text: textOn(flat), style: kind === "wait" ?
         this.c.createPattern(tileOf(flat, cssColour("wait-stripe"), rising), "repeat") : flat };
     }
@@ -95,7 +95,7 @@ class Painter {
         if (width > 14 && !joined && ground === 1) this.label(row, i, fill, from, width);
         ++i;
       } else {
-        // Many slices in one pixel: one column, the fuller the stronger.
+        // Many slices in one pixel become one column; the fuller it is, the stronger its color.
         const column = Math.max(Math.floor(left), view.left);
         const next = Math.max(i + 1, row.firstEndingAfter(view.from + (column - view.left + 1) * perPixel));
         c.globalAlpha = ground * Math.min(1, 0.25 + (row.before[next] - row.before[i]) / perPixel);
@@ -106,7 +106,7 @@ class Painter {
     }
   }
 
-  /** What is searched for, drawn over the rest, however short it is. */
+  /** Draws highlighted slices over the rest, even if they are very short. */
   emphasised(row, emphasis) {
     const { c, view } = this;
     const places = emphasis.placesIn(row);
@@ -126,12 +126,12 @@ class Painter {
     }
   }
 
-  /** Whole or not at all: a cut name says nothing. */
+  /** Draws a name completely or not at all, because a cut name says nothing. */
   label(row, i, fill, x, width) {
     const text = row.kind === "batches" ? String(row.name[i] % 1e9) : this.view.nameOf(row, row.name[i]);
     if (this.widthOf(text) > width - 5) return;
     const { c } = this;
-    if (fill.style !== fill.flat) {  // letters among stripes are hard to read
+    if (fill.style !== fill.flat) {  // text on stripes is hard to read
       c.fillStyle = fill.flat;
       c.fillRect(x + 1, row.y, this.widthOf(text) + 4, rowHeight - 2);
     }
@@ -139,7 +139,7 @@ class Painter {
     c.fillText(text, x + 3, row.y + 10);
   }
 
-  /** A line in steps; what lies in one pixel column is one stroke from lowest to highest. */
+  /** A line in steps; in each pixel column it is one stroke from the lowest to the highest value. */
   counter(row) {
     const { c, view } = this;
     const height = heightOf(row) - 4;
@@ -185,7 +185,7 @@ class Painter {
     }
   }
 
-  /** From where a batch or item was ready to where it went: of the selected batch, or all when few are seen. */
+  /** Arrows from where a batch or item was ready to its next span: of the selected batch, or all if few are seen. */
   arrows() {
     const { c, view } = this;
     const middle = (number) => {

@@ -1,8 +1,8 @@
-// Mouse and fingers on the timeline. The plain wheel scrolls the page, with Ctrl it zooms; dragging
-// selects a stretch, with Shift or the middle button it moves; a finger moves, two zoom, a tap selects.
+// Mouse and touch control of the timeline. The wheel scrolls the page; with Ctrl it zooms. Dragging selects
+// a range; with Shift or the middle button it moves. One finger moves, two fingers zoom, a tap selects.
 "use strict";
 
-const leastDrag = 4;  // pixels; less is a click
+const leastDrag = 4;  // pixels; shorter drags are clicks
 
 class TimelinePointer {
   /** @param {any} actions select(x, y), selectRange(from, to), tell(x, y), hideTip() */
@@ -11,7 +11,7 @@ class TimelinePointer {
     this.canvas = canvas;
     this.band = band;
     this.actions = actions;
-    this.fingers = new Map();  // by pointer: where it is
+    this.fingers = new Map();  // by pointer: its position
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.moved(event));
@@ -59,7 +59,7 @@ class TimelinePointer {
     else this.showBand(this.drag.from.x, at.x);
   }
 
-  /** What is below both fingers stays there. */
+  /** Keeps the times below both fingers where they are. */
   pinch(pointer, at) {
     const other = [...this.fingers].find(([id]) => id !== pointer)[1];
     const before = this.fingers.get(pointer);

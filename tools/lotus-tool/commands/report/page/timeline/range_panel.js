@@ -1,7 +1,7 @@
-// What a stretch of time was spent on.
+// Shows how a selected range of time was spent.
 "use strict";
 
-/** By name: {count, ns}; `name` is undefined for what is no operation. What is cut by the ends counts in part. */
+/** By name: {count, ns}; `name` is undefined outside of operations. Slices that the range cuts count in part. */
 function sumsBetween(timeline, from, to) {
   const sums = new Map();
   const add = (key, name, count, ns) => {

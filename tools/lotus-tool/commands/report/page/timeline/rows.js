@@ -1,5 +1,5 @@
-// What the timeline draws: rows. Every row holds slices that do not overlap, in order of time, so a
-// picture costs a search for every pixel column and not a look at every slice.
+// The timeline draws rows. The slices in a row are in order of time and do not overlap, so that drawing
+// needs one search per pixel column instead of a look at every slice.
 "use strict";
 
 /** Bytes of LEB128 numbers, in base64. */
@@ -27,13 +27,13 @@ class NumberReader {
 
 /** Slices that do not overlap, in order of time. */
 class Row {
-  /** @param {number} [count] how many there will be, where that is known: they take less memory then */
+  /** @param {number} [count] the number of slices, if known: then they need less memory */
   constructor(count) {
     this.length = 0;
     this.start = /** @type {any} */ (count === undefined ? [] : new Float64Array(count));
     this.end = /** @type {any} */ (count === undefined ? [] : new Float64Array(count));
     this.name = /** @type {any} */ (count === undefined ? [] : new Float64Array(count));
-    this.joined = new Map();  // by place: how many neighbours it is, and how much of it they take
+    this.joined = new Map();  // by index: how many neighbors were combined, and the sum of their durations
     this.kind = "operations";
     this.depth = 0;
   }
@@ -49,7 +49,7 @@ class Row {
   duration(i) { return this.end[i] - this.start[i]; }
   /** How much of a slice is filled, in ns. */
   busy(i) { const joined = this.joined.get(i); return joined ? joined.busy : this.duration(i); }
-  /** For each slice, how much time all slices before it take: then any stretch's load is known. */
+  /** For each slice the sum of the durations before it, which gives the load of any range. */
   close() {
     this.before = new Float64Array(this.length + 1);
     for (let i = 0; i < this.length; ++i) this.before[i + 1] = this.before[i] + this.busy(i);
@@ -70,7 +70,7 @@ class Row {
     const i = this.firstEndingAfter(t);
     return i < this.length && this.start[i] <= t ? i : -1;
   }
-  /** Its time between two moments. */
+  /** The covered time between two times. */
   busyBetween(from, to) {
     let sum = 0;
     for (let i = this.firstEndingAfter(from); i < this.length && this.start[i] < to; ++i) {
@@ -82,7 +82,7 @@ class Row {
 
 const maxDepth = 6;
 
-/** Places in order of start; what contains another first. */
+/** Indexes in order of start; a slice comes before those that it contains. */
 function inOrder(start, duration, count) {
   const order = new Uint32Array(count);
   for (let i = 0; i < count; ++i) order[i] = i;
@@ -120,7 +120,7 @@ function operationRows(packed) {
   for (let n = 0; n < count; ++n) {
     if (depths[n] === maxDepth) continue;
     const i = order ? order[n] : n;
-    // A slice that reaches into its neighbour is cut, for rows must not overlap.
+    // Rows must not overlap, so a slice that overlaps its neighbor is cut.
     const row = rows[depths[n]];
     const before = row.length ? row.end[row.length - 1] : start[i];
     row.add(Math.max(start[i], before), start[i] + duration[i], name[i]);
@@ -129,7 +129,7 @@ function operationRows(packed) {
   return rows;
 }
 
-/** A counter's values, each until the next one or the run's end; Row.name holds them. */
+/** A counter's values; each is valid until the next one or the run's end. Row.name stores them. */
 function counterRow(values, span) {
   const row = /** @type {any} */ (new Row(values.length));
   values.forEach(([at, value], i) => row.add(at, i + 1 < values.length ? values[i + 1][0] : span, value));
@@ -139,7 +139,7 @@ function counterRow(values, span) {
   return row;
 }
 
-/** Stretches off the CPU; Row.name holds the reasons. */
+/** Intervals off the CPU; Row.name stores the reasons. */
 function offCpuRow(stretches) {
   const row = new Row(stretches.length);
   for (const [start, duration, reason] of stretches) row.add(start, start + duration, reason);
@@ -147,7 +147,7 @@ function offCpuRow(stretches) {
   return row.close();
 }
 
-/** Lives of asynchronous operations in as many rows as are open at once. */
+/** Asynchronous operations, in as many rows as are open at the same time. */
 function livesRows(name, lives) {
   const rows = [];
   for (const [start, duration] of lives) {
@@ -158,7 +158,7 @@ function livesRows(name, lives) {
   return rows.map((row) => row.close());
 }
 
-/** Batch records of one log: a row; of joined ones, which may lie beside each other, one for each kind. */
+/** Batch records of one log: one row; if neighbors were combined, they may overlap, so each kind has its own row. */
 function batchRows(batches, marks) {
   const apart = batches.some((b) => b.length > 4);
   const rows = [];

@@ -24,7 +24,7 @@ class TimelineSearch {
     box.addEventListener("input", () => this.look());
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter") { this.next(event.shiftKey ? -1 : 1); event.preventDefault(); }
-      // What was found is on the screen: from there on, N goes on as it does in the timeline.
+      // What was found is visible now, so from here on N goes to the next one as in the timeline.
       if (event.key === "Enter" && this.turn >= 0) timeline.canvas.focus();
       if (event.key === "Escape") { box.value = ""; this.look(); timeline.canvas.focus(); }
     });
@@ -49,7 +49,7 @@ class TimelineSearch {
     timeline.draw();
   }
 
-  /** Goes on among what was found; false where nothing is searched for. */
+  /** Goes to the next of the results; false if nothing is searched for. */
   next(by) {
     if (!this.found || !this.text.trim()) return false;
     const { operations, batches, lanes } = this.found;

@@ -1,4 +1,4 @@
-// What is selected in the timeline: a batch, an operation, or a stretch of time; and what is told of it.
+// What is selected in the timeline (a batch, an operation, or a range of time), and the panel about it.
 "use strict";
 
 const slowestKept = 100;
@@ -10,7 +10,7 @@ class TimelineSelection {
     this.onChange = () => {};
   }
 
-  /** What was clicked. */
+  /** Selects what was clicked. */
   at(x, y) {
     const { timeline } = this;
     const lane = timeline.laneAt(y);
@@ -23,7 +23,7 @@ class TimelineSelection {
     if (!hit || hit.row.kind === "counter") this.clear(); else this.slice(hit);
   }
 
-  /** An operation, or the batch that a slice belongs to. */
+  /** Selects an operation, or the batch that a slice belongs to. */
   slice(hit) {
     const { timeline } = this;
     if (hit.row.kind === "operations") { this.operation(timeline.nameOf(hit.row, hit.row.name[hit.i]), hit); return; }
@@ -31,7 +31,7 @@ class TimelineSelection {
     if (batch >= 0) this.batch(batch, false, hit); else this.clear();
   }
 
-  /** To a neighbour of the selected slice, where there is one; false where none is selected. */
+  /** Goes to a neighbor of the selected slice, if there is one; returns false if nothing is selected. */
   step(along, across) {
     const { timeline } = this;
     const hit = selectedSlice(timeline);
@@ -56,14 +56,14 @@ class TimelineSelection {
 
   range(from, to) { this.set({ kind: "range", from, to }); }
 
-  /** @param {any} [hit] the one that was pointed at @param {number[]} [took] durations, as the histogram's bins: from
+  /** @param {any} [hit] the slice that was pointed at @param {number[]} [took] selected bins of the histogram, from
    * the first to before the last */
   operation(name, hit, took) {
     const { timeline } = this;
     const before = timeline.selection;
     const number = report.op_names.findIndex((of) => shownName(of) === name);
     if (number < 0) return;
-    const [low, high] = took || [0, allBins];  // the outer ones have what is shorter and longer too
+    const [low, high] = took || [0, allBins];  // the outer bins also contain shorter and longer durations
     const emphasis = new Emphasis(new Set([number]), low > 0 ? binEdge(low) : 0, high < allBins ? binEdge(high) : Infinity);
     const slowest = emphasis.slowest(timeline.lanes, slowestKept);
     const axis = before && before.name === name ? before.axis : undefined;
@@ -81,7 +81,7 @@ class TimelineSelection {
     this.timeline.bringIntoView(hit.row.start[hit.i], hit.row.end[hit.i]);
   }
 
-  /** The next of what is selected: slowest, or batch. */
+  /** Goes to the next slowest operation, or to the next batch. */
   next(by) {
     const { selection, lives } = this.timeline;
     if (!selection) return;
@@ -119,7 +119,7 @@ class TimelineSelection {
     if (again) again.focus();
   }
 
-  /** Boxes over the canvas for what is selected, as [from, to, top, height, whether it was pointed at] in pixels. */
+  /** Boxes over the canvas for the selection: [from, to, top, height, whether it was pointed at] in pixels. */
   boxes(height) {
     const { timeline } = this;
     const { selection } = timeline;

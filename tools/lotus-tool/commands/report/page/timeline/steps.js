@@ -1,14 +1,14 @@
-// From slice to slice: to its neighbours in the row, to what it lies in, to what lies in it.
+// Moves from slice to slice: to neighbors in the row, to the containing slice, to contained slices.
 "use strict";
 
 function rowsToStepIn(lane) {
   return shownRows(lane).filter((row) => row.length && (row.kind === "operations" || row.kind === "batches"));
 }
 
-/** Whether a slice can be selected: not several batches drawn as one. */
+/** Whether a slice can be selected: it must not be several batches drawn as one. */
 function canStepOn(timeline, { lane, row, i }) { return row.kind === "operations" || timeline.batchOf(lane, row, i) >= 0; }
 
-/** The slice that is selected, as {lane, row, i}; of a batch that was not pointed at, its making. */
+/** The selected slice as {lane, row, i}; for a batch that was not pointed at, its preprocessing. */
 function selectedSlice(timeline) {
   const { selection, lives } = timeline;
   if (!selection) return undefined;
@@ -23,7 +23,7 @@ function selectedSlice(timeline) {
   return undefined;
 }
 
-/** The one before or behind it in its row. */
+/** The previous or the next slice in its row. */
 function stepAlong(timeline, { lane, row, i }, by) {
   for (let to = i + by; to >= 0 && to < row.length; to += by) {
     if (canStepOn(timeline, { lane, row, i: to })) return { lane, row, i: to };
@@ -31,7 +31,7 @@ function stepAlong(timeline, { lane, row, i }, by) {
   return undefined;
 }
 
-/** The first slice of `rows` that is open at some time of the stretch. */
+/** The first slice of `rows` that overlaps the range. */
 function firstWithin(timeline, lane, rows, from, to) {
   for (const row of rows) {
     for (let i = row.firstEndingAfter(from); i < row.length && (row.start[i] <= from || row.start[i] < to); ++i) {
@@ -49,7 +49,7 @@ function nearestTo(timeline, lane, row, t) {
   return canStepOn(timeline, hit) ? hit : stepAlong(timeline, hit, 1) || stepAlong(timeline, hit, -1);
 }
 
-/** Up (-1) to what contains it, else to the lane above; down (1) to what it contains, else to the lane below. */
+/** Up (-1): the containing slice, else the lane above; down (1): the first contained slice, else the lane below. */
 function stepAcross(timeline, { lane, row, i }, by) {
   const [from, to] = [row.start[i], row.end[i]];
   const own = rowsToStepIn(lane);

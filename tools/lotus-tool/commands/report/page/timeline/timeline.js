@@ -1,19 +1,19 @@
-// The zoomable timeline of a run: what of it is seen, and what lies where.
+// The zoomable timeline of a run: the visible range, and the position of everything in it.
 "use strict";
 
-const mostArrows = 60;  // more would hide what they connect
+const mostArrows = 60;  // more of them would hide what they connect
 
 class Timeline {
   constructor(canvas) {
     this.canvas = canvas;
     this.painter = new Painter(this, canvas.getContext("2d"));
-    this.onChange = () => {};  // after every picture
+    this.onChange = () => {};  // called after every drawing
     this.lanes = [];
     this.from = 0;
     this.to = 1;
   }
 
-  /** How many slices and columns the last picture had. */
+  /** The number of slices and columns in the last drawing. */
   get drawn() { return this.painter.drawn; }
   get span() { return Math.max(this.run.timeline.span_ns, 1); }
 
@@ -36,7 +36,7 @@ class Timeline {
     this.draw();
   }
 
-  /** @param at  share of the picture that stays where it is */
+  /** @param at  share of the picture's width that stays where it is */
   zoom(factor, at) {
     const centre = this.from + (this.to - this.from) * at;
     const length = Math.min(Math.max((this.to - this.from) * factor, 100), this.span);
@@ -48,13 +48,13 @@ class Timeline {
     this.look(this.from + by, this.to + by);
   }
 
-  /** So that a stretch is seen with something around it. */
+  /** Zooms so that a range is visible with some margin. */
   lookAt(from, to) {
     const around = Math.max((to - from) * 0.5, 50);
     this.look(from - around, to + around);
   }
 
-  /** Moves only where it has to; zooms where the stretch would be too small to see. */
+  /** Moves only if necessary; zooms if the range would be too small to see. */
   bringIntoView(from, to) {
     const seen = this.to - this.from;
     if ((to - from) / seen < 3 / this.plot || to - from > seen) { this.lookAt(from - 5 * (to - from), to + 5 * (to - from)); return; }
@@ -73,7 +73,7 @@ class Timeline {
     this.left = this.hasGutter ? (this.width > 1000 ? 170 : 130) : 0;
     this.plot = this.width - this.left;
     const height = placeLanes(this.lanes, this.hasGutter);
-    const scale = Math.min(window.devicePixelRatio || 1, 16000 / height);  // canvases have a largest size
+    const scale = Math.min(window.devicePixelRatio || 1, 16000 / height);  // canvases have a maximum size
     const pixels = [Math.round(this.width * scale), Math.round(height * scale)];
     if (this.canvas.width !== pixels[0] || this.canvas.height !== pixels[1]) {
       [this.canvas.width, this.canvas.height] = pixels;
@@ -102,7 +102,7 @@ class Timeline {
     return shownName(report.op_names[name]);
   }
 
-  /** What a slice is called; of joined ones how many they are. */
+  /** The name of a slice; for combined slices, their number. */
   titleOf(row, i) {
     const joined = row.joined.get(i);
     const name = this.nameOf(row, row.name[i]);
@@ -113,7 +113,7 @@ class Timeline {
 
   laneAt(y) { return this.lanes.find((lane) => y >= lane.y && y < lane.bottom); }
 
-  /** What lies there, or next to it by two pixels: {lane, row, i}. */
+  /** The slice at this position, or within two pixels of it: {lane, row, i}. */
   hit(x, y) {
     if (x < this.left) return undefined;
     const lane = this.laneAt(y);
@@ -127,7 +127,7 @@ class Timeline {
     return undefined;
   }
 
-  /** The batch that an operation's thread worked for then, as its place in lives; -1: not known. */
+  /** The batch that the operation's thread worked on, as its index in lives; -1: unknown. */
   batchOf(lane, row, i) {
     if (row.kind === "batches") return row.joined.has(i) ? -1 : this.lives.find(row.name[i] % 1e9, row.start[i]);
     for (const of of lane.rows) {
@@ -138,7 +138,7 @@ class Timeline {
     return -1;
   }
 
-  /** Of a slice; undefined where it is not known. */
+  /** The CPU time of a slice; undefined if unknown. */
   cpuOf(lane, row, i) {
     const off = lane.rows.find((of) => of.kind === "off CPU");
     if (!off || row.kind !== "operations") return undefined;

@@ -1,7 +1,7 @@
-// What lies under the pointer, told beside it.
+// Shows what is under the pointer.
 "use strict";
 
-/** The parts of what is known of a slice: [name, text]. */
+/** What is known of a slice, as [name, text]. */
 function partsOf(timeline, { lane, row, i }) {
   const parts = [];
   if (row.kind === "counter") return [["value", String(row.name[i])], ["since", humanTime(row.start[i])],

@@ -1,4 +1,4 @@
-// The timeline with all that works on it: pointer, keys, search, selection, and the state in the address.
+// The timeline with its controls: pointer, keys, search, selection, and the state in the address.
 "use strict";
 
 class Workbench {
@@ -28,7 +28,7 @@ class Workbench {
       "fold": () => this.fold() })) byId(id).addEventListener("click", act);
   }
 
-  /** To a neighbour of the selected slice, which comes into view; false where none is selected. */
+  /** Goes to a neighbor of the selected slice and makes it visible; returns false if nothing is selected. */
   step(along, across) {
     const known = this.selection.step(along, across);
     const here = known && byId("boxes").querySelector(".here");
@@ -36,7 +36,7 @@ class Workbench {
     return known;
   }
 
-  /** All threads to one row each, or back. */
+  /** Collapses all threads to one row each, or opens them again. */
   fold() {
     const some = this.timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1);
     for (const lane of this.timeline.lanes) lane.collapsed = some && lane.rows.length > 1;
@@ -51,7 +51,7 @@ class Workbench {
     this.search.look();
   }
 
-  /** After every picture: what is seen, and boxes around what is selected. */
+  /** After every drawing: shows the visible range, and boxes around the selection. */
   pictured() {
     const { timeline } = this;
     byId("timeline-range").textContent = humanTime(Math.round(timeline.to - timeline.from)) + " wide: " +
@@ -71,7 +71,7 @@ class Workbench {
     this.onState();
   }
 
-  /** Parts of the address. */
+  /** The parts of the address. */
   state() {
     const { timeline, selection } = this;
     const numbers = (text) => text.split("-").map(Number).filter((n) => Number.isFinite(n));
@@ -96,7 +96,7 @@ class Workbench {
         if (dot > 0) { selection.slowest(Number(text.slice(0, dot)) || 0); timeline.look(from, to); }
       } },
       took: { get: () => { const s = timeline.selection; return s && s.took ? s.took.map((bin) => Math.round(binEdge(bin))).join("-") : undefined; },
-        set: () => {} },  // with the operation
+        set: () => {} },  // restored with the operation
       range: { get: () => { const s = timeline.selection; return s && s.kind === "range" ?
         Math.round(s.from) + "-" + Math.round(s.to) : undefined; },
       set: (text) => { const [from, to] = numbers(text); if (to > from) selection.range(from, to); } },
