@@ -23,37 +23,38 @@
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 // SOFTWARE.
 
-// Lotus: tells a C++ data-preprocessing pipeline where its time goes.
+// Lotus: shows where a C++ data-preprocessing pipeline spends its time.
 //
-// Header-only, as it is. Where LOTUS_COMPILED is defined in every file, the engine is compiled in
-// that one alone which defines LOTUS_IMPLEMENTATION too; the library target lotus::lotus is that.
-// Files built either way may be mixed.
+// Header-only by default. If every file defines LOTUS_COMPILED, the engine is compiled only in the
+// file that also defines LOTUS_IMPLEMENTATION; the library target lotus::lotus is built that way.
+// One program may mix files built either way.
 #ifndef LOTUS_LOTUS_HPP
 #define LOTUS_LOTUS_HPP
 
-// Operations that pause, and go on on whatever thread.
+// Operations that can be suspended and resumed on any thread.
 #ifndef LOTUS_ASYNC_SCOPE_HPP
 #define LOTUS_ASYNC_SCOPE_HPP
 
 #include <cstdint>
 #include <string_view>
 
-// Compile-time knobs, attributes and the inline namespace.
+// Compile-time settings, attributes and the inline namespace.
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
-// The one place the version is written; CMake reads these three lines, so no other digits in them.
+// The only place that holds the version. CMake parses these three lines: keep other digits out of
+// them.
 #ifndef LOTUS_VERSION_HPP
 #define LOTUS_VERSION_HPP
 
 #define LOTUS_VERSION_MAJOR 0  ///< changes when users must change their code
-#define LOTUS_VERSION_MINOR 1  ///< as the major one, as long as that is zero
-#define LOTUS_VERSION_PATCH 0  ///< changes when only mistakes were mended
+#define LOTUS_VERSION_MINOR 1  ///< likewise, as long as the major version is zero
+#define LOTUS_VERSION_PATCH 0  ///< changes when a release only fixes bugs
 
 #endif  // LOTUS_VERSION_HPP
 
-/// 1 where scopes are recorded: Linux on x86-64 and aarch64. Elsewhere lotus/lotus.hpp compiles,
-/// with g++ and clang, and records nothing: start() returns false.
+/// 1 if scopes are recorded: on Linux with x86-64 or aarch64. Elsewhere lotus/lotus.hpp compiles
+/// with g++ and clang, but records nothing: start() returns false.
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
@@ -71,12 +72,12 @@
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
-// Around what runs rarely in the engine: opening and closing, recovery, limits, snapshots, other
-// profilers. A header-only file compiles all of it, and at -O2 that would take most of the time;
-// -Og takes half, and less code. Around nothing that runs for each record or for each call of a
-// scope, and no function that such code wants inlined: g++ inlines none across the border outward.
-// Never more optimization, or larger code, than the file is compiled with; the compiled library is
-// compiled once, as its builder says.
+// Encloses code of the engine that runs rarely: opening and closing, recovery, limits, snapshots,
+// other profilers. A header-only file compiles all of it, which would take most of its compile time
+// at -O2; -Og takes half the time and gives less code. It must not enclose anything that runs for
+// each record or each scope, or any function that such code needs inlined: g++ does not inline
+// across this border. It never raises the optimization or code size of the file; the compiled
+// library is compiled once, with its builder's options.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(LOTUS_COMPILED)
   #define LOTUS_DETAIL_COLD_NAMESPACE_BEGIN \
@@ -99,27 +100,27 @@
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
-// What the front end calls and the engine defines, in the object file whoever calls it: that is
-// what LOTUS_IMPLEMENTATION is for. Inline all the same, so that it is one with those of
-// header-only files of the program.
+// Marks functions that the front end calls and the engine defines. LOTUS_IMPLEMENTATION makes its
+// file emit them even if that file does not call them. They stay inline, so that they merge with
+// those of header-only files of the same program.
 #if defined(LOTUS_IMPLEMENTATION)
   #define LOTUS_DETAIL_SEAM __attribute__((used)) inline
 #else
   #define LOTUS_DETAIL_SEAM inline
 #endif
-// Of a declaration in the front end whose definition is LOTUS_DETAIL_COLD and such a one.
+// Marks a declaration in the front end whose definition is LOTUS_DETAIL_COLD and LOTUS_DETAIL_SEAM.
 #define LOTUS_DETAIL_RARE LOTUS_DETAIL_PER_MODULE __attribute__((cold))
-// State that each shared object has for itself, and the functions that touch it. Without it the
-// linker would merge them between objects built with default visibility, and STB_GNU_UNIQUE would
-// keep a plugin from unloading.
+// Marks state that each shared object has for itself, and the functions that use it. Without it the
+// linker would merge this state between objects built with default visibility, and STB_GNU_UNIQUE
+// would keep a plugin from unloading.
 #if defined(__ELF__)
   #define LOTUS_DETAIL_PER_MODULE __attribute__((visibility("hidden")))
 #else
   #define LOTUS_DETAIL_PER_MODULE
 #endif
-// In a function: `called`, a function without parameters, runs when the object is loaded, before
-// its static constructors, once for each file in which this function is kept. A variable with a
-// constructor would do that in every file that includes the header.
+// Used inside a function: runs `called`, a function without parameters, when the object is loaded,
+// before its static constructors, once for each file that keeps the enclosing function. A variable
+// with a constructor would do so in every file that includes the header.
 #if defined(__aarch64__)
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "S"
 #else
@@ -133,8 +134,8 @@
       ".popsection"                                            \
       :                                                        \
       : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
-// g++ runs the constructor of a template's static when the object is loaded unless it is told not
-// to: a scope in an earlier static constructor would find nothing there.
+// Without this, g++ runs the constructor of a template's static member only when the object is
+// loaded: a scope in an earlier static constructor would find it uninitialized.
 #if defined(__clang__)
   #define LOTUS_DETAIL_CONSTINIT [[clang::require_constant_initialization]]
 #elif __GNUC__ >= 10
@@ -145,7 +146,7 @@
 
 #endif  // LOTUS_CONFIG_HPP
 
-// What one finished span or event is: the kinds and the 24-byte record.
+// Kinds of records, and the 24-byte record of one finished span or event.
 #ifndef LOTUS_RECORD_RECORD_HPP
 #define LOTUS_RECORD_RECORD_HPP
 
@@ -155,53 +156,56 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record tells. The numbers stand in ring files: append, never renumber.
+/// The kind of a record. The numbers are stored in ring files: append new ones, never renumber.
 enum class event_kind : std::uint8_t {
   none = 0,
   operation = 1,           ///< value: id of the name
-  batch_preprocessed = 2,  ///< value of this and of all that follow: batch number
+  batch_preprocessed = 2,  ///< value here and in the batch kinds below: the batch number
   batch_wait = 3,
-  batch_arrived = 4,  ///< out of order
+  batch_arrived = 4,  ///< arrived out of order
   batch_consumed = 5,
   batch_queued = 6,
-  stage = 7,         ///< value: id of the name, and the number of the batch, item or request
-  async_piece = 8,   ///< value: id of the name, and the number of the asynchronous operation
-  counter = 9,       ///< value: id of the name; the second word is the number counted
-  batch_takes = 10,  ///< the second word is the item's number
-  off_cpu = 11,      ///< value: ns waited for a CPU; the second word: ns off the CPU in all
-  loader = 12,  ///< value: id of the name of the loader of the records that follow, 0: the default
-  stage_number = 13,  ///< value: id of the name; the second word is the number of the stage of that
-                      ///< name and begin that follows, and has large_stage_number
-  arguments = 14,     ///< value: id of what the operation that begins then was given, as a name
+  stage = 7,          ///< value: id of the name, and the number of the batch, item or request
+  async_piece = 8,    ///< value: id of the name, and the number of the asynchronous operation
+  counter = 9,        ///< value: id of the name; the second word is the counter's new value
+  batch_takes = 10,   ///< the second word is the item's number
+  off_cpu = 11,       ///< value: ns waited for a CPU; second word: all ns off the CPU
+  loader = 12,        ///< value: id of the loader's name for the following records; 0: the default
+  stage_number = 13,  ///< value: id of the name; second word: the number of the stage record that
+                      ///< follows, which has the same name and begin, and large_stage_number
+  arguments = 14,     ///< value: id of the text of the arguments of the operation that begins then
   range = 15,         ///< value: id of the name, and the number at its end or large_stage_number
 
-  // Of a program whose allocations are counted. Value: id of a name, and a number of 32 bits, the
-  // largest where it is more; the second word is a number of bytes. First four of an operation,
-  // before the record of that, with its begin and its name; left out where both numbers are 0.
-  allocated = 16,  ///< and in how many calls
-  freed = 17,      ///< likewise
-  retained = 18,   ///< of what was allocated, and in how many blocks
-  heap_peak = 19,  ///< by which the thread's heap had grown at most
-  // Then of the process, at its begin ticks.
-  heap = 20,  ///< what is held; how many units had begun, and what these are called
-  held = 21,  ///< likewise of what was allocated in the operation of this name, from that unit on
-  heap_total = 22,  ///< number 0: allocated so far; 1: the second word is in how many calls
+  // Only for a program whose allocations are counted. Value: id of a name, and a 32-bit number (the
+  // maximum if it is larger); the second word is a number of bytes. The first four kinds belong to
+  // an operation: they precede its record and have its begin and name; they are left out if both
+  // the number and the bytes are 0.
+  allocated = 16,  ///< number: of calls
+  freed = 17,      ///< number: of calls
+  retained = 18,   ///< what was allocated and not freed; number: of blocks
+  heap_peak = 19,  ///< maximum growth of the thread's heap
+  // The next kinds belong to the process; they have only the ticks of a moment.
+  heap = 20,  ///< bytes held; value: name of a unit, and how many units had begun
+  held = 21,  ///< bytes held that the operation of this name allocated; number: of the generation's
+              ///< first unit
+  heap_total = 22,  ///< number 0: bytes allocated so far; number 1: the second word is how many
+                    ///< calls
 
-  aggregated = 23,  ///< value: id of a name, and large_stage_number; as long as the calls' own time
-                    ///< that were aggregated since the begin or end of a span before
+  aggregated = 23,  ///< value: id of a name, and large_stage_number; lasts as long as the self
+                    ///< times of the calls aggregated since the previous begin or end of a span
 };
 
-/// Ids of names are below 2^24: one and a number of 32 bits make a value.
+/// Ids of names are below 2^24, so that an id and a 32-bit number fit into one value.
 inline constexpr unsigned name_id_bits = 24;
-/// Stands for every name that got no memory, and for those beyond the table's limit.
+/// Stands for all names for which there was no memory, or that exceed the table's limit.
 inline constexpr std::uint32_t unnamed_id = (std::uint32_t{1} << name_id_bits) - 1;
-/// What a stage has for a number that 32 bits do not hold: a record of kind stage_number precedes.
-/// What a range has whose name ends in no number.
+/// The number in a stage record if the real one does not fit into 32 bits: a record of kind
+/// stage_number precedes it. Also the number of a range whose name ends in no number.
 inline constexpr std::uint32_t large_stage_number = 0xFFFF'FFFF;
-/// What off_cpu has for a value where the kernel does not tell.
+/// The value of an off_cpu record if the kernel does not report this time.
 inline constexpr std::uint64_t run_queue_unknown = (std::uint64_t{1} << 56) - 1;
 
-/// Kind and value (a name's id, a number or both) in one word.
+/// A record's kind and value (a name's id, a number or both) in one word.
 class record_tag {
  public:
   static constexpr unsigned value_bits = 56;
@@ -225,10 +229,10 @@ class record_tag {
   std::uint64_t word_ = 0;
 };
 
-/// One finished span, or an event. Written once, when the span ends.
+/// One finished span, or an event. Written once, when it ends.
 struct record {
   std::uint64_t begin_ticks;
-  std::uint64_t end_ticks;  ///< of an event: as begin_ticks, or its second word
+  std::uint64_t end_ticks;  ///< of an event: equal to begin_ticks, or its second word
   record_tag tag;
 };
 static_assert(sizeof(record) == 24 && std::is_trivially_copyable_v<record>,
@@ -239,17 +243,17 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_RECORD_HPP
 
-// RAII scopes: one record for the time between two braces.
+// RAII scopes: each records the time from its construction to the end of its block.
 #ifndef LOTUS_SCOPE_HPP
 #define LOTUS_SCOPE_HPP
 
 #include <atomic>
 
-// What a program may choose when it starts recording.
+// Settings that a program can choose when it starts recording.
 #ifndef LOTUS_OPTIONS_HPP
 #define LOTUS_OPTIONS_HPP
 
-// A function of the program's, kept: whom to tell of a folder, without <functional>.
+// Holds a callback of the program that receives a folder's path, without needing <functional>.
 #ifndef LOTUS_BASE_FOLDER_LISTENER_HPP
 #define LOTUS_BASE_FOLDER_LISTENER_HPP
 
@@ -258,22 +262,21 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A function that somebody was given, as all shared objects see it. Its code is that of the object
-/// which made it.
+/// A callback as all shared objects see it. Its code belongs to the object that created it.
 struct kept_function {
   void (*call)(kept_function&, const char* folder);
   void (*destroy)(kept_function&) noexcept;
   std::atomic<std::uint32_t> owners{1};
   std::atomic<std::uint32_t> kept{
-      0};  ///< 1 once it is: four bytes, which every processor can exchange
-  kept_function* before = nullptr;  ///< that was kept before it
+      0};  ///< 1 after keep(): four bytes, which every processor can exchange
+  kept_function* before = nullptr;  ///< the callback that was kept before this one
 };
 
-/// The newest one that this object keeps for ever, by which the older ones are found.
+/// The last callback that this object keeps forever; the earlier ones are linked to it.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<kept_function*> newest_kept_function{nullptr};
 
-/// Nobody, or a function to be called with the folder as a const std::string&, a std::string_view
-/// or a const char*. Copies share the function. Thread safety: as of a std::shared_ptr.
+/// An optional function to be called with the folder as a const std::string&, a std::string_view or
+/// a const char*. Copies share the function. Thread safety: that of a std::shared_ptr.
 class folder_listener {
  public:
   folder_listener() noexcept = default;
@@ -302,8 +305,8 @@ class folder_listener {
   explicit operator bool() const noexcept { return function_ != nullptr; }
   void operator()(const char* folder) const { function_->call(*function_, folder); }
 
-  /// It is not destroyed any more: another thread may be about to call it, and the object with its
-  /// code may be gone when the last owner is.
+  /// Keeps the function forever: another thread may be about to call it, and the shared object with
+  /// its code may be unloaded before the last owner is gone.
   void keep() const noexcept {
     if (function_ == nullptr || function_->kept.exchange(1) != 0) return;
     function_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -316,7 +319,7 @@ class folder_listener {
   template <class Function>
   struct held : kept_function {
     template <class From>
-    // Made in one place, of a function: it never competes with a copy.
+    // Constructed only in one place, from a function: it never competes with a copy.
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     explicit held(From&& from)
         : kept_function{call_held, destroy_held}, function{std::forward<From>(from)} {}
@@ -328,7 +331,7 @@ class folder_listener {
     Function function;
   };
 
-  /// A null pointer, or a std::function without a function.
+  /// Whether it is a null pointer, or a std::function without a function.
   template <class Function>
   static bool is_nobody(const Function& function) noexcept {
     using type = std::decay_t<Function>;
@@ -348,14 +351,14 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FOLDER_LISTENER_HPP
 
-// A text of the program's, kept: what options hold, without <string>.
+// An owned string for the text options, without needing <string>.
 #ifndef LOTUS_BASE_OWNED_TEXT_HPP
 #define LOTUS_BASE_OWNED_TEXT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Has c_str(), as std::filesystem::path and texts of other libraries have.
+/// Whether T has c_str(), like std::filesystem::path and strings of other libraries.
 template <class T, class = void>
 inline constexpr bool is_c_text = false;
 template <class T>
@@ -363,15 +366,15 @@ inline constexpr bool is_c_text<T, std::enable_if_t<std::is_convertible_v<
                                        decltype(std::declval<const T&>().c_str()), const char*>>> =
     true;
 
-/// Takes and gives whatever a program has its paths in. The same in every shared object, whichever
-/// std::string each was built with, so it may cross between them.
-/// Errors: std::bad_alloc, as of a std::string. Thread safety: none.
+/// Converts from and to any type in which a program holds paths. Shared objects may disagree on
+/// std::string's ABI, but this class is the same in all of them, so it can be passed between them.
+/// Errors: std::bad_alloc, like std::string. Thread safety: none.
 class owned_text {
  public:
   owned_text() noexcept = default;
   owned_text(const char* text) : owned_text{std::string_view{text}, kept{}} {}
-  /// @param text  a std::string_view, what converts to one (std::string), or what has c_str()
-  /// (std::filesystem::path).
+  /// @param text  a std::string_view, anything convertible to one (std::string), or anything with
+  /// c_str() (std::filesystem::path).
   template <class Text,
             class = std::enable_if_t<!std::is_same_v<Text, owned_text> &&
                                      (std::is_convertible_v<const Text&, std::string_view> ||
@@ -384,21 +387,21 @@ class owned_text {
     swap(copy);
     return *this;
   }
-  /// From anything that it is constructed from.
+  /// Also assigns from anything that a constructor accepts.
   owned_text& operator=(owned_text&& other) noexcept {
     swap(other);
     return *this;
   }
   ~owned_text() { delete[] text_; }
 
-  /// Ends in a '\0'.
+  /// Null-terminated.
   const char* c_str() const noexcept { return text_ == nullptr ? short_ : text_; }
   const char* data() const noexcept { return c_str(); }
   std::size_t size() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
   operator std::string_view() const noexcept { return view(); }
-  /// To a std::string.
+  /// Converts to a std::string.
   template <class String,
             class = std::enable_if_t<std::is_same_v<decltype(String{}.c_str()), const char*> &&
                                      std::is_constructible_v<String, const char*, std::size_t>>>
@@ -443,9 +446,10 @@ class owned_text {
     __builtin_memcpy(other.short_, held, sizeof(short_));
   }
 
-  char* text_ = nullptr;  ///< null: it is in short_
+  char* text_ = nullptr;  ///< null: the text is in short_
   std::size_t bytes_ = 0;
-  /// The default stands here: the session is never destroyed, and leak checkers would report it.
+  /// Holds the default without allocation: leak checkers would report memory that the session,
+  /// which is never destroyed, still owns.
   char short_[24] = {};
 };
 
@@ -456,84 +460,87 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// What a thread does whose ring is full.
+/// What a thread does if its ring is full.
 enum class full_ring {
-  drain,  ///< it writes its records to the log itself: nothing is lost
-  drop,   ///< it drops the new record and counts it in dropped(): it never waits for the disk
+  drain,  ///< the thread writes its records to the log itself: nothing is lost
+  drop,   ///< drops the new record and counts it in dropped(): the thread never waits for the disk
 };
 
-/// How records stand in files.
+/// How records are stored in files.
 enum class log_format {
-  text,     ///< logs of Lotus' format, which other programs read too
-  compact,  ///< hidden blocks of a sixth of the size, for lotus-tool, which also makes text of them
+  text,     ///< logs of Lotus' format, which other programs can read too
+  compact,  ///< hidden binary blocks, a sixth of the size, for lotus-tool, which can convert them
+            ///< to text
 };
 
-/// What start() takes. It crosses shared objects as it is: bump hub_name with each change.
+/// The argument of start(). It is passed between shared objects as it is: bump hub_name with each
+/// change.
 struct options {
-  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" makes
-  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, N being a thread's id.
-  /// Takes a std::string, a std::string_view, a std::filesystem::path or a literal, and copies it.
+  /// Directory and name with which all logs of the run begin: "run/lotustrace_log" gives
+  /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is a thread's id.
+  /// Accepts and copies a std::string, a std::string_view, a std::filesystem::path or a literal.
   detail::owned_text log_file = "lotustrace_log";
-  /// How records stand in files. Where it is text, LOTUS_FORMAT=compact in the environment counts.
+  /// How records are stored in files. If this is text, LOTUS_FORMAT=compact in the environment
+  /// overrides it.
   log_format format = log_format::text;
-  /// What a thread does whose ring is full.
+  /// What a thread does if its ring is full.
   full_ring when_full = full_ring::drain;
-  /// Records a thread's ring holds, 24 bytes each; rounded up to a power of two.
+  /// Number of records in a thread's ring, 24 bytes each; rounded up to a power of two.
   std::uint32_t ring_records = 8192;
-  /// The longest that a record lies in its ring before it is text, in milliseconds.
+  /// Maximum time that a record stays in its ring before it is written to the log, in milliseconds.
   std::uint32_t drain_interval_ms = 100;
-  /// Memory for records that the disk does not take at the moment; beyond it they are dropped and
-  /// counted.
+  /// Memory for records that cannot be written to the disk at the moment; if it is full, further
+  /// records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// The most that the logs of the directory may have together, in bytes, those of other processes
-  /// of the run included; 0: any. A log that has grown goes on in a new file then, and the oldest
-  /// such parts are deleted, counted, and told of by lotus-tool. Kept to within an eighth, about,
-  /// in blocks of the disk. Threads that follow one another then share logs.
+  /// Maximum total size of the logs in the directory, in bytes, including those of other processes
+  /// of the run; 0: unlimited. A log that has grown continues in a new file, and the oldest such
+  /// parts are deleted and counted; lotus-tool reports them. Accurate to about an eighth, in blocks
+  /// of the disk. With a limit, threads that run one after another share logs.
   std::uint64_t max_bytes = 0;
-  /// The age from which on parts of logs are deleted, in seconds; 0: any. Kept to within an eighth.
+  /// Age at which parts of logs are deleted, in seconds; 0: unlimited. Accurate to an eighth.
   std::uint32_t max_age_s = 0;
-  /// A flight recorder: only the newest records are kept, in compact logs, at most so many bytes;
-  /// 0: any, or LOTUS_KEEP_BYTES in the environment. As max_bytes; lotus::snapshot() puts aside
-  /// what is worth keeping.
+  /// Flight recorder: keeps only the newest records, in compact logs, up to this many bytes; 0:
+  /// unlimited, or LOTUS_KEEP_BYTES in the environment. Otherwise like max_bytes; call
+  /// lotus::snapshot() to save what is worth keeping.
   std::uint64_t keep_bytes = 0;
-  /// The same by age, in milliseconds; 0: any.
+  /// The same limit by age, in milliseconds; 0: unlimited.
   std::uint32_t keep_ms = 0;
-  /// A wait for a batch that takes longer, in milliseconds, or does not end, is worth a snapshot,
-  /// one a minute at most; 0: none is.
+  /// Takes a snapshot if a wait for a batch lasts longer than this, in milliseconds, even if it
+  /// never ends; at most one a minute. 0: never.
   std::uint32_t snapshot_when_wait_ms = 0;
-  /// A signal that makes a snapshot, as SIGUSR2; 0: none. What handled it before is called too.
+  /// Signal that triggers a snapshot, such as SIGUSR2; 0: none. The previous handler is called too.
   int snapshot_signal = 0;
-  /// The most that snapshots of this run may have together, in bytes; the oldest are deleted.
+  /// Maximum total size of the snapshots of this run, in bytes; the oldest are deleted.
   std::uint64_t snapshots_bytes = std::uint64_t{1} << 30;
-  /// Mode of logs, rings and information, as for open(2): less the process's umask. A collector's
-  /// samples are always made with 0666 less the umask.
+  /// Mode of logs, rings and information files, as for open(2): reduced by the process's umask. A
+  /// collector's sample files always get 0666 reduced by the umask.
   std::uint32_t file_mode = 0666;
-  /// Whether the time that operations spend off the CPU is recorded: a record for each context
-  /// switch that a scope notices. Noticing costs the scope nothing that can be measured.
+  /// Whether to record the time that operations spend off the CPU: one record for each context
+  /// switch that a scope notices. The check adds no measurable cost to a scope.
   bool cpu_time = true;
-  /// Receives each message as one line without newline, those of collectors too; null: stderr,
-  /// behind "lotus: ". Called on any thread, with the library's locks held and signals blocked:
-  /// must not record, start or stop.
+  /// Receives each message, also those of collectors, as one line without a newline; null: stderr,
+  /// after the prefix "lotus: ". Called on any thread, with the library's locks held and signals
+  /// blocked: it must not record, start or stop.
   void (*on_message)(const char* message) = nullptr;
 };
 
-/// Numbers of steps, as those of torch.profiler.schedule: `wait` and `warmup` steps that are not
-/// recorded, then `active` ones that are, and again, `repeat` times (0: for as long as there are
-/// steps); before all this `skip_first` steps that are not. Recording needs no warming up: those
-/// steps are left out so that what is recorded is a program that has warmed up. Crosses shared
+/// Numbers of steps, as in torch.profiler.schedule: first `skip_first` steps that are not recorded;
+/// then cycles of `wait` and `warmup` steps that are not recorded and `active` steps that are,
+/// `repeat` times (0: for as long as there are steps). Recording itself needs no warm-up: these
+/// steps are skipped so that the recorded program has warmed up. It is passed between shared
 /// objects too.
 struct schedule {
-  std::uint32_t wait = 0;        ///< in every cycle, not recorded
-  std::uint32_t warmup = 0;      ///< behind them, not recorded either
+  std::uint32_t wait = 0;        ///< not recorded, in every cycle
+  std::uint32_t warmup = 0;      ///< not recorded either, after `wait`
   std::uint32_t active = 1;      ///< recorded; at least one
-  std::uint32_t repeat = 0;      ///< cycles; 0: no end
+  std::uint32_t repeat = 0;      ///< number of cycles; 0: unlimited
   std::uint32_t skip_first = 0;  ///< before the first cycle
-  /// Called on the thread that calls step() or stop(), when the active steps are over and all that
-  /// was recorded of them is in the logs, with the folder of these. May do anything. Not called
-  /// where the program exits amid active steps: what they have recorded is written all the same.
-  /// It takes a const std::string&, a std::string_view or a const char*.
+  /// Called when the active steps are over and all their records are in the logs, on the thread
+  /// that calls step() or stop(), with the folder of these logs. It may do anything. It is not
+  /// called if the program exits during active steps; their records are written all the same. The
+  /// callable receives a const std::string&, a std::string_view or a const char*.
   detail::folder_listener on_trace_ready{};
-  /// Other than 0: the first cycle has no `wait`.
+  /// If not 0, the first cycle has no `wait`.
   std::uint32_t skip_first_wait = 0;
 };
 
@@ -542,7 +549,7 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_OPTIONS_HPP
 
 #if LOTUS_SUPPORTED
-// What the shared objects of one process have of the one session.
+// The interface through which all shared objects of a process use its one session.
 #ifndef LOTUS_RECORD_HUB_HPP
 #define LOTUS_RECORD_HUB_HPP
 
@@ -559,77 +566,78 @@ struct module_state;
 struct off_cpu_time;
 struct producer;
 
-/// That steps were recorded, and where.
+/// Notifies that active steps were recorded, and in which folder.
 struct step_notice {
   folder_listener listener;
   char folder[4096 + 512];
 };
 
-/// Scopes as another profiler's annotations, of this thread.
+/// Functions that show this thread's scopes as annotations of another profiler.
 struct annotation_calls {
   void (*begin)(const char* name) noexcept;
-  void (*end)() noexcept;  ///< of the one that began last, if there is one
+  void (*end)() noexcept;  ///< ends the innermost annotation, if there is one
 };
 
-/// When a span begins and ends.
+/// Begin and end of a span in ticks.
 struct given_ticks {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-/// What the session does for the objects that share it. The code is that of the object which made
-/// the hub; it is never unloaded.
+/// Functions of the session for the shared objects that use it. Their code belongs to the object
+/// that made the hub; it is never unloaded.
 struct services {
-  /// @param begins  nothing that this thread will record has begun yet.
+  /// @param begins  whether nothing that this thread will record has begun yet.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
-  /// Adds a call where there is no room for it yet; false where it is lost.
+  /// Adds a call for which there is no room yet; returns false if the call is lost.
   bool (*aggregate_slow)(producer&, const aggregate_call&) noexcept;
-  /// How much of the time since it was asked last was in such calls of this thread; where that is
-  /// not 0, the tag of the record that tells of it.
+  /// Returns the self time of this thread's aggregated calls since the last request. If it is not
+  /// 0, also sets the tag of the record to write for it.
   std::uint64_t (*aggregated_ticks)(producer&, record_tag*) noexcept;
   std::uint32_t (*intern)(std::string_view) noexcept;  ///< never 0
-  /// Counts and says that a batch is not recorded.
+  /// Counts and reports a batch that is not recorded because of its number.
   void (*refuse_batch)(std::uint64_t number) noexcept;
   bool (*start)(const options&) noexcept;
-  /// @param steps  its listener is kept.
+  /// @param steps  its listener is kept alive.
   bool (*start_steps)(const options&, const schedule& steps) noexcept;
-  /// Both return whether there is a listener to be told.
+  /// Both return whether there is a listener to call.
   bool (*step)(step_notice&) noexcept;
   bool (*stop)(step_notice&) noexcept;
   void (*flush)() noexcept;
   bool (*snapshot)(const char* reason, std::size_t bytes) noexcept;
   std::uint64_t (*dropped)() noexcept;
-  /// The records of this thread belong to this loader from now on: the id of its name, 0 the
-  /// default one. Returns whose they were.
+  /// Assigns this thread's records to a loader from now on, given by the id of its name; 0 is the
+  /// default one. Returns the previous loader.
   std::uint32_t (*enter_loader)(std::uint32_t loader) noexcept;
-  /// Where recording is on and the thread has no ring yet.
+  /// Call it if recording is on and the thread has no ring yet.
   void (*get_ring)(producer&) noexcept;
-  /// Reads the thread's clocks, and lets the watch begin anew.
+  /// Reads the thread's clocks and resets the watch.
   off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
-  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  /// Reserves async_ids_at_once numbers within this process and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
-  /// The ticks of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  /// Converts times of CLOCK_MONOTONIC to ticks of a span that is recorded next.
   given_ticks (*ticks_of_span)(std::int64_t begin_ns, std::int64_t end_ns) noexcept;
-  /// Says once that a scope has ended on another thread than it began on.
+  /// Reports once that a scope ended on another thread than the one on which it began.
   void (*crossed_threads)(record_tag) noexcept;
-  /// A shared object wants to know from now on whether recording is on.
+  /// Registers a shared object, which is informed from now on whether recording is on.
   /// @param environment_counts  whether LOTUS_LOG_FILE may start recording now.
   void (*join)(module_state&, bool environment_counts) noexcept;
   void (*leave)(module_state&) noexcept;
-  /// A span with this tag begins on this thread, and ends: on a profiler's timeline, and where the
-  /// heap is counted. Only in recording::annotated.
+  /// A span with this tag begins or ends on this thread: shows it on a profiler's timeline and
+  /// counts its allocations. Only in recording::annotated.
   void (*begin_task)(record_tag) noexcept;
-  /// @param begin_ticks  of its record, which follows; 0: there is none.
+  /// @param begin_ticks  of its record, which follows; 0 if there is no record.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
-  /// Likewise, for what is on no timeline.
+  /// The same without a timeline: only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
-  /// @param begun_as  the tag that it began with.
+  /// @param begun_as  the tag with which it began.
   void (*end_heap)(std::uint64_t begin_ticks, record_tag begun_as, record_tag) noexcept;
-  /// PyTorch's profiler is part of the program. @param calls  lives as long as the process.
+  /// PyTorch's profiler is part of the program. @param calls  must stay valid until the process
+  /// exits.
   void (*annotate_torch)(const annotation_calls& calls) noexcept;
-  /// Gives a message to the program's on_message; false where it has none.
+  /// Passes a message to the program's on_message; returns false if it has none.
   bool (*deliver)(const char* line) noexcept;
 };
 
@@ -638,18 +646,18 @@ inline constexpr std::uint32_t async_ids_at_once = 256;
 enum class recording : std::uint32_t {
   off = 0,
   on = 1,
-  unknown = 2,  ///< this object has not asked yet
-  /// Scopes show on a profiler's timeline too, or tell what they did to the heap, and are logged if
-  /// recording is on.
+  unknown = 2,  ///< this object has not asked the session yet
+  /// Scopes are also shown on a profiler's timeline, or their allocations are counted; they are
+  /// logged if recording is on.
   annotated = 3,
 };
 
-/// What one shared object knows of the session.
+/// What one shared object knows about the session.
 struct module_state {
   std::atomic<recording> mode{recording::unknown};
   std::atomic<bool> hardware_clock{true};
   std::atomic<const services*> hub{nullptr};
-  module_state* next = nullptr;  ///< the session's list
+  module_state* next = nullptr;  ///< for the session's list
 
   constexpr module_state() noexcept = default;
   module_state(const module_state&) = delete;
@@ -658,14 +666,15 @@ struct module_state {
 
 LOTUS_DETAIL_PER_MODULE inline module_state this_module;
 
-/// The session's services; makes the session at the first call of the process. record/join.hpp.
+/// Returns the session's services; the first call in the process creates the session. Defined in
+/// record/join.hpp.
 LOTUS_DETAIL_RARE const services& join_session(bool environment_counts) noexcept;
 
 LOTUS_DETAIL_ALWAYS_INLINE recording recording_mode() noexcept {
   return this_module.mode.load(std::memory_order_relaxed);
 }
 
-/// Whether this object's scopes have to be measured.
+/// Whether scopes of this shared object must be measured.
 LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
   const recording mode = recording_mode();
   if (mode == recording::off) return false;
@@ -676,15 +685,15 @@ LOTUS_DETAIL_ALWAYS_INLINE bool is_recording() noexcept {
 
 LOTUS_DETAIL_RARE record_tag refuse_batch(std::uint64_t number) noexcept;
 
-/// The tag of a record about a batch; empty, and its number said once, where that is not below
-/// 2^56.
+/// Returns the tag of a record about a batch. If the number is 2^56 or more, returns an empty tag
+/// and reports the number once.
 LOTUS_DETAIL_ALWAYS_INLINE record_tag batch_tag(event_kind kind, std::uint64_t number) noexcept {
   if (LOTUS_DETAIL_UNLIKELY(number >> record_tag::value_bits != 0)) return refuse_batch(number);
   return {kind, number};
 }
 
 LOTUS_DETAIL_RARE void begin_annotation(record_tag tag) noexcept;
-/// Before the record of what ends: what is told of it stands before it.
+/// Call it before writing the record of a span that ends: its heap records precede it.
 LOTUS_DETAIL_RARE void end_annotation(std::uint64_t begin_ticks, record_tag tag) noexcept;
 
 }  // namespace detail
@@ -692,19 +701,19 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_HUB_HPP
 
-// What a thread records with: its way into its ring, and its look at whether it was off the CPU.
+// How a thread stores records in its ring, and how it notices that it was off the CPU.
 #ifndef LOTUS_RECORD_THREAD_RING_HPP
 #define LOTUS_RECORD_THREAD_RING_HPP
 
-// Where the stack of this thread is.
+// Reads this thread's stack pointer.
 #ifndef LOTUS_BASE_STACK_POINTER_HPP
 #define LOTUS_BASE_STACK_POINTER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Of the function that this is inlined into; never 0. One move: __builtin_frame_address(0) would
-/// make the function keep a frame pointer.
+/// Returns the stack pointer of the function into which this is inlined; never 0. One move
+/// instruction: __builtin_frame_address(0) would force the function to keep a frame pointer.
 LOTUS_DETAIL_ALWAYS_INLINE std::uintptr_t stack_pointer() noexcept {
   std::uintptr_t at;
 #if defined(__x86_64__)
@@ -748,28 +757,31 @@ namespace detail {
 
 struct aggregates_block;
 
-// Whether a thread may have been off the CPU since it last looked is one load and a compare. The
-// kernel clears the pointer of its rseq area when it switches the thread out; so while that still
-// points to where we let it point, wall time was CPU time, and no clock need be read.
+// A thread checks with one load and a compare whether it may have been off the CPU since the last
+// check. The kernel clears a pointer in the thread's rseq area when it switches the thread out:
+// while the pointer still has the value that we stored, wall time was CPU time, and no clock must
+// be read.
 
 LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 
-/// What one thread looks at, in one shared object. The session sets it: store/cpu_clock.hpp.
+/// What a thread checks, in one shared object. The session sets it up: store/cpu_clock.hpp.
 struct cpu_watch {
-  const std::uint64_t* word = &never_looked;  ///< that changes when the thread is switched out
-  std::uint64_t undisturbed = 1;              ///< what it holds until then
+  const std::uint64_t* word = &never_looked;  ///< changes when the thread is switched out
+  std::uint64_t undisturbed = 1;              ///< the word's value until then
   bool per_batch = false;  ///< there is no such word: the clocks are read at the ends of batches
 
-  // A call that is aggregated lets the next begin or end of a span look too. Where the word is the
-  // thread's own it gets another value, which all shared objects see; else this one's watch does.
+  // An aggregated call marks the watch, so that the next begin or end of a span reads the clocks
+  // too. If the word is this thread's own, the mark is another value of the word, which all shared
+  // objects see; otherwise only this object's watch is marked.
   bool own_word = false;
-  std::uint64_t armed = never_looked;  ///< what the word holds while this is not marked
-  std::uint64_t marked = 0;            ///< what it holds while it is; of no own word, `armed` then
+  std::uint64_t armed = never_looked;  ///< the word's value while this is not marked
+  std::uint64_t marked = 0;            ///< the word's value while it is marked; without an own
+                                       ///< word: `armed` before marking
 
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// A switch that comes between the two lines is found at the next one.
+  /// A switch between the check and the store goes unnoticed until the next switch.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -779,7 +791,7 @@ struct cpu_watch {
       armed = undisturbed = never_held;
     }
   }
-  /// Whether it was marked, and nothing else has happened.
+  /// Removes the mark. Returns whether the watch was marked and the thread was not switched out.
   bool unmark() noexcept {
     if (own_word) {
       if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
@@ -796,45 +808,48 @@ struct cpu_watch {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local cpu_watch this_cpu_watch;
 
-/// One living thread's way into its ring; record/thread.hpp has what the session needs of it.
+/// How a running thread accesses its ring; record/thread.hpp has what the session adds to it.
 struct alignas(64) thread_ring {
-  // For the owning thread; the session changes them only where the owner cannot be storing.
+  // For the owning thread; the session changes them only while the owner cannot be storing.
   record* slots = nullptr;
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
-  /// While a record is stored, where the stack is; else 0. Then likewise for a handler that stores
-  /// one meanwhile. What stands there tells a handler that interrupted this from code that runs
-  /// after a handler has left it for good, by siglongjmp: base/interruption.hpp.
+  /// While a record is being stored: the stack pointer; else 0. The second one is the same for a
+  /// signal handler that stores a record meanwhile. Its value distinguishes a handler that
+  /// interrupted the storing from code that runs after a handler left it for good by siglongjmp;
+  /// see base/interruption.hpp.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
-  std::uint32_t loader = 0;  ///< that the thread is in: the id of its name, 0 the default one; the
+  std::uint32_t loader = 0;  ///< the thread's loader: id of its name, 0 for the default one; the
                              ///< session writes it under `guard`
 
   alignas(64) std::atomic<std::uint64_t> dropped{0};
-  std::atomic<bool> drained_itself{false};  ///< since the drain thread last came by
-  /// Stands in for a ring's counter before there is one.
+  std::atomic<bool> drained_itself{false};  ///< since the drain thread's last visit
+  /// Used instead of a ring's counter before there is a ring.
   std::atomic<std::uint64_t> none_published{0};
-  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread last came by
+  std::atomic<std::uint64_t> longest_wait_ticks{0};  ///< since the drain thread's last visit
 };
 
-/// What lets a thread store on its own. Not in its thread_ring but in memory that the kernel clears
-/// in every child: a child that was made without fork handlers (_Fork, clone) shares its parent's
-/// ring file and must not store into it. So it finds this all zero, takes the slow way, and the
-/// session notices. After a fork with handlers the session fills it again.
+/// Allows a thread to store records without the session. It is not in thread_ring but in memory
+/// that the kernel clears in every child: a child that was created without fork handlers (_Fork,
+/// clone) shares its parent's ring file and must not write to it. The child finds only zeros here,
+/// takes the slow path, and the session notices. After a fork with handlers the session fills it
+/// again.
 struct alignas(64) ring_gate {
-  /// Positions below it are free. 0 sends every record the slow way. Written under `guard`.
+  /// Positions below it are free. 0 sends all records to the slow path. Written under `guard`.
   std::atomic<std::uint64_t> limit{0};
-  /// Where records are dropped, `limit` goes on to this one when the drain thread has been woken.
+  /// If records may be dropped, `limit` is raised to this value after the drain thread was woken.
   std::atomic<std::uint64_t> last_limit{0};
   std::atomic<std::uint64_t> interrupt_limit{0};
-  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring tells of a wait
-  /// The thread's first block of aggregates; null sends every call the slow way. Written under
+  std::atomic<std::uint64_t>* waiting_since = nullptr;  ///< where the ring publishes a wait
+  /// The thread's first block of aggregates; null sends all calls to the slow path. Written under
   /// `guard`.
   std::atomic<aggregates_block*> aggregates{nullptr};
 };
 
-/// A gate is so far behind its thread_ring. Whole pages, of any size that Linux has on a supported
-/// processor, and known when compiled: so finding it costs the hot path nothing.
+/// Distance from a thread_ring to its gate. It is whole pages for all page sizes of Linux on the
+/// supported processors, and a compile-time constant, so that finding the gate costs the hot path
+/// nothing.
 inline constexpr std::size_t gate_distance = std::size_t{64} << 10;
 
 LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
@@ -843,22 +858,22 @@ LOTUS_DETAIL_ALWAYS_INLINE ring_gate& gate_of(thread_ring& ring) noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline thread_local thread_ring* this_ring = nullptr;
 
-/// CLOCK_MONOTONIC in ns, where the processor's counter is of no use.
+/// Returns CLOCK_MONOTONIC in ns, for systems whose hardware counter cannot be used.
 LOTUS_DETAIL_RARE std::uint64_t monotonic_ticks() noexcept;
 
-/// Clock ticks as the session counts them: of the hardware counter, or ns of CLOCK_MONOTONIC.
+/// Returns the session's clock ticks: the hardware counter, or ns of CLOCK_MONOTONIC.
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t now_ticks() noexcept {
   const bool hardware = this_module.hardware_clock.load(std::memory_order_relaxed);
   return LOTUS_DETAIL_LIKELY(hardware) ? hardware_ticks() : monotonic_ticks();
 }
 
-/// A thread's first record.
+/// Stores a thread's first record.
 LOTUS_DETAIL_RARE void push_first(const record& r) noexcept;
-/// Where the ring is full, or a handler interrupted the storing of a record.
+/// Called if the ring is full, or if a handler interrupted the storing of a record.
 LOTUS_DETAIL_RARE void push_rarely(thread_ring& ring, const record& r) noexcept;
 
-/// Appends one record to this thread's ring; when the ring is full it drains first, so nothing is
-/// lost. The record is complete for every reader, also after a kill, once this returns.
+/// Appends a record to this thread's ring. If the ring is full, drains it first, so that nothing is
+/// lost. Once this returns, every reader sees the complete record, even after a kill.
 /// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                      record_tag tag) noexcept {
@@ -867,8 +882,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   if (LOTUS_DETAIL_UNLIKELY(p->storing.load(std::memory_order_relaxed) != 0)) {
     return push_rarely(*p, {begin_ticks, end_ticks, tag});
   }
-  // A handler that runs between these two stores sees `storing` and keeps to its own lane; one that
-  // ran before has put everything back as it was.
+  // A handler that runs between these two stores sees `storing` and uses its own lane; a handler
+  // that ran before the first one has restored everything.
   p->storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::uint64_t at = p->published->load(std::memory_order_relaxed);
@@ -882,11 +897,11 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
   p->storing.store(0, std::memory_order_relaxed);
 }
 
-/// Reads the clocks, and records what was found as known at `ticks`.
+/// Reads the clocks, and records the time off the CPU that they show, with the time `ticks`.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 
-/// Call it where an operation begins, before its clock is read, and where it ends, behind.
-/// @param ticks  std::uint64_t(): the time that what is found belongs before.
+/// Call it before reading the clock when an operation begins, and after reading it when one ends.
+/// @param ticks  std::uint64_t(): returns the time before which the time off the CPU lies.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;
@@ -900,8 +915,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_RECORD_THREAD_RING_HPP
 
 #else
-// What stands below the API where nothing can be recorded: LOTUS_SUPPORTED is 0. The API is the
-// same there; programs build and run, and nothing is logged.
+// Replacement for the recording code on systems without support, where LOTUS_SUPPORTED is 0. The
+// API is the same: programs build and run, and nothing is logged.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
@@ -986,14 +1001,14 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag under which an operation is recorded; never empty.
+/// Returns the tag under which an operation is recorded; it is never empty.
 LOTUS_DETAIL_PER_MODULE inline record_tag operation_tag(std::string_view name) noexcept {
   const services* s = this_module.hub.load(std::memory_order_acquire);
   if (s == nullptr) s = &join_session(true);
   return {event_kind::operation, s->intern(name)};
 }
 
-/// The tag of a name that is always the same, once it is known.
+/// Caches the tag of a name that never changes.
 class known_tag {
  public:
   record_tag of(std::string_view name) noexcept {
@@ -1007,8 +1022,8 @@ class known_tag {
   std::atomic<record_tag> tag_{record_tag{}};
 };
 
-/// A member of a hidden template, since a static in an inline function would keep a plugin from
-/// unloading.
+/// The tag is a static member of a hidden template: a static variable in an inline function would
+/// keep a plugin from unloading.
 template <class Here>
 struct LOTUS_DETAIL_PER_MODULE known_tag_of {
   static known_tag tag;
@@ -1016,7 +1031,7 @@ struct LOTUS_DETAIL_PER_MODULE known_tag_of {
 template <class Here>
 LOTUS_DETAIL_CONSTINIT known_tag known_tag_of<Here>::tag{};
 
-/// Whether source text is nothing but string literals.
+/// Returns whether the source text consists only of string literals.
 constexpr bool is_literal(std::string_view text) noexcept {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -1031,8 +1046,8 @@ constexpr bool is_literal(std::string_view text) noexcept {
   return true;
 }
 
-/// A place in the source, which has the type `Here` for itself, and the name that it gives.
-/// @tparam Fixed  whether the name is the same every time.
+/// A place in the source, identified by the type `Here`, and the name used there.
+/// @tparam Fixed  whether the name is the same at every execution.
 template <class Here, bool Fixed>
 struct place {
   std::string_view name;
@@ -1046,8 +1061,8 @@ struct place {
   }
 };
 
-/// What all scopes share: measures from construction to destruction. Neither copied nor moved, and
-/// only ever on the stack, for its end is the end of a block.
+/// Base of all scopes: measures from construction to destruction. It can be neither copied nor
+/// moved, and exists only on the stack, because it ends with its block.
 class span {
  public:
   span(const span&) = delete;
@@ -1056,7 +1071,8 @@ class span {
   static void* operator new[](std::size_t) = delete;
 
  protected:
-  /// @param make_tag  called where the span is measured; an empty tag: nothing is recorded.
+  /// @param make_tag  called only if the span is measured; nothing is recorded if it returns an
+  /// empty tag.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
@@ -1085,14 +1101,16 @@ class span {
     }
   }
 
-  /// Empty where it is not measured.
+  /// Returns the tag; it is empty if the span is not measured.
   record_tag tag() const noexcept {
     return tag_;
   }
-  /// Records an event with the begin of this span, which is measured and follows.
+  /// Records an event just before this span's record, with this span's start time. The span must be
+  /// measured.
   LOTUS_DETAIL_RARE void precede(record_tag event, std::uint64_t word) const noexcept;
 
-  /// @param make_tag  record_tag(record_tag): of the one that it has, if it is measured.
+  /// @param make_tag  record_tag(record_tag): returns the new tag for the current one; called only
+  /// if the span is measured.
   template <class MakeTag>
   LOTUS_DETAIL_ALWAYS_INLINE void retag(MakeTag make_tag) noexcept {
     if (tag_.empty()) return;
@@ -1117,14 +1135,15 @@ class span {
 
   record_tag tag_;
   std::uint64_t begin_ticks_ = 0;
-  [[maybe_unused]] const void* thread_ = nullptr;  ///< its own to this one; for debug builds
+  [[maybe_unused]] const void* thread_ = nullptr;  ///< unique to the thread that began the span;
+                                                   ///< for debug builds
 };
 
-/// Measures what does not end with a block. Thread safety: one thread at a time.
+/// Measures a time that need not end with a block. Thread safety: one thread at a time.
 class measured_span {
  public:
-  /// Begins, where this is recording.
-  /// @param tag  that it has by now: what it allocates is held under its name.
+  /// Begins to measure, if this process is recording.
+  /// @param tag  the tag as known so far; what the thread allocates meanwhile is attributed to it.
   LOTUS_DETAIL_ALWAYS_INLINE void begin(record_tag tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
@@ -1134,7 +1153,7 @@ class measured_span {
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
 
-  /// Ends, and logs what has begun.
+  /// Ends the measurement and logs it, if one has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
@@ -1145,7 +1164,7 @@ class measured_span {
     begin_ticks_ = 0;
   }
 
-  /// What has begun with that tag is not logged.
+  /// Discards the measurement that began with this tag.
   LOTUS_DETAIL_ALWAYS_INLINE void forget(record_tag tag) noexcept {
     if (!runs()) return;
     if (recording_mode() == recording::annotated) end_rarely(0, tag);
@@ -1165,11 +1184,10 @@ class measured_span {
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
 class scope : detail::span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
-  /// With a name known when compiled: its id is looked up once.
+  /// For a name known at compile time: its id is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}
@@ -1183,7 +1201,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of this thread that no other asynchronous operation of the process has.
+/// Range of numbers reserved for this thread's asynchronous operations; unique within the process.
 struct async_ids {
   std::uint32_t next = 0;
   std::uint32_t end = 0;
@@ -1200,10 +1218,10 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 
 }  // namespace detail
 
-/// Logs one operation in pieces: from construction, and from each resume(), to the next suspend()
-/// or the destruction, which may each be on another thread. Each piece is a line "S<name>" of the
-/// thread on which it ends; lotus-tool puts them together.
-/// Errors: none thrown. Thread safety: one thread at a time, as a coroutine's frame is used.
+/// Logs one operation in segments: each lasts from construction or a resume() to the next suspend()
+/// or the destruction, which may be on another thread. Each segment is a line "S<name>" of the
+/// thread on which it ends; lotus-tool joins them.
+/// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
   /// @param name  interned by content: needs to live only for this call.
@@ -1218,11 +1236,11 @@ class async_scope {
   async_scope& operator=(const async_scope&) = delete;
   ~async_scope() { piece_.end(tag_); }
 
-  /// The operation waits from here on; nothing where it does already. Before the coroutine is
-  /// handed to whoever will resume it.
+  /// Suspends the operation; does nothing if it is suspended already. Call it before another thread
+  /// can resume the coroutine.
   void suspend() noexcept { piece_.end(tag_); }
 
-  /// It goes on, on this thread; nothing where it runs already.
+  /// Resumes the operation on this thread; does nothing if it is running already.
   void resume() noexcept {
     if (!piece_.runs() && !tag_.empty()) piece_.begin(tag_);
   }
@@ -1236,23 +1254,24 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_ASYNC_SCOPE_HPP
 
-// What happens to batches: preprocessed and waited for (spans), arrived, consumed, queued (events).
+// Records the history of batches: preprocessed and wait (spans), arrived, consumed, queued
+// (events).
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
 
 #if LOTUS_SUPPORTED
-// That a thread waits for a batch, for who looks from outside: a wait is recorded when it ends, and
-// one that hangs does not.
+// Publishes that a thread is waiting for a batch, so that observers can see a hang: a wait is
+// recorded only when it ends.
 #ifndef LOTUS_RECORD_PUBLISHED_WAIT_HPP
 #define LOTUS_RECORD_PUBLISHED_WAIT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Gives a thread a ring that has none: its first wait may be the one that hangs.
+/// Gives this thread a ring if it has none, because its first wait may be the one that hangs.
 LOTUS_DETAIL_RARE void get_ring() noexcept;
 
-/// In the ring file, which a kill leaves.
+/// Stores the wait's begin in the ring file, which survives a kill.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (!is_recording()) return;
   if (this_ring == nullptr || gate_of(*this_ring).waiting_since == nullptr) get_ring();
@@ -1261,7 +1280,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_wait() noexcept {
   if (waiting_since != nullptr) waiting_since->store(now_ticks(), std::memory_order_relaxed);
 }
 
-/// The wait is over, or given up; none is fine.
+/// Call it when the wait is over or canceled, or even if there was none.
 LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   thread_ring* const p = this_ring;
   std::atomic<std::uint64_t>* const waiting_since =
@@ -1276,7 +1295,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// For the life of an object.
+/// Publishes a wait during the object's lifetime.
 class published_wait {
  public:
   LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
@@ -1295,8 +1314,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Before batches and waits begin, and before they end: where threads cannot notice when they are
-/// switched out. So what is found at the end was in the batch, and what at the begin was not.
+/// Called before batches and waits begin and before they end, if threads cannot notice by
+/// themselves that they were switched out. So a switch that is found at the end happened during the
+/// batch, and one found at the beginning happened before it.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
 }
@@ -1304,7 +1324,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
 template <event_kind Kind>
 class batch_span : span {
  public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
@@ -1321,7 +1341,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (LOTUS_DETAIL_LIKELY(!tag.empty())) push(now, now, tag);
 }
 
-/// A wait that can begin again once it has ended.
+/// A wait that can begin again after it has ended.
 class repeated_wait {
  public:
   repeated_wait() noexcept = default;
@@ -1334,14 +1354,14 @@ class repeated_wait {
     publish_wait();
     wait_.begin(tag_of(0));
   }
-  /// Logs what has begun, as the wait for this batch.
+  /// Ends the wait that has begun and logs it as the wait for this batch.
   void end(std::uint64_t batch) noexcept {
     if (!wait_.runs()) return;
     look_at_batch();
     publish_end_of_wait();
     wait_.end(tag_of(batch));
   }
-  /// What has begun is not logged.
+  /// Ends the wait that has begun without logging it.
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
@@ -1358,17 +1378,17 @@ class repeated_wait {
 
 }  // namespace detail
 
-/// Scope in a worker around all that makes batch `i`: "SBatchPreprocessed_i".
+/// Scope in a worker around all the work that builds batch `i`: "SBatchPreprocessed_i".
 using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
 
-/// The same for a batch whose number is known only later, or that may not come about, as at the end
-/// of the data:
+/// The same for a batch whose number is known only later, or if there may be no batch, as at the
+/// end of the data:
 ///
 ///   lotus::preprocessed_batch p;
 ///   Batch b = read_next();
 ///   b.empty() ? p.discard() : p.number(b.index);
 ///
-/// Lasts from construction to the end of the block. Nothing is logged without a number, nor after
+/// Lasts from construction to the end of the block. Nothing is logged without a number or after
 /// discard(). Belongs to one thread.
 class preprocessed_batch {
  public:
@@ -1385,13 +1405,13 @@ class preprocessed_batch {
     span_.end(tag());
   }
 
-  /// What is preprocessed is this batch. The last call counts; below 2^56, else the batch is
-  /// dropped and counted.
+  /// Sets the number of the batch that is being preprocessed. The last call counts; a batch with a
+  /// number of 2^56 or more is dropped and counted.
   void number(std::uint64_t batch) noexcept {
     number_ = batch;
     has_number_ = true;
   }
-  /// There is no batch: the scope ends here and logs nothing.
+  /// There is no batch: ends the scope here and logs nothing.
   void discard() noexcept { span_.forget(tag()); }
 
  private:
@@ -1404,22 +1424,23 @@ class preprocessed_batch {
   bool has_number_ = false;
 };
 
-/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". While it lasts, lotus-tool
-/// top and options::snapshot_when_wait_ms know of it.
+/// Scope in the consumer around its wait for batch `i`: "SBatchWait_i". During the wait it is
+/// visible to lotus-tool top and options::snapshot_when_wait_ms.
 class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
  public:
-  /// @param batch  number of the batch in its epoch; below 2^56, else it is dropped and counted.
+  /// @param batch  number of the batch in its epoch; one of 2^56 or more is dropped and counted.
   LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
-/// In the consumer, when batch `i` is handed over: "SBatchConsumed_i".
+/// In the consumer, right after it received batch `i`; the step begins: "SBatchConsumed_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
-/// In the consumer, a wait whose batch is known afterwards: from construction to consumed(), or to
-/// got(). Without either nothing is logged, as at the end of the data. Belongs to one thread.
+/// In the consumer, a wait whose batch is known only afterwards: lasts from construction to
+/// consumed() or got(). Without either call nothing is logged, as at the end of the data. Belongs
+/// to one thread.
 class wait_for_batch {
  public:
   wait_for_batch() noexcept { wait_.begin(); }
@@ -1427,11 +1448,12 @@ class wait_for_batch {
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;
 
-  /// The wait is over, and was for this batch. Once; below 2^56, else it is dropped and counted.
+  /// Ends the wait, which was for this batch. Call it once; a number of 2^56 or more is dropped and
+  /// counted.
   void got(std::uint64_t batch) noexcept { wait_.end(batch); }
 
-  /// got(), and the consumer begins to use the batch: call it right after the batch has arrived.
-  /// What follows, up to the next wait, is the step.
+  /// Calls got() and records that the consumer begins to use the batch: call it right after the
+  /// batch has arrived. What follows, up to the next wait, is the step.
   void consumed(std::uint64_t batch) noexcept {
     got(batch);
     batch_consumed(batch);
@@ -1441,13 +1463,13 @@ class wait_for_batch {
   detail::repeated_wait wait_;
 };
 
-/// In the consumer, when batch `i` came while another one was waited for, and is put aside:
-/// "SBatchWait_i" with the 1000-ns marker.
+/// In the consumer, when batch `i` arrives while the consumer waits for another one, and is
+/// buffered: "SBatchWait_i" with the 1000-ns marker.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
-/// In the consumer, when the work for batch `i` is given to a worker: "SBatchQueued_i".
+/// In the consumer, when batch `i` is dispatched to a worker: "SBatchQueued_i".
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }
@@ -1456,11 +1478,11 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BATCH_HPP
 
-// Resume, pause and detach of a profiler, chosen at run time.
+// Resumes, pauses and detaches a profiler that is chosen at run time.
 #ifndef LOTUS_COLLECTOR_HPP
 #define LOTUS_COLLECTOR_HPP
 
-// What the API asks of the profiler that runs the program.
+// Calls of the API to the profiler that runs the program.
 #ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
 #define LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
@@ -1469,11 +1491,11 @@ namespace detail {
 
 enum class collector_call { resume, pause, detach };
 
-/// Set once this object has found that there is none.
+/// True once this object has found that there is no collector.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
 
 #if LOTUS_SUPPORTED
-/// Looks for the collector, the first time; collectors/collector_state.hpp.
+/// Looks for the collector at the first call. Defined in collectors/collector_state.hpp.
 LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
 #else
 inline void call_collector(collector_call) noexcept {}
@@ -1486,18 +1508,19 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// The profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind, or the
-/// built-in sampler. LOTUS_COLLECTOR names it: auto (the default: whichever is there), itt, uprof,
-/// perf, callgrind, builtin, none. Collection is of the whole process.
-/// Errors: none thrown; what cannot be used is said once (options::on_message), and the program
-/// goes on without. Thread safety: all. Without a collector a call costs one load.
+/// Controls the profiler that runs this program, if any: Intel VTune, AMD uProf, perf, callgrind,
+/// or the built-in sampler. LOTUS_COLLECTOR selects it: auto (the default: whichever is present),
+/// itt, uprof, perf, callgrind, builtin, none. It always collects for the whole process.
+/// Errors: none thrown; if the profiler cannot be used, one message says so (options::on_message),
+/// and the program goes on without it. Thread safety: all. Without a collector each call costs one
+/// load.
 class collector {
  public:
   /// Starts collecting; calls nest.
   LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
   /// Stops collecting, once for each resume().
   LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Ends collecting for the rest of the program. Again: nothing.
+  /// Ends collecting for the rest of the program. Further calls do nothing.
   LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
 
  private:
@@ -1510,18 +1533,19 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTOR_HPP
 
-// Chains of transforms, timed with shared clock reads: k operations take k + 1.
+// Chains of transforms that share clock reads: k operations need only k + 1.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
 
-// std::invoke without <functional>.
+// Equivalent of std::invoke that does not need <functional>.
 #ifndef LOTUS_BASE_CALL_HPP
 #define LOTUS_BASE_CALL_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The object that a member is taken of: given itself, by a std::reference_wrapper or by a pointer.
+/// Returns the object whose member is accessed, given the object, a std::reference_wrapper or a
+/// pointer.
 template <class Class, class Object>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) object_of_member(Object&& object) {
   if constexpr (std::is_base_of_v<Class, std::decay_t<Object>>) {
@@ -1545,7 +1569,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call_member(Member Class::*m
   }
 }
 
-/// Calls what std::is_invocable_v says can be called: functions, function objects, and members.
+/// Calls anything for which std::is_invocable_v is true: functions, function objects, and members.
 template <class Function, class... Arguments>
 LOTUS_DETAIL_ALWAYS_INLINE constexpr decltype(auto) call(Function&& function,
                                                          Arguments&&... arguments) {
@@ -1561,7 +1585,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_CALL_HPP
 
-// Operations that share clock reads, for compose.hpp.
+// A run of operations that share clock reads, for compose.hpp.
 #ifndef LOTUS_RECORD_OPERATION_RUN_HPP
 #define LOTUS_RECORD_OPERATION_RUN_HPP
 
@@ -1572,8 +1596,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A run of operations: each ends where the next begins. Logs each when it ends, and "STransform"
-/// around all of them when the run ends, also by an exception.
+/// A run of operations, each of which begins when the previous one ends. Logs each operation when
+/// it ends, and "STransform" for all of them when the run ends, also by an exception.
 class operation_run {
  public:
   explicit operation_run(record_tag whole) noexcept : whole_{whole} {
@@ -1586,7 +1610,7 @@ class operation_run {
   operation_run(const operation_run&) = delete;
   operation_run& operator=(const operation_run&) = delete;
 
-  /// What runs now. An exception that ends it has it logged up to there.
+  /// Sets the operation that runs now. If it ends by an exception, it is logged up to that point.
   LOTUS_DETAIL_ALWAYS_INLINE void running(record_tag tag) noexcept {
     running_ = tag;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(tag);
@@ -1610,18 +1634,19 @@ class operation_run {
     }
   }
 
-  /// What runs gets its name when it ends; see laps.
+  /// The current operation gets its name only when it ends; see laps.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
 
  private:
-  /// The clock does not tell whether anything ran: aarch64's counts as slowly as 24 MHz.
+  /// Needed because equal clock readings do not prove that nothing ran: aarch64's counter may run
+  /// at only 24 MHz.
   static constexpr record_tag nothing_yet{event_kind::none, 1};
 
   LOTUS_DETAIL_RARE void begin_nameless() noexcept;
   LOTUS_DETAIL_RARE void end_part(record_tag tag) noexcept;
-  /// By an exception of an operation, or before the first.
+  /// Called when an operation throws, or if the run ends before its first operation.
   LOTUS_DETAIL_RARE void end_early() noexcept;
 
   record_tag whole_;
@@ -1640,13 +1665,13 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The name of a type as a person would say it: without what it stands in (namespaces, classes,
-/// functions) and without template arguments.
+/// Returns the short name of a type: without enclosing namespaces, classes or functions, and
+/// without template arguments.
 template <class T>
 constexpr std::string_view type_name() noexcept {
   // "... [with T = image::Crop<float>; ...]" (g++), "... [T = image::Crop<float>]" (clang)
   const std::string_view text = __PRETTY_FUNCTION__;
-  // A function has no type of its own.
+  // A function has no type name of its own.
   if (std::is_function_v<std::remove_pointer_t<T>> || std::is_member_pointer_v<T>) {
     return "function";
   }
@@ -1654,7 +1679,7 @@ constexpr std::string_view type_name() noexcept {
   std::size_t name_end = name_at;
   int parentheses = 0;
   bool lambda = false;
-  int arguments = 0;  // a '>' in parentheses is none of theirs
+  int arguments = 0;  // a '>' in parentheses does not close an argument list
   for (std::size_t at = name_at; at < text.size(); ++at) {
     const char c = text[at];
     const bool outside = arguments == 0 && parentheses == 0;
@@ -1690,8 +1715,8 @@ inline record_tag transform_tag() noexcept {
   return known_tag_of<transform_name>::tag.of(transform_name::name());
 }
 
-/// Calls `f` with `value` moved in. What f returns goes on; where it returns nothing, the value
-/// that it changed.
+/// Calls `f` with `value` moved in. Returns what f returns, or the value that f changed if f
+/// returns nothing.
 template <class F, class T>
 LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
   if constexpr (std::is_invocable_v<F&, T&&>) {
@@ -1716,11 +1741,11 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged. Made by op().
+/// A callable and the name under which it is logged; returned by op().
 template <class F>
 struct operation {
-  F call;                  ///< what runs
-  detail::record_tag tag;  ///< under which it is logged
+  F call;                  ///< the callable
+  detail::record_tag tag;  ///< the tag under which it is logged
 };
 
 /// Gives a callable a name: compose(op("Flip", f)).
@@ -1746,7 +1771,7 @@ auto as_operation(F&& f) {
   }
 }
 
-/// Operations one after another.
+/// Operations that run one after another.
 template <class... Fs>
 struct operation_list {
   template <class T>
@@ -1778,17 +1803,18 @@ struct operation_list<F, Fs...> {
 
 }  // namespace detail
 
-/// A fixed list of operations, called one after another; made by compose(). Copies when its
-/// callables copy. Thread safety: that of the callables.
+/// A fixed list of operations, called one after another; returned by compose(). Copyable if its
+/// callables are. Thread safety: that of the callables.
 template <class... Fs>
 class composed {
  public:
-  /// Takes the operations, to be called in this order.
+  /// Stores the operations, to be called in this order.
   explicit composed(operation<Fs>... operations)
       : operations_{std::move(operations)...}, whole_{detail::transform_tag()} {}
 
-  /// Sends `value` through all operations, by move. Logs a line for each and "STransform" for all.
-  /// Exceptions of an operation pass through, logged up to there.
+  /// Passes `value` through all operations by move. Logs one line for each, and "STransform" for
+  /// all together. If an operation throws, the exception propagates and the time up to it is
+  /// logged.
   template <class T>
   auto operator()(T&& value) {
     detail::operation_run run{whole_};
@@ -1800,9 +1826,9 @@ class composed {
   detail::record_tag whole_;
 };
 
-/// Joins callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
-/// Names come from the types unless given by op(). A callable takes what the one before returned,
-/// or changes it in place and returns nothing.
+/// Combines callables into one that times each: `auto t = compose(Resize{224}, op("Flip", f));`
+/// Names come from the types unless op() gives one. A callable receives what the previous one
+/// returned, or changes it in place and returns nothing.
 template <class... Fs>
 auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -1810,7 +1836,7 @@ auto compose(Fs&&... fs) {
 
 namespace detail {
 
-/// An operation on `T` that a chain was given.
+/// One operation on `T` in a chain.
 template <class T>
 class chain_link {
  public:
@@ -1846,7 +1872,7 @@ class chain_operation final : public chain_link<T> {
 
 }  // namespace detail
 
-/// A list of operations on `T` put together at run time. Otherwise as compose().
+/// A list of operations on `T` that is assembled at run time; otherwise like compose().
 template <class T>
 class chain {
  public:
@@ -1857,7 +1883,7 @@ class chain {
   }
   /// Leaves `other` without operations.
   chain(chain&& other) noexcept { swap(other); }
-  /// Copies or moves, as the argument does.
+  /// Copies or moves, depending on the argument.
   chain& operator=(chain other) noexcept {
     swap(other);
     return *this;
@@ -1866,7 +1892,8 @@ class chain {
     while (first_ != nullptr) delete std::exchange(first_, first_->next());
   }
 
-  /// Appends an operation: callable with T, returning T, or with T&, returning nothing.
+  /// Appends an operation: callable with T and returning T, or callable with T& and returning
+  /// nothing.
   /// @param name  interned by content.
   template <class F>
   chain& add(std::string_view name, F&& f) {
@@ -1875,7 +1902,7 @@ class chain {
     return *this;
   }
 
-  /// Sends `value` through all operations, by move; returns it unchanged where there are none.
+  /// Passes `value` through all operations by move; returns it unchanged if there are none.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -1886,7 +1913,7 @@ class chain {
     return value;
   }
 
-  /// How many operations there are.
+  /// Returns the number of operations.
   std::size_t size() const noexcept { return size_; }
 
  private:
@@ -1909,14 +1936,14 @@ class chain {
   detail::record_tag whole_ = detail::transform_tag();
 };
 
-/// Times straight code by its ends: `laps lap; decode(); lap("Decode"); crop(); lap("Crop");` Each
-/// lap begins where the one before ended. "STransform" around all is logged at the end of the
-/// block.
+/// Times consecutive pieces of code with one call after each: `laps lap; decode(); lap("Decode");
+/// crop(); lap("Crop");` Each lap begins where the previous one ended. "STransform" for all
+/// together is logged at the end of the block.
 class laps {
  public:
   laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
 
-  /// Logs what ran since the lap before, or since construction.
+  /// Logs the time since the previous lap, or since construction.
   /// @param name  interned by content.
   void operator()(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
@@ -1932,14 +1959,14 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COMPOSE_HPP
 
-// A range of batches whose waits and receptions are recorded while a loop goes through it.
+// A range that records waits and receptions of batches while a loop iterates over it.
 #ifndef LOTUS_CONSUME_HPP
 #define LOTUS_CONSUME_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// The functions that a range-based for would find: members, or others by the type's namespace.
+// The functions that a range-based for would find: members, or others by argument-dependent lookup.
 // <string_view> provides std::begin() and std::end().
 using std::begin;
 using std::end;
@@ -1958,7 +1985,7 @@ template <class Source>
 inline constexpr bool is_range<Source, std::void_t<decltype(begin_of(std::declval<Source&>()))>> =
     true;
 
-/// Whether the second may end what the first begins.
+/// Whether the second type can be the end of a range that the first begins.
 template <class Iterator, class Sentinel, class = void>
 inline constexpr bool are_iterators = false;
 template <class Iterator, class Sentinel>
@@ -1981,7 +2008,7 @@ struct iterator_pair {
 /// Numbers batches from 0 in the order of their reception.
 struct order_of_reception {};
 
-/// What consume() returns. A loop takes each batch once, so this is an input range.
+/// What consume() returns. It is an input range: a loop can read each batch only once.
 /// @tparam Source  a range, or a reference to one.
 template <class Source, class Number>
 class consumed_range {
@@ -1991,7 +2018,7 @@ class consumed_range {
 
   template <class Sentinel>
   struct sentinel {
-    mutable Sentinel end;  // a loader's may be comparable only as a variable
+    mutable Sentinel end;  // mutable: some loaders' iterators compare only with non-const ones
   };
 
   template <class Iterator>
@@ -1999,7 +2026,7 @@ class consumed_range {
    public:
     iterator(consumed_range& range, Iterator&& at) : range_{range}, at_{std::move(at)} {}
 
-    /// At the end of the data the wait was for nothing.
+    /// At the end of the data there is no batch, so the last wait is discarded.
     template <class Sentinel>
     bool operator!=(const sentinel<Sentinel>& last) {
       const bool more = at_ != last.end;
@@ -2013,7 +2040,7 @@ class consumed_range {
       return *this;
     }
 
-    /// Ends the wait after the batch was taken: an iterator may build it only now.
+    /// Ends the wait only after dereferencing: an iterator may build the batch here.
     decltype(auto) operator*() {
       if constexpr (std::is_same_v<Number, order_of_reception>) {
         const reception received{range_};
@@ -2027,7 +2054,8 @@ class consumed_range {
     }
 
    private:
-    /// Ends the wait when the batch is where it is returned to, so that it need not be movable.
+    /// Ends the wait after the batch was built in its final place, so that the batch need not be
+    /// movable.
     struct reception {
       consumed_range& range;
       ~reception() { range.receive(range.next_++); }
@@ -2037,7 +2065,7 @@ class consumed_range {
     Iterator at_;
   };
 
-  /// The first wait begins: a loader may start here.
+  /// Begins the first wait here, because a loader may start its work in begin().
   auto begin() {
     next_ = 0;
     wait_.begin();
@@ -2063,33 +2091,33 @@ class consumed_range {
 ///
 ///   for (auto&& batch : lotus::consume(loader)) train(batch);
 ///
-/// Batches are numbered from 0 in the order in which they come, so workers must number them so too.
-/// The body of the loop is the consumer's step. What the loader throws passes through.
-/// @param batches  anything that a range-based for accepts; a temporary is kept, another one must
-/// outlive the loop. Belongs to one thread.
+/// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
+/// The body of the loop is the consumer's step. Exceptions of the loader propagate.
+/// @param batches  anything that a range-based for accepts; a temporary is stored, anything else
+/// must outlive the loop. Belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
 
-/// The same for a loader that has iterators only.
+/// The same for a loader that has only iterators.
 template <class Iterator, class Sentinel,
           std::enable_if_t<detail::are_iterators<Iterator, Sentinel>, int> = 0>
-// Moved where that is cheaper; clang-tidy sees copies of types that are copied when moved.
+// Moved if that is cheaper; clang-tidy sees the copies of types that have no cheaper move.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
-/// The same where batches know their numbers: lotus::consume(loader, &Batch::index).
-/// @param number  called with each batch, or a pointer to a member of it; gives an integer.
+/// The same for batches that know their numbers: lotus::consume(loader, &Batch::index).
+/// @param number  called with each batch, or a pointer to a member of it; returns an integer.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
 auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
-/// The same for a loader that has iterators only.
+/// The same for a loader that has only iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 auto consume(Iterator first, Sentinel last, Number number) {
@@ -2101,7 +2129,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_CONSUME_HPP
 
-// Numbers over time: the depth of a queue, bytes held.
+// Counters: numbers over time, such as the depth of a queue or the number of bytes held.
 #ifndef LOTUS_COUNTER_HPP
 #define LOTUS_COUNTER_HPP
 
@@ -2114,14 +2142,14 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 }  // namespace detail
 
-/// From now on the counter of this name, one for the whole process, has this value. Not in the logs
-/// of Lotus' format: the hidden log beside them has it.
+/// Sets the counter of this name to this value; the whole process shares it. The value is stored
+/// only in the hidden side log, because logs of Lotus' format have no counters.
 /// @param name  interned by content: needs to live only for this call.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
   if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
 }
-/// With a name known when compiled: its id is looked up once.
+/// For a name known at compile time: its id is looked up only once.
 template <class Here, bool Fixed>
 LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
                                         std::int64_t value) noexcept {
@@ -2132,14 +2160,14 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_COUNTER_HPP
 
-// Several loaders in one process, each of which numbers its batches by itself.
+// Loaders: lets several loaders in one process number their batches independently.
 #ifndef LOTUS_LOADER_HPP
 #define LOTUS_LOADER_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns whose the records of this thread were so far.
+/// Returns the loader to which this thread's records belonged so far.
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
   return join_session(true).enter_loader(loader);
 }
@@ -2150,13 +2178,14 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 
 }  // namespace detail
 
-/// Batches, stages and operations of this thread that end in the block belong to the loader of this
-/// name: to lotus-tool a pipeline of its own, with logs in a folder of its name beside the others.
-/// Threads that this one starts are not in it, children that it forks are. Scopes may be nested.
-/// Cost: some system calls; meant for a worker's whole life, or an epoch. Errors: none thrown.
+/// Until the end of the block, the batches, stages and operations of this thread belong to the
+/// named loader, which lotus-tool treats as a pipeline of its own, with logs in a subfolder of that
+/// name. Children that this thread forks belong to the loader too, but threads that it starts do
+/// not. Scopes may be nested. Cost: a few system calls; meant for a worker's whole lifetime, or an
+/// epoch. Errors: none thrown.
 class loader_scope {
  public:
-  /// @param name  empty: the default loader, as without a scope.
+  /// @param name  if empty, the default loader, which is also used without a loader_scope.
   explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;
@@ -2171,11 +2200,11 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOADER_HPP
 
-// Every public macro; the only reader of LOTUS_DISABLE.
+// All public macros; no other header reads LOTUS_DISABLE.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
-// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees just that.
+// LOTUS_MAP_REGION: runs one operation of a probe program so that a profiler sees only it.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
@@ -2184,8 +2213,8 @@ namespace detail {
 
 class collector_state;
 
-/// Makes the compiler believe that what stands there is read and written here, so that what
-/// computes it or is computed from it stays on its side.
+/// Makes the compiler assume that the value is read and written here, so that computations that
+/// produce or use it stay on their side of this point.
 LOTUS_DETAIL_ALWAYS_INLINE void fence_value(const volatile void* value) noexcept {
   __asm__ volatile("" : : "r"(value) : "memory");
 }
@@ -2200,11 +2229,11 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }  // namespace detail
 
 #if LOTUS_SUPPORTED
-/// The passes of one LOTUS_MAP_REGION. Lives in the head of its `for`: a block that is left by
-/// break, return or an exception ends the pass and pauses. Its code: engine/map_passes.hpp.
+/// The passes of one LOTUS_MAP_REGION. The object is declared in the head of a `for`: a block left
+/// by break, return or an exception ends the pass and pauses. Its code is in engine/map_passes.hpp.
 class map_region {
  public:
-  /// @param name  of the operation; copied, up to 255 bytes.
+  /// @param name  name of the operation; copied, up to 255 bytes.
   LOTUS_DETAIL_PER_MODULE explicit map_region(std::string_view name) noexcept {
     begin_region(name);
   }
@@ -2212,12 +2241,12 @@ class map_region {
   map_region& operator=(const map_region&) = delete;
   LOTUS_DETAIL_PER_MODULE ~map_region() { end_region(); }
 
-  /// Ends a pass and begins the next; false when there is none.
+  /// Ends a pass and begins the next; returns false if there is none.
   LOTUS_DETAIL_PER_MODULE bool next() noexcept;
 
  private:
-  // Not the constructor and the destructor themselves: of those clang emits only the variants for
-  // base classes where nothing calls them, as in the file with LOTUS_IMPLEMENTATION.
+  // Not in the constructor and destructor themselves: if nothing calls them, as in the file with
+  // LOTUS_IMPLEMENTATION, clang emits only their variants for base classes.
   LOTUS_DETAIL_PER_MODULE void begin_region(std::string_view name) noexcept;
   LOTUS_DETAIL_PER_MODULE void end_region() noexcept;
   LOTUS_DETAIL_PER_MODULE void begin_pass() noexcept;
@@ -2225,7 +2254,7 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// The region of this thread that collects, the inner of nested ones.
+  /// The innermost region of this thread that collects.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -2242,14 +2271,14 @@ class map_region {
   std::int64_t begin_ns_ = 0;
 };
 #else
-/// Its block runs once.
+/// Runs its block once.
 class map_region {
  public:
-  /// The name is not used: nothing is collected here.
+  /// Ignores the name: nothing is collected on this system.
   explicit map_region(std::string_view) noexcept {}
   map_region(const map_region&) = delete;
   map_region& operator=(const map_region&) = delete;
-  /// True the first time.
+  /// Returns true only the first time.
   bool next() noexcept { return !begun_ && (begun_ = true); }
 
  private:
@@ -2257,8 +2286,9 @@ class map_region {
 };
 #endif
 
-/// A region with what its block takes and gives: that is computed neither before nor after a pass.
-/// Without it the compiler may move a pure function of local values out of the region.
+/// A region that knows the values that its block reads and writes, so that they are computed
+/// neither before nor after a pass. Without it the compiler may move a pure function of local
+/// values out of the region.
 template <class... Values>
 class fenced_map_region {
  public:
@@ -2266,7 +2296,7 @@ class fenced_map_region {
   explicit fenced_map_region(std::string_view name, Values&... values) noexcept
       : region_{name}, values_{detail::address_of(values)..., nullptr} {}
 
-  /// As map_region::next().
+  /// See map_region::next().
   LOTUS_DETAIL_ALWAYS_INLINE bool next() noexcept {
     fence(std::index_sequence_for<Values...>{});
     const bool more = region_.next();
@@ -2289,22 +2319,22 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_MAP_HPP
 
-// Scopes that leave more or less than a record: a text of what the operation was given beside it,
-// or only a count and how long it took.
+// Scopes that record more or less than a span: scope_with_arguments adds the operation's arguments
+// as text, aggregated_scope only counts operations and their durations.
 #ifndef LOTUS_SCOPE_ARGUMENTS_HPP
 #define LOTUS_SCOPE_ARGUMENTS_HPP
 
 #if LOTUS_SUPPORTED
-// A call that is counted and not recorded: its begin and its end.
+// Begin and end of a call that is counted instead of recorded.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CALLS_HPP
 
-// Operations that are counted and not recorded: where their sums stand in the ring file, and how
-// the end of one gets into them.
+// Operations that are counted instead of recorded: the layout of their sums in the ring file, and
+// how a call is added.
 #ifndef LOTUS_AGGREGATES_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_AGGREGATES_HPP
 
-// How a block of a ring file begins; record/ring_layout.hpp has the rest.
+// The header of a block in a ring file; record/ring_layout.hpp has the rest of the layout.
 #ifndef LOTUS_RECORD_BLOCK_HEADER_HPP
 #define LOTUS_RECORD_BLOCK_HEADER_HPP
 
@@ -2314,9 +2344,9 @@ namespace detail {
 enum class block_kind : std::uint32_t { none = 0, ring = 1, names = 2, aggregates = 3 };
 
 struct block_header {
-  std::atomic<block_kind> kind;  ///< stored last, so a block is there whole or not at all
+  std::atomic<block_kind> kind;  ///< stored last, so a reader sees the whole block or none
   std::uint32_t unused;
-  std::uint64_t bytes;  ///< of the block, this header included
+  std::uint64_t bytes;  ///< size of the block with this header
 };
 
 }  // namespace detail
@@ -2327,52 +2357,53 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-// Durations fall into buckets of whole ticks: below 2 * 64 each number has its own, from there on
-// each doubling has 64 of one width. A bucket's middle is so within 0.8 % of all that is in it.
+// Durations fall into buckets of whole ticks. Below 2 * 64 each number has its own bucket; above,
+// each doubling is divided into 64 buckets of equal width. So the middle of a bucket is within 0.8
+// % of all durations in it.
 
 inline constexpr unsigned octave_bits = 6;
 inline constexpr std::uint32_t octave_buckets = 1U << octave_bits;
 inline constexpr std::uint32_t octaves = 64 - octave_bits + 1;
 
-/// The bucket of a duration; below octaves * octave_buckets.
+/// Returns the bucket of a duration; less than octaves * octave_buckets.
 constexpr std::uint32_t bucket_of(std::uint64_t ticks) noexcept {
   const auto shift = static_cast<unsigned>(63 - octave_bits) -
                      static_cast<unsigned>(__builtin_clzll(ticks | octave_buckets));
   return static_cast<std::uint32_t>((shift << octave_bits) + (ticks >> shift));
 }
 
-/// The least duration that falls into a bucket, in ticks.
+/// Returns the smallest duration of a bucket, in ticks.
 constexpr std::uint64_t bucket_begin(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   if (octave == 0) return bucket;
   return std::uint64_t{octave_buckets + bucket % octave_buckets} << (octave - 1);
 }
-/// How many durations fall into a bucket.
+/// Returns how many different durations fall into a bucket.
 constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
   const std::uint32_t octave = bucket >> octave_bits;
   return std::uint64_t{1} << (octave == 0 ? 0 : octave - 1);
 }
 
-// A block of aggregates holds chunks, one behind the other: an aggregate for each name and loader,
-// and the counts of an octave where a call first needs them. Only the thread whose they are writes
-// to them.
+// A block of aggregates contains chunks, one after another: one with the aggregate for each name
+// and loader, and one with the counts of an octave, added when a call first needs them. Only the
+// thread that owns them writes to them.
 //
-// The last call of a thread stands by itself, and is added to its aggregate when the next one ends:
-// to look for the bucket of a duration that has just been measured would keep the processor
-// waiting, as the clock is read only when all before it is done.
+// A thread's last call is stored separately and added to its aggregate when the next one ends: the
+// clock is read only when all earlier instructions are done, so looking up the bucket of a duration
+// that was just measured would stall the processor.
 
 /// A call that has ended.
 struct aggregate_call {
-  std::uint64_t key;    ///< which aggregate it belongs to
-  std::uint64_t ticks;  ///< less than 0, by a few, where two processors' clocks are apart: then 0
-  std::uint64_t self_ticks;  ///< of these, what no other scope had
+  std::uint64_t key;    ///< selects its aggregate
+  std::uint64_t ticks;  ///< slightly negative if two processors' clocks differ; then counts as 0
+  std::uint64_t self_ticks;  ///< the part of it in no other scope
 };
 
 constexpr bool is_negative(const aggregate_call& call) noexcept {
   return static_cast<std::int64_t>(call.ticks) < 0;
 }
 
-/// The key of a name and of a loader, by their ids.
+/// Returns the key for the ids of a name and a loader.
 constexpr std::uint64_t aggregate_key(std::uint32_t name, std::uint32_t loader) noexcept {
   return std::uint64_t{loader} << 32 | name;
 }
@@ -2386,17 +2417,18 @@ struct last_call {
 
 struct aggregates_block {
   block_header header;
-  std::uint32_t chain;                 ///< the same in all blocks of a thread
-  std::atomic<std::uint32_t> threads;  ///< whose they have been, one after the other
-  std::atomic<std::uint32_t> tid;      ///< of the last of them
+  std::uint32_t chain;                 ///< the same in all blocks of one thread
+  std::atomic<std::uint32_t> threads;  ///< number of threads that used it, one after another
+  std::atomic<std::uint32_t> tid;      ///< of the latest of them
   std::uint32_t unused;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the chunks
-  last_call last[2];  ///< of the greater number; in the thread's first block, in others 0
+  std::atomic<std::uint64_t> used_bytes;  ///< size of the chunks
+  last_call last[2];  ///< the one with the greater number counts; only used in a thread's first
+                      ///< block
 
   char* chunks() noexcept { return reinterpret_cast<char*>(this + 1); }
   const char* chunks() const noexcept { return reinterpret_cast<const char*>(this + 1); }
 
-  /// @param number  of the call, from 1
+  /// @param number  the call's number, from 1
   LOTUS_DETAIL_ALWAYS_INLINE void append(const aggregate_call& call,
                                          std::uint64_t number) noexcept {
     last_call& to = last[number % 2];
@@ -2407,25 +2439,25 @@ struct aggregates_block {
   }
 };
 
-/// Of so many names and loaders a thread has sums; all others are one aggregate more.
+/// Maximum number of aggregates of a thread; all other names and loaders share one more.
 inline constexpr std::uint32_t most_aggregates = 4096;
 
 enum class chunk_kind : std::uint32_t { none = 0, aggregate = 1, octave = 2 };
 
 struct chunk_header {
   chunk_kind kind;
-  std::uint32_t number;  ///< of the aggregate, among those of its thread
+  std::uint32_t number;  ///< the aggregate's number within its thread
 };
 
-/// What an aggregate came to with a call, all of it or nothing.
+/// The sums of an aggregate after a call; a reader sees all of them or none.
 struct aggregate_sums {
   std::atomic<std::uint64_t> total_ticks;
   std::atomic<std::uint64_t> self_ticks;
-  std::atomic<std::uint64_t> in_bucket;  ///< that the call fell into: see bucket_content()
-  std::atomic<std::uint64_t> call;       ///< its number among the thread's
+  std::atomic<std::uint64_t> in_bucket;  ///< bucket of that call: see bucket_content()
+  std::atomic<std::uint64_t> call;       ///< its number within the thread
 };
 
-/// A bucket and how much is in it, which its own count may not say yet.
+/// A bucket and its count after a call, which may not have been stored in the bucket itself yet.
 inline constexpr unsigned bucket_bits = 12;
 constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count) noexcept {
   return count << bucket_bits | bucket;
@@ -2434,7 +2466,7 @@ constexpr std::uint64_t bucket_content(std::uint32_t bucket, std::uint64_t count
 struct stored_aggregate {
   chunk_header header;
   std::uint64_t key;
-  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is whole at any instant
+  std::atomic<std::uint64_t> count;  ///< sums[count % 2] is consistent at any moment
   aggregate_sums sums[2];
 };
 
@@ -2448,43 +2480,43 @@ static_assert(sizeof(aggregates_block) == 104 && sizeof(stored_aggregate) == 88 
                   octaves * octave_buckets <= std::uint32_t{1} << bucket_bits,
               "they stand in ring files");
 
-/// Where an aggregate of this process stands.
+/// The location of an aggregate of this process.
 struct local_aggregate {
   std::uint64_t key;
   stored_aggregate* stored;
-  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until one is needed
+  std::atomic<std::uint64_t>* octave_counts[octaves];  ///< null until needed
 };
 
 struct aggregate_memory;
 
-/// The aggregates of one thread, and how much of its time is in them. For the owning thread, but
-/// for `memory`. Its first block is in the thread's gate.
+/// The aggregates of one thread, and how much of its time they contain. For the owning thread,
+/// except `memory`. The gate of the thread points to its first block.
 struct thread_aggregates {
-  const local_aggregate* last_to = nullptr;  ///< what the last call belongs to
-  std::uint64_t calls = 0;                   ///< that ended; the last one is last[calls % 2] of
-                                             ///< the first block
-  local_aggregate** table = nullptr;         ///< by key, with room left
-  std::uint64_t mask = 0;                    ///< of places in it
-  std::atomic<std::uintptr_t> storing{0};    ///< as thread_ring::storing, while a call is added
-  std::uint32_t interrupting = 0;            ///< calls, below
-  /// Ticks in scopes inside of the open one; at least `recorded_inside` where the rest of it is not
-  /// its own either.
+  const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
+  std::uint64_t calls = 0;                   ///< number of calls that ended; the last one is
+                                             ///< last[calls % 2] of the first block
+  local_aggregate** table = nullptr;         ///< hash table by key, never full
+  std::uint64_t mask = 0;                    ///< number of places in it - 1
+  std::atomic<std::uintptr_t> storing{0};    ///< like thread_ring::storing, while a call is added
+  std::uint32_t interrupting = 0;            ///< number of entries in interrupting_calls
+  /// Ticks spent in scopes inside the open one. At least `recorded_inside` if a span began or ended
+  /// in it, because then its other ticks are not its own either.
   std::uint64_t inner_ticks = 0;
-  std::uint64_t untold_ticks = 0;      ///< calls' own, that no record has told of yet
-  aggregate_memory* memory = nullptr;  ///< under the producer's guard
-  std::uint32_t told_name = 0;         ///< one that the thread has calls of
-  /// Those of handlers that interrupted the adding of a call.
+  std::uint64_t untold_ticks = 0;      ///< self time of calls that no record contains yet
+  aggregate_memory* memory = nullptr;  ///< guarded by the producer's guard
+  std::uint32_t told_name = 0;         ///< the name of one of these calls
+  /// Calls of signal handlers that interrupted the adding of a call.
   static constexpr std::uint32_t most_interrupting = 16;
   aggregate_call interrupting_calls[most_interrupting];
 
   static constexpr std::uint64_t recorded_inside = std::uint64_t{1} << 63;
 
-  /// Where the key's stands in `table`, or would stand.
+  /// Returns where the search for a key in `table` begins.
   static constexpr std::size_t home_of(std::uint64_t key, std::uint64_t mask) noexcept {
     return (key ^ key >> 32) & mask;
   }
 
-  /// Adds the last call to what it belongs to. False where there is no room for it yet.
+  /// Adds the last call to its aggregate. Returns false if there is no room for it yet.
   LOTUS_DETAIL_ALWAYS_INLINE bool add_last(const aggregates_block& in) const noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t number = calls;
@@ -2504,14 +2536,14 @@ struct thread_aggregates {
     next.self_ticks.store(before.self_ticks.load(relaxed) + call.self_ticks.load(relaxed), relaxed);
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
-    // Before this it is the last call that has to be added, from here on it is in; what its bucket
-    // does not say yet is in the sums.
+    // Until this store, a reader must add the last call itself; from here on the sums contain it.
+    // If its bucket does not contain it yet, the sums have the bucket's count.
     stored.count.store(so_many + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
   }
 
-  /// Null where there is none yet.
+  /// Returns null if there is none yet.
   LOTUS_DETAIL_ALWAYS_INLINE const local_aggregate* find(std::uint64_t key) const noexcept {
     for (std::size_t place = home_of(key, mask);; place = (place + 1) & mask) {
       const local_aggregate* const found = table[place];
@@ -2519,9 +2551,9 @@ struct thread_aggregates {
     }
   }
 
-  /// Of calls that no record has told of; a span begins or ends.
+  /// Returns the self time of calls that no record contains yet, because a span begins or ends.
   std::uint64_t tell(record_tag& tag) noexcept {
-    // A handler that interrupted the adding of a call.
+    // A signal handler interrupted the adding of a call.
     if (storing.load(std::memory_order_relaxed) != 0) return 0;
     inner_ticks |= recorded_inside;
     const std::uint64_t own_ticks = untold_ticks;
@@ -2530,7 +2562,8 @@ struct thread_aggregates {
     return static_cast<std::int64_t>(own_ticks) > 0 ? own_ticks : 0;
   }
 
-  /// What a handler interrupted in take(), and left for good, is as if it had not begun.
+  /// A handler interrupted take() and abandoned it by siglongjmp: undoes the call, as if it had not
+  /// begun.
   /// @param in  the thread's first block.
   void undo_unfinished(const aggregates_block& in) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -2544,8 +2577,8 @@ struct thread_aggregates {
     const std::uint64_t so_many = stored.count.load(relaxed);
     const aggregate_sums& sums = stored.sums[so_many % 2];
     if (so_many == 0 || sums.call.load(relaxed) != calls) return;
-    // The last call has been added: taken back, for the next one adds it. Whatever its bucket says,
-    // the sums say the same until their count goes back.
+    // The last call has been added already: removes it, because the next call will add it. Whatever
+    // its bucket contains, the sums have the right count until their own count goes back.
     const std::uint64_t in_bucket = sums.in_bucket.load(relaxed);
     const std::uint64_t bucket = in_bucket & ((std::uint64_t{1} << bucket_bits) - 1);
     to->octave_counts[bucket >> octave_bits][bucket % octave_buckets].store(
@@ -2553,8 +2586,8 @@ struct thread_aggregates {
     stored.count.store(so_many - 1, std::memory_order_release);
   }
 
-  /// Takes a call; it is in what is read of this, also after a kill, once this returns. False where
-  /// there is no room for it, or for the one before.
+  /// Adds a call; every reader sees it once this returns, even after a kill. Returns false if there
+  /// is no room for it, or for the previous one.
   /// @param in  the thread's first block, or null.
   LOTUS_DETAIL_ALWAYS_INLINE bool take(aggregates_block* in, const aggregate_call& call) noexcept {
     if (LOTUS_DETAIL_UNLIKELY(in == nullptr)) return false;
@@ -2571,7 +2604,7 @@ struct thread_aggregates {
   }
 };
 
-/// What every thread has.
+/// The part of a thread's state that counts calls and stores records.
 struct aggregating_ring : thread_ring {
   thread_aggregates aggregates;
 };
@@ -2590,14 +2623,15 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lets the next begin or end of a span look.
+/// Makes the next begin or end of a span read the clocks, so that it records the calls' self time.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
-/// What is not taken at once: a thread's first call, one behind the first of a name or duration,
-/// and those of handlers that interrupted the taking of another.
-/// @param taken  by a thread that may have been interrupted meanwhile.
+/// Handles calls that cannot be added directly: a thread's first call, the call after the first one
+/// of a name or duration, and calls of handlers that interrupted the adding of another.
+/// @param taken  whether the call was added already, so that only those of interrupting handlers
+/// are left.
 LOTUS_DETAIL_RARE void aggregate_rarely(aggregate_call call, bool taken) noexcept;
 
-/// A call begins. Returns what its end gives to aggregate().
+/// A call begins. Returns the value that its end must pass to aggregate().
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.may_be_marked())) mark_watch();
   thread_ring* const p = this_ring;
@@ -2607,9 +2641,8 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t begin_aggregated() noexcept {
   return outer_ticks;
 }
 
-/// Adds a call to the sums of its name, in which it is for every reader, also after a kill, once
-/// this returns.
-/// @param outer_ticks  as begin_aggregated() gave.
+/// Adds a call to the sums of its name; every reader sees it once this returns, even after a kill.
+/// @param outer_ticks  the result of begin_aggregated().
 /// Errors: none thrown. Thread and signal safety: all. Cost: bench/scope_bench.cpp.
 LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64_t end_ticks,
                                           record_tag tag, std::uint64_t outer_ticks) noexcept {
@@ -2622,7 +2655,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   thread_aggregates& a = aggregates_of(*p);
   const std::uint64_t inner_ticks = a.inner_ticks;
   a.inner_ticks = outer_ticks + ticks;
-  // A span has begun or ended inside, and looked.
+  // A span has begun or ended inside this call.
   if (LOTUS_DETAIL_UNLIKELY(static_cast<std::int64_t>(inner_ticks) < 0)) {
     a.inner_ticks |= thread_aggregates::recorded_inside;
     mark_watch();
@@ -2632,7 +2665,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   if (LOTUS_DETAIL_UNLIKELY(a.storing.load(std::memory_order_relaxed) != 0)) {
     return aggregate_rarely(call, false);
   }
-  // As in push().
+  // As in push(): a handler that interrupts this sees `storing`.
   a.storing.store(stack_pointer(), std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
@@ -2658,7 +2691,7 @@ inline constexpr bool is_sequence<T, std::void_t<decltype(std::begin(std::declva
                                                  decltype(std::end(std::declval<const T&>()))>> =
     true;
 
-/// Arguments as text, "[3, 224, 224], bilinear". What is too long ends in "...".
+/// Arguments as text, "[3, 224, 224], bilinear". Text that is too long is cut and ends in "...".
 class LOTUS_DETAIL_PER_MODULE arguments_text {
  public:
   static constexpr std::size_t most_bytes = 120;
@@ -2712,7 +2745,7 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
   LOTUS_DETAIL_PER_MODULE void put_number(double number) noexcept;
   template <class Number>
   void put_printed(const char* format, Number number) noexcept;
-  /// @param kept_free  bytes at the end that it does not use.
+  /// @param kept_free  number of bytes to keep free at the end of the buffer.
   LOTUS_DETAIL_PER_MODULE void add_raw(std::string_view text, std::size_t kept_free = 3) noexcept;
 
   char text_[most_bytes];
@@ -2722,13 +2755,14 @@ class LOTUS_DETAIL_PER_MODULE arguments_text {
 
 }  // namespace detail
 
-/// A scope with arguments beside its record; see LOTUS_SCOPE_ARGS.
+/// A scope that also stores the operation's arguments; see LOTUS_SCOPE_ARGS.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: that of
-/// two scopes, of writing the text, and of looking it up.
+/// two scopes plus formatting the text and looking it up.
 class scope_with_arguments : detail::span {
  public:
   /// @param arguments  texts (cut at 120 bytes in all), numbers, enumerators, and sequences of
-  /// these; are read where this is recording. Each text that differs is kept in memory.
+  /// these; they are read only while this process is recording. Every distinct text stays in
+  /// memory.
   template <class Here, bool Fixed, class... Arguments>
   explicit scope_with_arguments(const detail::place<Here, Fixed>& place,
                                 const Arguments&... arguments) noexcept
@@ -2745,12 +2779,12 @@ class scope_with_arguments : detail::span {
   detail::record_tag arguments_;
 };
 
-/// Counts one operation that lasts from here to the end of the block, instead of logging it: how
-/// often, how long in all, and how the durations are distributed; see LOTUS_SCOPE_AGGREGATED.
+/// Aggregates one operation, from here to the end of the block, instead of logging it: counts how
+/// often it ran, its total time, and the distribution of its durations; see LOTUS_SCOPE_AGGREGATED.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one.
 class aggregated_scope {
  public:
-  /// @param place  with the name, which need not live longer than this call.
+  /// @param place  holds the name, which needs to live only for this call.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE explicit aggregated_scope(
       const detail::place<Here, Fixed>& place) noexcept {
@@ -2789,7 +2823,7 @@ class aggregated_scope {
     detail::end_annotation(begin_ticks_, annotation_of(tag_));
   }
 
-  /// What it allocates is the operation's around it, which has a record.
+  /// Allocations are attributed to the enclosing operation, which has a record.
   static detail::record_tag annotation_of(detail::record_tag tag) noexcept {
     return {detail::event_kind::aggregated, static_cast<std::uint32_t>(tag.value()),
             detail::large_stage_number};
@@ -2804,21 +2838,21 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SCOPE_ARGUMENTS_HPP
 
-// Pipelines of stages: which batch, item or request a thread works for.
+// Pipelines of stages: records on which batch, item or request a thread works.
 #ifndef LOTUS_STAGE_HPP
 #define LOTUS_STAGE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// A span with a number of 64 bits, most of which are small.
+/// A span with a 64-bit number; most numbers are small and need no second record.
 class numbered_span : span {
  protected:
-  /// @param make_name  the tag of an operation; called where the span is measured.
+  /// @param make_name  returns the tag of an operation; called only if the span is measured.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
       : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// An operation, as long as no number is given.
+  /// A plain operation until set_number() is called.
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
@@ -2831,7 +2865,7 @@ class numbered_span : span {
     number_ = number;
     retag([number](record_tag operation) { return stage_tag(operation, number); });
   }
-  /// Nothing is recorded.
+  /// Discards the span: nothing is recorded.
   void forget() noexcept {
     retag([](record_tag) { return record_tag{}; });
   }
@@ -2847,7 +2881,7 @@ class numbered_span : span {
   std::uint64_t number_ = 0;
 };
 
-/// A stage whose number may be known only when it ends; without one it is an operation.
+/// A stage whose number may be known only when it ends; without a number it is a plain operation.
 class late_stage : numbered_span {
  public:
   explicit late_stage(record_tag operation) noexcept
@@ -2868,7 +2902,7 @@ class late_stage : numbered_span {
   using numbered_span::forget;
 };
 
-/// Converts to what a pointer to T converts to, if that is a pointer: not to bool.
+/// Converts like a T, but only to pointers: not to bool.
 template <class T>
 struct pointer_only {
   template <class To,
@@ -2876,14 +2910,14 @@ struct pointer_only {
   operator To() const noexcept;
 };
 
-/// Whether it is known what a callable takes: neither a template nor overloaded.
+/// Whether the parameters of a callable are known: it is neither a template nor overloaded.
 template <class F, class = void>
 inline constexpr bool has_one_signature =
     std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
 template <class F>
 inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
 
-/// Whether a projection takes these, no pointer among them as a bool.
+/// Whether a projection accepts these arguments without converting a pointer to bool.
 template <class Number, class... Given>
 constexpr bool is_projection_of() noexcept {
   if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
@@ -2897,15 +2931,15 @@ constexpr bool is_projection_of() noexcept {
   }
 }
 
-/// Whether a value may be "no more": a pointer, an optional.
+/// Whether a value can mean "no more": a pointer, an optional.
 template <class T, class = void>
 inline constexpr bool is_nullable = false;
 template <class T>
 inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
                                                  decltype(*std::declval<T&>())>> = true;
 
-/// Whether a projection takes what the value of this type points to. Pointers to members take
-/// pointers as well, but no null pointer.
+/// Whether a projection accepts what a value of this type points to. Pointers to members accept
+/// pointers as well, but not null pointers.
 template <class Number, class Result>
 constexpr bool is_projection_of_content() noexcept {
   if constexpr (is_nullable<Result>) {
@@ -2917,7 +2951,7 @@ constexpr bool is_projection_of_content() noexcept {
   }
 }
 
-/// What staged() returns: calls `Function`, numbered by `Number` of its arguments or its result.
+/// What staged() returns: calls `Function`; `Number` gets the number from its arguments or result.
 template <class Number, class Function>
 class staged_function {
  public:
@@ -2966,7 +3000,7 @@ class staged_function {
   Function function_;
 };
 
-/// A first argument that is a number.
+/// Uses the first argument as the number.
 struct argument_number {
   template <class Argument, class... Others>
   constexpr auto operator()(const Argument& number, const Others&...) const noexcept
@@ -2977,17 +3011,16 @@ struct argument_number {
 
 }  // namespace detail
 
-/// Scope: this thread works for batch (or item, or request) `number` in a stage of the pipeline. An
-/// operation, "S<name>", that lotus-tool also takes for a part of that batch's way.
+/// Scope: this thread works on batch (or item, or request) `number` in a stage of the pipeline. It
+/// is an operation, "S<name>", that lotus-tool also shows as a part of that batch's path.
 /// Errors: none thrown. Thread safety: any thread; the scope itself belongs to one. Cost: a number
-/// of 2^32 - 1 or more takes a second record.
+/// of 2^32 - 1 or more needs a second record.
 class stage : detail::numbered_span {
  public:
-  /// @param name  interned by content: needs to live only for this call. Costs a hash and a
-  /// look-up.
+  /// @param name  interned by content: needs to live only for this call. Costs a hash and a lookup.
   LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// With a name known when compiled: its id is looked up once.
+  /// For a name known at compile time: its id is looked up only once.
   template <class Here, bool Fixed>
   LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
                                    std::uint64_t number) noexcept
@@ -2998,12 +3031,12 @@ class stage : detail::numbered_span {
 /// Wraps a function for a framework that calls it (a filter of oneTBB, a task of std::async): each
 /// call is a stage.
 /// @param name      interned by content: needs to live only for this call.
-/// @param number    of the batch, item or request: called with the arguments, or, where it does not
-/// take those, with the result, or with what the result points to (a pointer or an optional that a
-/// source returns). Gives an integer, or an optional one. Nothing is logged where there is none, or
-/// where the result is null, as at the end of a source.
-/// @param function  what it throws passes through; it is logged up to there, where its number was
-/// known before.
+/// @param number    returns the number of the batch, item or request, as an integer or an optional
+/// integer. It is called with the arguments or, if it does not accept those, with the result, or
+/// with what the result points to (a pointer or an optional that a source returns). Nothing is
+/// logged if there is no number, or if the result is null, as at the end of a source.
+/// @param function  its exceptions propagate; the time up to one is logged if the number was known
+/// before the call.
 template <class Number, class Function>
 auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
@@ -3015,8 +3048,9 @@ auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 
-/// This item goes into that batch (a shuffle buffer, collation): then stages may number items.
-/// @param batch, item  below 2^56, else it is dropped and counted.
+/// Item `item` becomes part of batch `batch` (a shuffle buffer, collation): so stages may number
+/// items.
+/// @param batch, item  if one is 2^56 or more, the event is dropped and counted.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;
@@ -3031,17 +3065,17 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STAGE_HPP
 
-// Makes a name that no other macro of this file has, so that two may stand on one line or in one
-// macro of the user's.
+// Makes a unique name, so that two macros may be used on one line or inside one macro of the
+// user's.
 #if defined(__COUNTER__)
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __COUNTER__)
 #else
   #define LOTUS_DETAIL_UNIQUE(name) LOTUS_DETAIL_CONCAT(name, __LINE__)
 #endif
 
-// clang 22's -Wpedantic calls __COUNTER__ an extension where it is expanded, hence in the user's
-// code. That stays off behind this header: a pragma inside of the macros is obeyed too late where a
-// scope stands in an argument of another macro, as in an assertion of a test.
+// clang 22's -Wpedantic reports __COUNTER__ as an extension where it is expanded, which is in the
+// user's code. The warning stays off after this header: a pragma inside the macros takes effect too
+// late if a scope is in an argument of another macro, such as a test's assertion.
 #if defined(__clang__)
   #if __has_warning("-Wc2y-extensions")
     #pragma clang diagnostic ignored "-Wc2y-extensions"
@@ -3085,7 +3119,7 @@ LOTUS_DETAIL_NAMESPACE_END
       };                                                                        \
       return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
     }()
-  // Whether the name is a literal is seen by how it is written.
+  // The spelling of the argument shows whether the name is a literal.
   #define LOTUS_DETAIL_PLACE(name) LOTUS_DETAIL_PLACE_OF(name, #name)
   #define LOTUS_DETAIL_PLACE_OF(name, written)                                                \
     [](::std::string_view given) noexcept {                                                   \
@@ -3109,82 +3143,84 @@ LOTUS_DETAIL_NAMESPACE_END
 
 /// Logs "S<name>" for the time from here to the end of the block. The name is a string literal.
 #define LOTUS_SCOPE(name) LOTUS_DETAIL_SCOPE(scope, LOTUS_DETAIL_SITE(name))
-/// The same with a name known only at run time: anything a std::string_view is made from.
+/// The same with a name known only at run time: anything convertible to std::string_view.
 #define LOTUS_SCOPE_DYNAMIC(name) LOTUS_DETAIL_SCOPE(scope, ::std::string_view{name})
 
-/// LOTUS_SCOPE with a text of what the operation was given, beside its record:
-/// LOTUS_SCOPE_ARGS("Resize", image.shape()); see lotus::scope_with_arguments. The name is a
-/// literal or anything a std::string_view is made from.
+/// LOTUS_SCOPE that also stores the operation's arguments as text: LOTUS_SCOPE_ARGS("Resize",
+/// image.shape()); see lotus::scope_with_arguments. The name is a literal or anything convertible
+/// to std::string_view.
 #define LOTUS_SCOPE_ARGS(name, ...) \
   LOTUS_DETAIL_SCOPE_WITH(scope_with_arguments, LOTUS_DETAIL_PLACE(name), __VA_ARGS__)
 
-/// Counts the time from here to the end of the block instead of logging it: for operations of a
-/// microsecond; see lotus::aggregated_scope. The name is a literal or anything a std::string_view
-/// is made from.
+/// Aggregates the time from here to the end of the block instead of logging it: for operations that
+/// take about a microsecond; see lotus::aggregated_scope. The name is a literal or anything
+/// convertible to std::string_view.
 #define LOTUS_SCOPE_AGGREGATED(name) LOTUS_DETAIL_SCOPE(aggregated_scope, LOTUS_DETAIL_PLACE(name))
 
-/// Scope in a worker around all that makes batch `i`.
+/// Scope in a worker around all the work that builds batch `i`.
 #define LOTUS_BATCH_PREPROCESSED(i) \
   LOTUS_DETAIL_SCOPE(batch_preprocessed, static_cast<::std::uint64_t>(i))
 /// Scope in the consumer around its wait for batch `i`.
 #define LOTUS_BATCH_WAIT(i) LOTUS_DETAIL_SCOPE(batch_wait, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` came out of order and is put aside.
+/// In the consumer: batch `i` arrived out of order and is buffered.
 #define LOTUS_BATCH_ARRIVED(i) LOTUS_DETAIL_EVENT(batch_arrived, static_cast<::std::uint64_t>(i))
-/// In the consumer: batch `i` is handed over.
+/// In the consumer: batch `i` was received, and the step begins.
 #define LOTUS_BATCH_CONSUMED(i) LOTUS_DETAIL_EVENT(batch_consumed, static_cast<::std::uint64_t>(i))
-/// In the consumer: the work for batch `i` is given to a worker.
+/// In the consumer: batch `i` is dispatched to a worker.
 #define LOTUS_BATCH_QUEUED(i) LOTUS_DETAIL_EVENT(batch_queued, static_cast<::std::uint64_t>(i))
 
-/// Scope: this thread works for batch (or item, or request) `i` in the stage `name`, a literal or
-/// anything a std::string_view is made from; see lotus::stage.
+/// Scope: this thread works on batch (or item, or request) `i` in the stage `name`, which is a
+/// literal or anything convertible to std::string_view; see lotus::stage.
 #define LOTUS_STAGE(name, i) \
   LOTUS_DETAIL_SCOPE_OF_TWO(stage, LOTUS_DETAIL_PLACE(name), static_cast<::std::uint64_t>(i))
-/// Item `item` goes into batch `batch`; see lotus::batch_takes.
+/// Item `item` becomes part of batch `batch`; see lotus::batch_takes.
 #define LOTUS_BATCH_TAKES(batch, item)                                        \
   LOTUS_DETAIL_EVENT_OF_TWO(batch_takes, static_cast<::std::uint64_t>(batch), \
                             static_cast<::std::uint64_t>(item))
-/// To the end of the block, what this thread records belongs to the loader `name`; see
+/// Until the end of the block, all records of this thread belong to the loader `name`; see
 /// lotus::loader_scope.
 #define LOTUS_LOADER(name) LOTUS_DETAIL_SCOPE(loader_scope, ::std::string_view{name})
-/// The counter `name`, a literal or anything a std::string_view is made from, is `n` now.
+/// Sets the counter `name` (a literal or anything convertible to std::string_view) to `n`.
 #define LOTUS_COUNTER(name, n) \
   LOTUS_DETAIL_EVENT_OF_TWO(counter, LOTUS_DETAIL_PLACE(name), static_cast<::std::int64_t>(n))
 
-/// The profiler that runs this program, if any, collects from here on; see lotus::collector.
+/// Resumes the profiler that runs this program, if any; see lotus::collector.
 #define LOTUS_RESUME() LOTUS_DETAIL_COLLECTOR(resume)
-/// It stops; once for each LOTUS_RESUME().
+/// Pauses the profiler; call it once for each LOTUS_RESUME().
 #define LOTUS_PAUSE() LOTUS_DETAIL_COLLECTOR(pause)
-/// It collects nothing more until the program ends.
+/// Detaches the profiler: it collects nothing more until the program ends.
 #define LOTUS_DETACH() LOTUS_DETAIL_COLLECTOR(detach)
 
-/// In a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } Its block is one
+/// For a probe program: LOTUS_MAP_REGION("Crop", in, out) { out = crop(in); } The block is one
 /// operation. Under a collector it runs for warm-up (LOTUS_MAP_WARMUP passes, 4 by default), then
-/// LOTUS_MAP_PASSES (1) passes that are collected, and logged like a scope; else exactly once.
-/// LOTUS_MAP_OP picks the only region to collect. Behind the name stand the variables that the
-/// block takes and gives, so that the compiler moves no work on them out of the block.
-// The analyzer does not see the innermost region put back where many follow one another.
+/// for LOTUS_MAP_PASSES (1) passes that are collected and logged like a scope; without a collector
+/// it runs exactly once. LOTUS_MAP_OP selects the only region to collect. After the name, list the
+/// variables that the block reads and writes, so that the compiler moves no work on them out of the
+/// block.
+// clang's analyzer does not see that the innermost region is restored if many regions follow one
+// another.
 // NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape)
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP
 
-// Spans that are no block of a program: those that it has measured itself, and ranges of a
-// timeline.
+// Spans that are not blocks of a program: spans that the program measured itself, and timeline
+// ranges.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tag of a range. A number that its name ends in is kept apart, so that a million iterations
-/// have one name; leading zeros belong to the name.
+/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
+/// million iterations share one name; leading zeros belong to the name.
 LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 
 }  // namespace detail
 
-/// A stretch of this thread's time, to the end of the block, that has a name on the timeline of
-/// lotus-tool and, with LOTUS_ANNOTATE, of other profilers: for orientation, in no log of Lotus'
-/// format and in no statistics. For what is to be measured take LOTUS_SCOPE.
+/// A named range of this thread's time, to the end of the block, for orientation: shown on the
+/// timeline of lotus-tool and, with LOTUS_ANNOTATE, of other profilers, but in no log of Lotus'
+/// format and in no statistics. To measure something, use LOTUS_SCOPE.
 /// Errors: none thrown. Thread safety: any thread; the range itself belongs to one.
 class range : detail::span {
  public:
@@ -3195,16 +3231,16 @@ class range : detail::span {
   ~range() = default;
 };
 
-/// Begins a range that range_pop() ends, for where no block does. Ranges nest; each thread, and
-/// each shared object of the program, has its own. Costs an allocation.
+/// Begins a range that range_pop() ends, for ranges that do not match a block. Ranges nest; each
+/// thread has its own in each shared object of the program. Costs an allocation.
 LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
 
-/// Ends the range of this thread that was pushed last; without one nothing.
+/// Ends the range that this thread pushed last; does nothing if there is none.
 LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
 namespace detail {
 
-/// Nanoseconds of a time point of std::chrono, without <chrono>.
+/// Returns the nanoseconds of a std::chrono time point, without including <chrono>.
 template <class TimePoint>
 constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   using period = typename TimePoint::period;
@@ -3220,13 +3256,13 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 
 }  // namespace detail
 
-/// Logs the operation "S<name>" of this thread from `begin` to `end`. Less than a microsecond off,
-/// and more the longer ago: clocks drift.
-/// A span that overlaps a scope of this thread partly, as the time in a queue may, is told by
-/// lotus-tool as one that cannot be; an async_scope may overlap anything.
+/// Logs the operation "S<name>" of this thread from `begin` to `end`. Accurate to less than a
+/// microsecond for recent times; the error grows with age, because clocks drift. If a span partly
+/// overlaps a scope of this thread, as time in a queue may, lotus-tool reports it as impossible; an
+/// async_scope may overlap anything.
 /// @param name        interned by content: needs to live only for this call.
-/// @param begin, end  of std::chrono::steady_clock, in whatever unit, or of another clock that
-/// counts as CLOCK_MONOTONIC does.
+/// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
+/// counts like CLOCK_MONOTONIC.
 /// Errors: none thrown. Thread safety: any thread.
 template <class Begin, class End>
 void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
@@ -3243,7 +3279,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SPAN_HPP
 
-// Start and stop, at once or by steps.
+// Starts and stops recording, for the whole run or for selected steps.
 #ifndef LOTUS_SESSION_HPP
 #define LOTUS_SESSION_HPP
 
@@ -3253,12 +3289,12 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
-/// Starts recording; see options. Records what ends from now on, on every thread, also of other
-/// shared objects of this process and of children it forks. At most 5 ms: what processes that died
-/// left, and takes longer to put into the logs, is put there meanwhile.
-/// @return false, after saying why once, when the directory cannot be written; the program can go
-/// on and just is not recorded. True also when this very recording runs already. Thread safety: all
-/// of these functions.
+/// Starts recording; see options. Records all scopes that end from now on, on every thread, also
+/// those of other shared objects of this process and of children it forks. Takes at most 5 ms: if
+/// recovering the records of processes that died takes longer, it continues in the background.
+/// @return false, after one message with the reason, if the directory cannot be written; the
+/// program can go on and is just not recorded. Also true if the same recording is running already.
+/// Thread safety: all functions here may be called on any thread.
 inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
@@ -3270,55 +3306,59 @@ inline bool start(std::string_view log_file) {
   return start(chosen);
 }
 
-/// Starts with step 0 of a schedule: records its active steps only, each such stretch of steps into
-/// a folder of its own, `steps_<first>_<last>` beside where the logs would be, a run for
-/// lotus-tool. What begins and ends within the stretch is recorded, on every thread; a process that
-/// was forked within it records into that folder until it calls step() itself.
-/// @return false, after saying why once, for a schedule without active steps, or, where step 0 is
-/// active, as above.
+/// Starts recording with step 0 of a schedule. Only its active steps are recorded: each range of
+/// consecutive active steps goes into a folder of its own, `steps_<first>_<last>`, in the directory
+/// of `log_file`; lotus-tool reads it as a run. On every thread, what begins and ends within the
+/// range is recorded. A process forked within the range records into that folder until it calls
+/// step() itself.
+/// @return false, after one message with the reason, if the schedule has no active steps; if step 0
+/// is active, also for the reasons given above.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
 }
 
-/// The same with a `log_file` only.
+/// The same with only a `log_file`.
 inline bool start(std::string_view log_file, const schedule& steps) {
   options chosen;
   chosen.log_file = log_file;
   return start(chosen, steps);
 }
 
-/// One step is over, the next begins; nothing without a schedule. Where recorded steps are over,
-/// everything is written and on_trace_ready called. Thread safety: all; steps of all threads count.
+/// Ends the current step and begins the next; does nothing without a schedule. When a range of
+/// active steps ends, writes all its records and calls on_trace_ready. Thread safety: any thread;
+/// the steps of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes every record that is complete by now to the logs. Not needed before exit.
+/// Writes all records that are complete so far to the logs. Not needed before exit.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
 
-/// Puts what is recorded by now aside, in a run folder of its own beside the run's,
-/// `<run>.snapshot-<UTC>-<reason>`, for lotus-tool: of this process all that is complete, of others
-/// of the run what they have drained. No thread waits for it that records. What an older snapshot
-/// holds is deleted where all would be more than options::snapshots_bytes.
-/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. At most 64 bytes count.
-/// @return false, after saying why, where there is no recording, no room, or one is being made.
+/// Stores a copy of what is recorded so far in a run folder of its own next to the run's,
+/// `<run>.snapshot-<UTC>-<reason>`, which lotus-tool reads. It holds all complete records of this
+/// process, and what other processes of the run have drained. No recording thread has to wait. The
+/// oldest snapshots are deleted if all together would exceed options::snapshots_bytes.
+/// @param reason  letters, digits, '.', '-' and '_'; others become '-'. Only the first 64 bytes
+/// count.
+/// @return false, after a message with the reason, if nothing is being recorded, if there is no
+/// room, or if another snapshot is being taken.
 inline bool snapshot(std::string_view reason) noexcept {
   return detail::join_session(true).snapshot(reason.data(), reason.size());
 }
 
-/// Ends recording, everything written. Scopes still open are not recorded. Of a schedule whose
-/// steps are being recorded it calls on_trace_ready. start() may follow.
+/// Ends recording and writes all records. Scopes that are still open are not recorded. Calls
+/// on_trace_ready if active steps of a schedule are being recorded. start() may be called again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
 }
 
-/// How many records this process has lost: dropped by choice (full_ring::drop), because neither
-/// disk nor memory could take them, or for a batch number of 2^56 or more.
+/// Returns how many records this process has lost: dropped by choice (full_ring::drop), because
+/// neither disk nor memory could hold them, or because the batch number was 2^56 or more.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }
@@ -3329,16 +3369,15 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOTUS_HPP
 
-// Beyond the guard: another header may have included this one before LOTUS_IMPLEMENTATION was
-// defined.
+// Outside the include guard: another header may have included this one before LOTUS_IMPLEMENTATION
+// was defined.
 #if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
-// Everything behind the API: what the functions that it calls do. Compiled in every file of a
-// header-only program; in one file, that which defines LOTUS_IMPLEMENTATION, of one with
-// LOTUS_COMPILED.
+// The implementation of the API. A header-only program compiles it in each file; a program with
+// LOTUS_COMPILED only in the file that defines LOTUS_IMPLEMENTATION.
 #ifndef LOTUS_ENGINE_ENGINE_HPP
 #define LOTUS_ENGINE_ENGINE_HPP
 
-// What scopes, batches and ranges do beside the hot path.
+// The slow paths of scopes, batches and ranges.
 #ifndef LOTUS_ENGINE_API_CALLS_HPP
 #define LOTUS_ENGINE_API_CALLS_HPP
 
@@ -3352,7 +3391,7 @@ namespace detail {
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM record_tag
 known_tag::first_tag(std::string_view name) noexcept {
   const record_tag tag = operation_tag(name);
-  // The next time there may be memory for the name.
+  // Not cached if the name got no memory: there may be some next time.
   if (tag.value() != unnamed_id) tag_.store(tag, std::memory_order_relaxed);
   return tag;
 }
@@ -3373,7 +3412,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Other measured spans are on no timeline: they get their names too late, or need not nest.
+/// Other measured spans are shown on no timeline: they get their names too late, or need not nest.
 inline bool has_task(record_tag tag) noexcept {
   return tag.kind() == event_kind::async_piece;
 }
@@ -3462,7 +3501,7 @@ LOTUS_DETAIL_SEAM void arguments_text::add_raw(std::string_view text,
   std::size_t room = sizeof text_ - kept_free - bytes_;
   if (kept_free > 0 && cut_) return;
   if (text.size() > room) {
-    // No character of UTF-8 in half.
+    // Does not cut inside a UTF-8 character.
     while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U) --room;
     cut_ = true;
   } else {
@@ -3490,13 +3529,13 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_ENGINE_API_CALLS_HPP
 
 #if LOTUS_SUPPORTED
-// The profiler of the process: which one it is, and its state, which all shared objects share.
+// The profiler of the process, and its state, which all shared objects share.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
 #include <unistd.h>
 
-// Every environment variable of lotus, in one table, and the one way to read them.
+// All environment variables of lotus in one table, and the functions that read them.
 #ifndef LOTUS_BASE_ENVIRONMENT_HPP
 #define LOTUS_BASE_ENVIRONMENT_HPP
 
@@ -3506,7 +3545,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the order of the table.
+/// In the same order as environment_table.
 enum class variable : std::uint8_t {
   log_file,
   format,
@@ -3527,25 +3566,28 @@ enum class variable : std::uint8_t {
 };
 
 enum class variable_type : std::uint8_t {
-  text,    ///< what it may be, its user checks
-  number,  ///< a whole one, in decimal
-  word,    ///< one of some
-  words,   ///< several of some, with commas
+  text,    ///< any text; the code that uses it validates it
+  number,  ///< a whole decimal number
+  word,    ///< one word of a list
+  words,   ///< several words of a list, separated by commas
 };
 
 struct variable_row {
   const char* name;
   variable_type type;
-  const char* values;       ///< as they are shown; of words: all of them, with '|'
-  const char* otherwise;    ///< as it is shown: where it is not set, is empty, or makes no sense
-  const char* meaning;      ///< in a few words
-  std::uint64_t least = 0;  ///< of a number
-  std::uint64_t most = 0;   ///< likewise
-  std::uint64_t by_default = 0;  ///< of a number; of a word it is the first of `values`
+  const char* values;       ///< as shown to the user; for words: all possible ones, separated by
+                            ///< '|'
+  const char* otherwise;    ///< as shown to the user: used if the variable is unset, empty or
+                            ///< invalid
+  const char* meaning;      ///< a short description
+  std::uint64_t least = 0;  ///< for a number
+  std::uint64_t most = 0;   ///< for a number
+  std::uint64_t by_default = 0;  ///< for a number; for a word the first of `values` is the default
 };
 
-/// The one list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them:
-/// WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// The only list of collectors, in the order in which LOTUS_COLLECTOR=auto looks for them: expands
+/// to WITH(NAME) for each. The library calls NAME_is_here() and NAME_backend(); the tool starts
+/// programs under them.
 /// programs under them.
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): a literal of all names is made of it
 #define LOTUS_DETAIL_COLLECTORS(WITH) WITH(callgrind) WITH(perf) WITH(itt) WITH(uprof) WITH(builtin)
@@ -3556,7 +3598,7 @@ enum class collector_id : std::uint8_t {
 #undef LOTUS_DETAIL_ID
 };
 
-/// As LOTUS_COLLECTOR names them.
+/// The names that LOTUS_COLLECTOR accepts.
 inline constexpr const char* collector_names[] = {
 #define LOTUS_DETAIL_NAME(name) #name,
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_NAME)
@@ -3564,8 +3606,8 @@ inline constexpr const char* collector_names[] = {
 };
 
 #define LOTUS_DETAIL_WORD(name) #name "|"
-/// The one table: `lotus-tool help environment` prints it. A variable that is set to nothing counts
-/// as not set, so that VARIABLE= before a command takes back what a shell exports.
+/// All variables; `lotus-tool help environment` prints this table. An empty variable counts as not
+/// set, so that VARIABLE= before a command cancels what a shell exports.
 inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
      "records a program that does not call lotus::start(), to logs that begin so"},
@@ -3612,20 +3654,20 @@ constexpr const variable_row& row_of(variable which) noexcept {
   return environment_table[static_cast<std::size_t>(which)];
 }
 
-/// Null where it is not set, or to nothing.
+/// Returns null if the variable is unset or empty.
 inline const char* environment_text(variable which) noexcept {
   const char* const text = secure_getenv(row_of(which).name);
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-/// Says what is wrong about a value. @param bad  the value, or the word of it, that makes no sense.
+/// Reports an invalid value. @param bad  the value, or the invalid word of it.
 using report_variable = void (*)(const variable_row& row, std::string_view bad) noexcept;
 
-/// What has been reported, a bit for each variable.
+/// Which variables have been reported: one bit for each.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<std::uint32_t> reported_variables{0};
 static_assert(environment_variables <= 32);
 
-/// Reports a value that makes no sense, at the first call for a variable in this shared object.
+/// Reports an invalid value, at most once for each variable and shared object.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which,
                                                                   std::string_view bad,
                                                                   report_variable report) noexcept {
@@ -3634,7 +3676,8 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void report_once(variable which
   report(row_of(which), bad);
 }
 
-/// A whole number in decimal, and nothing else. False where that is not `text`, or it is too large.
+/// Parses a whole decimal number without any other characters. Returns false if `text` is none, or
+/// if the number is too large.
 inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   std::uint64_t sum = 0;
   if (*text == '\0') return false;
@@ -3647,7 +3690,8 @@ inline bool parse_number(const char* text, std::uint64_t& number) noexcept {
   return true;
 }
 
-/// Whether a number is given that makes sense. @param value  that one, else the default.
+/// Returns whether the variable holds a valid number. @param value  set to that number, else to the
+/// default.
 inline bool environment_number(variable which, std::uint64_t& value,
                                report_variable report) noexcept {
   const variable_row& row = row_of(which);
@@ -3663,7 +3707,7 @@ inline bool environment_number(variable which, std::uint64_t& value,
   return true;
 }
 
-/// The place of a word among those of the row; -1 where it is none of them.
+/// Returns the index of a word in the row's list, or -1 if it is not in the list.
 inline int place_of_word(const variable_row& row, std::string_view word) noexcept {
   std::string_view left = row.values;
   for (int place = 0;; ++place) {
@@ -3674,8 +3718,8 @@ inline int place_of_word(const variable_row& row, std::string_view word) noexcep
   }
 }
 
-/// The word that is given, by its place in the row: the first one where none is, and where it is
-/// not known `unknown`.
+/// Returns the index in the row's list of the word that is set: 0 if none is set, and `unknown` if
+/// it is not in the list.
 inline std::size_t environment_word(variable which, std::size_t unknown,
                                     report_variable report) noexcept {
   const char* const text = environment_text(which);
@@ -3686,7 +3730,8 @@ inline std::size_t environment_word(variable which, std::size_t unknown,
   return unknown;
 }
 
-/// The words that are given, a bit for each at its place in the row; others are left out.
+/// Returns the words that are set, as one bit for each at its index in the row's list; ignores
+/// unknown words.
 inline std::uint32_t environment_words(variable which, report_variable report) noexcept {
   const char* const text = environment_text(which);
   std::string_view left = text == nullptr ? "" : text;
@@ -3710,7 +3755,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_ENVIRONMENT_HPP
 
-// What the dynamic loader is asked, and how a fork is kept away from that.
+// Queries to the dynamic loader, and handlers that keep a fork from happening during one.
 #ifndef LOTUS_BASE_FORK_HPP
 #define LOTUS_BASE_FORK_HPP
 
@@ -3720,7 +3765,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #include <sched.h>
 #include <signal.h>
 
-// Locks that survive signals and fork.
+// Locks that are safe with signals and fork.
 #ifndef LOTUS_BASE_LOCK_HPP
 #define LOTUS_BASE_LOCK_HPP
 
@@ -3731,9 +3776,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps this thread from being cancelled for its lifetime; errno is at its end what it was. All
-/// system calls of a scope stand inside one: its end changes no errno that somebody is about to
-/// look at, and is no place where a thread ends.
+/// Disables cancellation of this thread during its lifetime, and restores errno at its end. All
+/// system calls of a scope run inside one: so a scope neither changes an errno that the program is
+/// about to read nor becomes a cancellation point.
 class uncancelled {
  public:
   uncancelled() noexcept : errno_{errno} {
@@ -3751,8 +3796,8 @@ class uncancelled {
   int before_ = 0;
 };
 
-/// Blocks every signal of this thread for its lifetime, too. All slow paths run inside one, so a
-/// handler never meets a lock that its own thread holds. Two system calls.
+/// Also blocks all signals for this thread during its lifetime. All slow paths run inside one, so a
+/// handler never needs a lock that its own thread holds. Two system calls.
 class signals_blocked {
  public:
   signals_blocked() noexcept {
@@ -3769,13 +3814,13 @@ class signals_blocked {
   sigset_t before_;
 };
 
-/// A mutex that is trivially destructible, as it lives in memory that is never torn down.
+/// A mutex that is trivially destructible, because it is in memory that is never destroyed.
 class mutex {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
   bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  /// False where another thread kept it for a second.
+  /// Returns false if another thread holds it for a whole second.
   bool lock_within_a_second() noexcept {
     timespec until{};
     clock_gettime(CLOCK_REALTIME, &until);
@@ -3798,15 +3843,15 @@ class locked {
   mutex& mutex_;
 };
 
-/// What the first caller finds, for all callers. Nobody waits for ever for somebody who may wait
-/// for him, and these go on with `meanwhile` at once: the finder himself, where what he loads runs
-/// code that asks again, and processes that were forked meanwhile, for in them nobody goes on
-/// finding. Trivially destructible. Thread safety: all.
+/// Lazy lookup: the first caller looks a value up for all callers. It cannot deadlock: two kinds of
+/// callers get `meanwhile` at once. One is the thread that is looking up, if a library that it
+/// loads runs code that asks again. The other is processes forked during the lookup, in which
+/// nobody will finish it. Trivially destructible. Thread safety: all.
 template <class T>
 class found_once {
  public:
-  /// Callers that come while it is being found wait, for a second at most: where finding loads a
-  /// library, the thread that waits may be a static constructor, which runs under the dynamic
+  /// Callers that come during the lookup wait, but for at most a second: the lookup may load a
+  /// library, and the waiting thread may be in a static constructor, which holds the dynamic
   /// loader's lock.
   template <class Find>
   T get(Find&& find, T meanwhile) noexcept {
@@ -3815,7 +3860,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// Callers that come while it is being found do not wait.
+  /// Callers that come during the lookup do not wait.
   template <class Find>
   T get_at_once(Find&& find, T meanwhile) noexcept {
     if (found_.load(std::memory_order_acquire)) return value_;
@@ -3823,7 +3868,7 @@ class found_once {
     return find_locked(find);
   }
 
-  /// What has been found by now, or `meanwhile`. Never waits.
+  /// Returns the value if it has been found, else `meanwhile`. Never waits.
   T known(T meanwhile) const noexcept {
     return found_.load(std::memory_order_acquire) ? value_ : meanwhile;
   }
@@ -3849,7 +3894,7 @@ class found_once {
   }
 
   std::atomic<bool> found_{false};
-  std::atomic<pid_t> finder_{0};  ///< the process that is finding, or has found
+  std::atomic<pid_t> finder_{0};  ///< the process that is looking up, or has finished
   std::atomic<pthread_t> finder_thread_{};
   mutex mutex_;
   T value_{};
@@ -3863,29 +3908,32 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What must not be underway on any thread while one forks, as the child would find it so for ever.
-/// One for each shared object; trivially destructible.
+/// Operations that must not be in progress on any thread during a fork, because in the child they
+/// would never finish. One for each shared object; trivially destructible.
 struct at_forks {
   mutex loader;  ///< held from before a fork until after it
 
-  /// Called with `loader` held and signals blocked; may be null. Set, together, under it.
+  /// Called with `loader` held and signals blocked; may be null. All are set together, under
+  /// `loader`.
   void (*before)() noexcept = nullptr;
   void (*after_in_parent)() noexcept = nullptr;
   void (*after_in_child)() noexcept = nullptr;
-  /// False in a child that was made without these handlers; may be null. In such a child locks may
-  /// be held for ever, and so may they be in its own children: nothing is done at their forks.
+  /// Returns false in a child that was created without these handlers; may be null. In such a
+  /// child, and in its own children, locks may be held forever: nothing is done when it forks.
   bool (*in_own_process)() noexcept = nullptr;
 
-  std::atomic<pid_t> registering{0};  ///< the process that is at it, or `registered`
-  unsigned times_registered = 0;      ///< as seen by the fork that is underway
-  bool before_was_called = false;     ///< a handler of the program may make the session meanwhile
-  sigset_t signals_before{};          ///< of the thread that forks
+  std::atomic<pid_t> registering{0};  ///< the process that is registering the handlers, or
+                                      ///< `registered`
+  unsigned times_registered = 0;      ///< as counted during the current fork
+  bool before_was_called = false;     ///< a fork handler of the program may create the session
+                                      ///< after our handler ran
+  sigset_t signals_before{};          ///< signal mask of the thread that forks
 
   static constexpr pid_t registered = -1;
 };
 LOTUS_DETAIL_PER_MODULE inline at_forks this_module_at_forks;
 
-/// Whether this thread is within a fork, or has just been forked, and so has all locks: scopes in
+/// Whether this thread is within a fork, or has just been forked, and so holds all locks: scopes in
 /// the program's own fork handlers must not wait for them.
 LOTUS_DETAIL_PER_MODULE inline thread_local bool this_thread_forks = false;
 
@@ -3921,8 +3969,8 @@ LOTUS_DETAIL_PER_MODULE inline void resume_after_fork(void (*whole)() noexcept) 
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Returns when the handlers are in place. A child that was forked while its parent's thread was at
-/// it does it anew: then they may be there twice.
+/// Returns when the handlers are registered. If a process forks while another of its threads is
+/// registering them, the child registers them again: they may then run twice.
 LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   at_forks& forks = this_module_at_forks;
   const pid_t process = getpid();
@@ -3938,23 +3986,24 @@ LOTUS_DETAIL_PER_MODULE inline void register_at_forks() noexcept {
   }
 }
 
-/// dl_iterate_phdr(3), but never while another thread forks: glibc leaves the lock that it takes to
-/// chance in a child. `each` runs under that lock, which all objects of the process share.
+/// Calls dl_iterate_phdr(3), but never while another thread forks: in the child, glibc leaves the
+/// state of its lock to chance. `each` runs under that lock, which all objects of the process
+/// share.
 LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, std::size_t, void*),
                                                     void* result) noexcept {
   const signals_blocked quiet;
-  // When the object is loaded, and so before there are threads in most programs: a fork that is
-  // underway on another thread may not see handlers that come now.
+  // Registers when the object is loaded, which in most programs is before there are threads: a fork
+  // that is in progress on another thread may not see handlers that are registered now.
   LOTUS_DETAIL_CALL_AT_LOAD(register_at_forks);
-  register_at_forks();  // scopes in static constructors of other objects run earlier
+  register_at_forks();  // for scopes in static constructors of other objects, which run earlier
   const bool held = this_thread_forks;
   if (!held) this_module_at_forks.loader.lock();
   dl_iterate_phdr(each, result);
   if (!held) this_module_at_forks.loader.unlock();
 }
 
-/// Keeps the shared object that holds `code` in memory, also after dlclose: drain thread, fork
-/// handlers and other objects go on calling it.
+/// Keeps the shared object that contains `code` in memory, even after dlclose: the drain thread,
+/// fork handlers and other objects continue to call it.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
   void* extra = nullptr;
@@ -3978,21 +4027,21 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Fresh zeroed private memory straight from the kernel, so that a signal handler which interrupted
-/// malloc may still record. Null when there is none.
+/// Returns zeroed private memory directly from the kernel, so that a signal handler that
+/// interrupted malloc can still record. Returns null if there is none.
 inline void* map_memory(std::size_t bytes) noexcept {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-/// Lets the kernel clear whole pages of such memory in every child process. False where it cannot
-/// (Linux before 4.14).
+/// Makes the kernel clear whole pages of such memory in every child process. Returns false if it
+/// cannot (Linux before 4.14).
 inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK, which older headers lack
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
 
-/// Plain memory that grows, zeroed and straight from the kernel. Owns it.
+/// Zeroed memory directly from the kernel that can grow. Owns it.
 class growing_memory {
  public:
   growing_memory() noexcept = default;
@@ -4002,7 +4051,8 @@ class growing_memory {
     if (memory_ != nullptr) munmap(memory_, room_);
   }
 
-  /// Room for `bytes` more, null where there is none. What data() gave before is gone.
+  /// Adds `bytes` and returns a pointer to them, or null if there is no memory. Invalidates earlier
+  /// pointers.
   void* add(std::size_t bytes) noexcept {
     if (bytes > room_ - used_) {
       std::size_t room = room_ == 0 ? std::size_t{16} << 10 : room_ * 2;
@@ -4031,15 +4081,16 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MEMORY_HPP
 
-// How all shared objects of one process find something that there is once.
+// Lets all shared objects of one process find something that exists only once in it.
 //
-// Neither an inline variable nor dlsym finds it when objects are built with hidden visibility and
-// the program exports nothing. So the first object to ask puts it into a page at a known address;
-// where it cannot have that page, into a mapping with a name that everyone sees in /proc/self/maps.
+// Neither an inline variable nor dlsym can find it if objects are built with hidden visibility and
+// the program exports nothing. So the first object that needs it puts it into a page at a known
+// address; if that page is not available, into a mapping with a name that all can see in
+// /proc/self/maps.
 #ifndef LOTUS_BASE_RENDEZVOUS_HPP
 #define LOTUS_BASE_RENDEZVOUS_HPP
 
-// Descriptors in somebody else's program: out of its way, and used only while they are ours.
+// File descriptors inside the user's program: kept off its numbers, and checked before each use.
 #ifndef LOTUS_BASE_DESCRIPTOR_HPP
 #define LOTUS_BASE_DESCRIPTOR_HPP
 
@@ -4049,9 +4100,9 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Moves a fresh descriptor to a number that the program does not count on: where it was started
-/// without 0, 1 or 2, a file of ours would be what it prints to. The number is high where there is
-/// room, and never below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
+/// Moves a new descriptor to a number that the program does not expect: if it was started without
+/// 0, 1 or 2, it would otherwise print into our file. The new number is high if possible, and never
+/// below 3. Returns it, close-on-exec, or -1 with errno; then `fd` is closed.
 inline int out_of_the_way(int fd) noexcept {
   constexpr int high = 64;
   if (fd < 0 || fd >= high) return fd;
@@ -4064,13 +4115,13 @@ inline int out_of_the_way(int fd) noexcept {
   return moved;
 }
 
-/// openat(2), close-on-exec and out of the way.
+/// openat(2), close-on-exec, with a number from out_of_the_way().
 inline int open_out_of_the_way(int directory, const char* path, int flags,
                                mode_t mode = 0) noexcept {
   return out_of_the_way(openat(directory, path, flags | O_CLOEXEC, mode));
 }
 
-/// Which file a descriptor is of.
+/// Identifies the file that a descriptor refers to.
 struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -4080,27 +4131,28 @@ struct file_identity {
   }
 };
 
-/// A descriptor that stays open while the program runs, which may close it, as daemons do, and get
-/// the number for a file of its own: ask holds() before each use. A program that itself opens the
-/// same file under this number is not told from us. Copies share it, and it is never closed by
-/// itself. Thread safety: none. Not for anonymous files, which all have one inode.
+/// A descriptor that stays open while the program runs. The program may close it, as daemons do,
+/// and reuse its number for another file: call holds() before each use. If the program opens the
+/// same file under this number, we cannot detect that. Copies share the descriptor, and the
+/// destructor does not close it. Thread safety: none. Not for anonymous files, because they all
+/// have the same inode.
 class owned_descriptor {
  public:
   owned_descriptor() noexcept = default;
-  /// @param fd  open, with this status.
+  /// @param fd  an open descriptor with this status.
   owned_descriptor(int fd, const struct stat& status) noexcept
       : fd_{fd}, file_{status.st_dev, status.st_ino} {}
-  /// @param fd  -1: none
+  /// @param fd  an open descriptor, or -1 for none.
   explicit owned_descriptor(int fd) noexcept {
     struct stat status {};
     if (fd >= 0 && fstat(fd, &status) == 0) *this = {fd, status};
   }
 
-  /// Just the number; -1: none.
+  /// Returns the number without checking it; -1: none.
   int number() const noexcept { return fd_; }
   const file_identity& file() const noexcept { return file_; }
 
-  /// Whether the file is open and this is still its number. One system call.
+  /// Whether the file is still open under this number. One system call.
   bool holds() const noexcept {
     struct stat status {};
     return holds(status);
@@ -4109,7 +4161,7 @@ class owned_descriptor {
     return fd_ >= 0 && fstat(fd_, &status) == 0 && file_.is(status);
   }
 
-  /// Closes it, if it is still ours.
+  /// Closes the descriptor if it still refers to our file.
   void close() noexcept {
     if (holds()) ::close(fd_);
     fd_ = -1;
@@ -4120,10 +4172,10 @@ class owned_descriptor {
   file_identity file_;
 };
 
-/// A log that is kept open; it may be moved away meanwhile.
+/// A log that is kept open; its file may be moved meanwhile.
 struct open_log {
   owned_descriptor file;
-  std::int64_t looked_ns = 0;  ///< when its name was last looked at, CLOCK_MONOTONIC
+  std::int64_t looked_ns = 0;  ///< CLOCK_MONOTONIC time when the file of this name was last checked
 };
 
 template <std::size_t Count>
@@ -4136,7 +4188,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_DESCRIPTOR_HPP
 
-// Reading from descriptors, and writing to them.
+// Reading from file descriptors and writing to them.
 #ifndef LOTUS_BASE_FILE_HPP
 #define LOTUS_BASE_FILE_HPP
 
@@ -4145,9 +4197,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A pipe that nobody reads, or RLIMIT_FSIZE, must not kill the program for a write of ours. Within
-/// its lifetime this thread's SIGPIPE and SIGXFSZ are blocked, and what our own call has raised is
-/// taken back; a signal that was there before is the program's and stays. Three system calls.
+/// Prevents that a write of ours to a closed pipe, or beyond RLIMIT_FSIZE, kills the program.
+/// Blocks SIGPIPE and SIGXFSZ for this thread during the object's lifetime, and removes a signal
+/// that our own call raised; a signal that was pending before belongs to the program and stays.
+/// Three system calls.
 class write_signals_ours {
  public:
   write_signals_ours() noexcept {
@@ -4162,7 +4215,7 @@ class write_signals_ours {
   write_signals_ours(const write_signals_ours&) = delete;
   write_signals_ours& operator=(const write_signals_ours&) = delete;
 
-  /// @param error  with which the call has failed. Returns it.
+  /// Removes the signal that a failed call raised. @param error  the call's errno. Returns it.
   int after(int error) const noexcept {
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (raised == 0 || sigismember(&pending_, raised) == 1) return error;
@@ -4180,8 +4233,8 @@ class write_signals_ours {
   sigset_t pending_;
 };
 
-/// Reads what fits of a file that the kernel makes; empty where it cannot be read. Returns its
-/// bytes.
+/// Reads the beginning of a kernel-generated file, as much as fits; gives an empty text if it
+/// cannot be read. Returns the number of bytes.
 template <std::size_t Bytes>
 std::size_t read_beginning(const char* path, char (&text)[Bytes]) noexcept {
   const int fd = open_out_of_the_way(AT_FDCWD, path, O_RDONLY);
@@ -4207,20 +4260,19 @@ LOTUS_DETAIL_COLD inline int write_all(int fd, const void* data, std::size_t byt
   return 0;
 }
 
-/// Lengthens an empty file to `bytes`, none of which need a place on the disk. Returns 0 or errno.
+/// Extends an empty file to `bytes` without allocating disk space. Returns 0 or errno.
 inline int lengthen(int fd, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : signals.after(errno);
 }
 
-/// Lengthens a file by `bytes` behind its first `held`, each with its place on the disk. Returns 0
-/// or errno.
+/// Extends a file of `held` bytes by `bytes` and allocates disk space for them. Returns 0 or errno.
 inline int reserve(int fd, std::size_t held, std::size_t bytes) noexcept {
   const write_signals_ours signals;
   return signals.after(posix_fallocate(fd, static_cast<off_t>(held), static_cast<off_t>(bytes)));
 }
 
-/// Reads `bytes` at `offset`; false where the file does not have them.
+/// Reads `bytes` at `offset`; returns false if the file is shorter.
 inline bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) noexcept {
   auto* out = static_cast<char*>(to);
   while (bytes > 0) {
@@ -4239,11 +4291,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_FILE_HPP
 
-// What is mapped into this process.
+// Lists what is mapped into this process.
 #ifndef LOTUS_BASE_MAPPINGS_HPP
 #define LOTUS_BASE_MAPPINGS_HPP
 
-// A callable that is borrowed for one call, without being a template parameter of what calls it.
+// A reference to a callable for one call, so that the called function need not be a template.
 #ifndef LOTUS_BASE_FUNCTION_REF_HPP
 #define LOTUS_BASE_FUNCTION_REF_HPP
 
@@ -4253,8 +4305,8 @@ namespace detail {
 template <class Signature>
 class function_ref;
 
-/// As std::function_ref of C++26, for parameters: a template would compile the function once for
-/// every lambda that it is given. Borrows the callable, which must outlive the call.
+/// Like std::function_ref of C++26, for parameters: a template would be compiled once for each
+/// lambda passed to it. Does not own the callable, which must outlive the call.
 /// Errors: none thrown; the callable must not throw either.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
@@ -4299,13 +4351,14 @@ LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_vie
       if ((found = each(std::string_view{text + at, length}))) break;
       at += length + 1;
     }
-    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // a line that is absurdly long
+    held = held == sizeof(text) && at == 0 ? 0 : held - at;  // discards an absurdly long line
     std::memmove(text, text + at, held);
   }
   close(fd);
 }
 
-/// The path at the end of a line of /proc/self/maps, from its first '/'; empty when there is none.
+/// Returns the path at the end of a line of /proc/self/maps, from its first '/'; empty if there is
+/// none.
 inline std::string_view mapped_path(std::string_view line) noexcept {
   const std::size_t slash = line.find('/');
   return slash == std::string_view::npos ? std::string_view{} : line.substr(slash);
@@ -4316,7 +4369,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_MAPPINGS_HPP
 
-// A page at an address that all shared objects of a process know.
+// A memory page at an address that all shared objects of a process know.
 #ifndef LOTUS_BASE_MEETING_PAGE_HPP
 #define LOTUS_BASE_MEETING_PAGE_HPP
 
@@ -4325,8 +4378,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where objects meet that need neither /proc nor a file for it. Its layout is the same in every
-/// version of the library: who changes it changes `ours`.
+/// Lets shared objects find common data without /proc or a file. The layout is the same in all
+/// versions of the library: whoever changes it must change `ours`.
 struct meeting_page {
   struct point {
     char name[56];
@@ -4339,7 +4392,7 @@ struct meeting_page {
   std::atomic<std::uint64_t> used;
   point points[(bytes - 16) / sizeof(point)];
 
-  /// Null where there is none.
+  /// Returns null if there is none.
   void* find(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -4348,7 +4401,7 @@ struct meeting_page {
     return nullptr;
   }
 
-  /// Null where there is no room. One at a time.
+  /// Returns null if the page is full. Only one thread may call it at a time.
   void* add(std::string_view name) noexcept {
     const std::uint64_t count = used.load(std::memory_order_relaxed);
     if (count == sizeof(points) / sizeof(point) || name.size() >= sizeof(point::name)) {
@@ -4361,21 +4414,22 @@ struct meeting_page {
 };
 static_assert(sizeof(meeting_page) <= meeting_page::bytes);
 
-/// Where the page may be, the first that is free: below what kernels with three levels of page
-/// tables give; within the low memory that AddressSanitizer leaves to programs; above its shadow.
+/// Possible addresses of the page; the first free one is used. They lie below the limit of kernels
+/// with three levels of page tables, in the low memory that AddressSanitizer leaves to programs,
+/// and above its shadow.
 inline constexpr std::uintptr_t meeting_page_addresses[] = {0x21'4c4f'0000, 0x7a4f'0000,
                                                             0x2a4f'4c4f'0000};
 
-/// Whether a word can be read there, without trying.
+/// Whether a word can be read at this address, without accessing it.
 inline bool is_readable(const void* address) noexcept {
   unsigned char resident = 0;
   if (mincore(const_cast<void*>(address), 1, &resident) != 0) return false;
-  // Looks at the set before it finds that there is nothing to do with it.
+  // The kernel reads the signal set before it finds that the request is invalid.
   constexpr int no_request = -1;
   return syscall(SYS_rt_sigprocmask, no_request, address, nullptr, 8) != 0 && errno != EFAULT;
 }
 
-/// The page of this process; null where it has none.
+/// Returns the page of this process, or null if it has none.
 inline meeting_page* find_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     auto* page = reinterpret_cast<meeting_page*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -4386,12 +4440,12 @@ inline meeting_page* find_meeting_page() noexcept {
   return nullptr;
 }
 
-/// Null where something else is at all of the addresses, or the kernel cannot tell (before 4.17).
-/// One at a time.
+/// Returns null if all addresses are in use, or if the kernel cannot tell (before 4.17). Only one
+/// thread may call it at a time.
 inline meeting_page* make_meeting_page() noexcept {
   for (const std::uintptr_t address : meeting_page_addresses) {
     void* wanted = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
-    // Private: a forked child has it too, but not its parent's.
+    // Private: a forked child gets a copy, not its parent's page.
     void* memory = mmap(wanted, meeting_page::bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (memory == MAP_FAILED) continue;
@@ -4413,11 +4467,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a mapping holds that objects meet at: null, or a T that is never destroyed.
+/// What shared objects find: null, or a T that is never destroyed.
 template <class T>
 using meeting_point = std::atomic<T*>;
 
-/// In a mapping with a name, or null.
+/// Returns the mapping with this name, or null.
 LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcept {
   void* found = nullptr;
   for_each_mapping([&](std::string_view line) {
@@ -4429,13 +4483,14 @@ LOTUS_DETAIL_COLD inline void* find_named_mapping(std::string_view name) noexcep
   return found;
 }
 
-/// The descriptor is closed at once. Null where that fails, or nobody would find it again.
+/// Makes a mapping with this name; its descriptor is closed at once. Returns null if that fails, or
+/// if the mapping could not be found again.
 inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   const int fd = out_of_the_way(memfd_create(name, MFD_CLOEXEC));
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   if (lengthen(fd, bytes) == 0) {
-    // Private: a forked child has it too, but not its parent's.
+    // Private: a forked child gets a copy, not its parent's mapping.
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
   }
   close(fd);
@@ -4445,7 +4500,7 @@ inline void* make_named_mapping(const char* name, std::size_t bytes) noexcept {
   return nullptr;
 }
 
-/// The meeting point `name` of this process, or null. Allocates nothing.
+/// Returns the meeting point `name` of this process, or null. Allocates nothing.
 template <class T>
 meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   meeting_page* page = find_meeting_page();
@@ -4453,7 +4508,7 @@ meeting_point<T>* find_meeting_point(std::string_view name) noexcept {
   return static_cast<meeting_point<T>*>(found != nullptr ? found : find_named_mapping(name));
 }
 
-/// Made where there is none; null where that fails.
+/// Creates the meeting point if there is none; returns null if that fails.
 template <class T>
 meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   static_assert(sizeof(meeting_point<T>) == sizeof(meeting_page::point::value));
@@ -4465,8 +4520,8 @@ meeting_point<T>* find_or_make_meeting_point(const char* name) noexcept {
   return static_cast<meeting_point<T>*>(made);
 }
 
-/// Calls `use(meeting_point<T>*)`, null where there can be none: under the loader's lock, which all
-/// objects share, so two threads never make two.
+/// Calls `use(meeting_point<T>*)`, with null if none can be created. Holds the loader's lock, which
+/// all objects share, so that two threads never create two.
 template <class T, class Use>
 LOTUS_DETAIL_PER_MODULE void meet_at(const char* name, Use use) noexcept {
   struct request {
@@ -4487,44 +4542,44 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_RENDEZVOUS_HPP
 
-// What a collector is to the rest of the library: a table of functions.
+// The table of functions that each collector provides.
 #ifndef LOTUS_COLLECTORS_BACKEND_HPP
 #define LOTUS_COLLECTORS_BACKEND_HPP
 
-// What is said of an environment variable that makes no sense.
+// Messages about invalid environment variables.
 #ifndef LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 #define LOTUS_RECORD_ENVIRONMENT_REPORT_HPP
 
-// What the library says: one line, to the program's handler or to stderr.
+// Messages of the library: one line each, to the program's handler or to stderr.
 #ifndef LOTUS_RECORD_MESSAGE_HPP
 #define LOTUS_RECORD_MESSAGE_HPP
 
 #include <stdarg.h>
 
-// How a shared object finds the one session of its process.
+// Lets a shared object find the one session of its process.
 #ifndef LOTUS_RECORD_JOIN_HPP
 #define LOTUS_RECORD_JOIN_HPP
 
-// Itanium C++ ABI, 3.3.6.3.
+// See Itanium C++ ABI, 3.3.6.3.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* object) noexcept;
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What tells one shared object from another, there. Under a name of our own: where a header before
-/// this one has a static object in a function, g++ has declared the other, in a way that differs.
+/// Identifies this shared object in that call. Declared under a name of our own: if an earlier
+/// header has a static object in a function, g++ has already declared __dso_handle differently.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
 /// Bump the number whenever services, options, schedule, module_state, producer or record change.
 inline constexpr char hub_name[] = "lotus-hub-14-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// Makes the session, where this object has made none, and returns its services; session.hpp.
+/// Returns this object's services, after creating its session if it has none; session_services.hpp.
 LOTUS_DETAIL_PER_MODULE const services* make_services() noexcept;
 LOTUS_DETAIL_PER_MODULE bool has_session() noexcept;
 
-/// The services of the session, if there is one; makes none.
+/// Returns the services of the session, or null if there is no session; never creates one.
 LOTUS_DETAIL_PER_MODULE inline const services* services_if_any() noexcept {
   if (const services* known = this_module.hub.load(std::memory_order_acquire)) return known;
   const auto* hub = find_meeting_point<const services>(hub_name);
@@ -4537,15 +4592,16 @@ LOTUS_DETAIL_PER_MODULE inline void leave_session() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> leaves_at_exit{false};
 
-/// When the object is unloaded, or the process exits: after the static objects of this object,
-/// which may record until then. As the compiler does it for a static object, and not by atexit(3),
-/// which sanitizers take for the program's own: they would call it when the object is gone.
+/// Runs when the object is unloaded or the process exits, after the destructors of this object's
+/// static objects, which may still record. Registered as the compiler does it for a static object,
+/// not by atexit(3): sanitizers would treat that as the program's own and call it after the object
+/// is gone.
 LOTUS_DETAIL_PER_MODULE inline void leave_session_at_exit() noexcept {
   if (leaves_at_exit.exchange(true)) return;
   __cxa_atexit([](void*) { leave_session(); }, nullptr, &object_handle);
 }
 
-/// Says that other objects will not find the session of this one; record/message.hpp.
+/// Reports that other objects cannot find this object's session. Defined in record/message.hpp.
 LOTUS_DETAIL_PER_MODULE void say_alone() noexcept;
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environment_counts) noexcept {
@@ -4559,7 +4615,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM const services& join_session(bool environmen
     meet_at<const services>(hub_name, [&](meeting_point<const services>* hub) {
       if (hub != nullptr) s = hub->load(std::memory_order_acquire);
       if (s != nullptr) return;
-      // Where there is no hub, every object keeps a session for itself.
+      // Without a hub, each shared object has a session of its own.
       alone = hub == nullptr && !has_session();
       s = make_services();
       if (hub != nullptr) hub->store(s, std::memory_order_release);
@@ -4578,15 +4634,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the session's program wants messages to go to. Thread safety: all.
+/// The program's function for messages. Thread safety: all.
 class message_handler {
  public:
-  /// @param handler  null: none
+  /// @param handler  null for none.
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
   bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
-  /// False where there is no handler.
+  /// Returns false if there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
     if (handler != nullptr) handler(line);
@@ -4597,9 +4653,9 @@ class message_handler {
   std::atomic<void (*)(const char*)> handler_{nullptr};
 };
 
-/// Says one line, printf-like, from any shared object: to the options::on_message that the process
-/// last started with; without one on stderr, behind "lotus: ". Allocates nothing. Thread safety:
-/// all.
+/// Prints one line, formatted as by printf, from any shared object: to options::on_message of the
+/// process's latest start, or else to stderr after the prefix "lotus: ". Allocates nothing. Thread
+/// safety: all.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
@@ -4609,7 +4665,7 @@ LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(co
   const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
-  // Names of files may hold anything, and it stays one line.
+  // File names may contain anything; the message must stay one line.
   for (char* c = line + head; *c != '\0'; ++c) {
     if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
   }
@@ -4635,7 +4691,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// For the functions of base/environment.hpp that read a number or words.
+/// The report function for the functions of base/environment.hpp that read numbers or words.
 LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     const variable_row& row, std::string_view bad) noexcept {
   const int bytes = static_cast<int>(bad.size());
@@ -4653,7 +4709,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
     return say("%s=%.*s: must be %s; taken as: %s", row.name, bytes, bad.data(), row.values,
                row.otherwise);
   }
-  // "itt|nvtx|torch" as "itt, nvtx and torch".
+  // Converts "itt|nvtx|torch" to "itt, nvtx and torch".
   char words[128];
   std::size_t used = 0;
   for (const char* c = row.values; *c != '\0' && used < sizeof(words) - 8; ++c) {
@@ -4669,7 +4725,7 @@ LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD inline void say_of_variable(
       row.type == variable_type::words ? ", with commas" : "");
 }
 
-/// As environment_number(), without whether it is given.
+/// Like environment_number(), but returns the value itself.
 inline std::uint64_t number_setting(variable which) noexcept {
   std::uint64_t value = 0;
   environment_number(which, value, say_of_variable);
@@ -4689,28 +4745,29 @@ inline std::int64_t collector_timeout_ms() noexcept {
   return static_cast<std::int64_t>(number_setting(variable::collector_timeout_ms));
 }
 
-/// The interval that lotus-tool asked its collector for.
+/// The sampling interval that lotus-tool requested from its collector.
 inline std::uint64_t asked_interval_ns() noexcept {
   return 1'000'000'000 / number_setting(variable::map_rate);
 }
 
-/// One kind of collector. All calls come one at a time, never nested, never after detach().
+/// One kind of collector. Calls come one at a time, never nested, and never after detach().
 struct collector_backend {
-  /// resume() and pause() return only when collection is on or off; without it the caller must
-  /// sleep, or late samples of the code before fall into the region.
+  /// Whether resume() and pause() return only after collection was switched on or off; if not, the
+  /// caller must sleep, or late samples of earlier code fall into the region.
   bool acknowledges = true;
-  /// It sees every instruction from resume() to pause(), the library's own included.
+  /// Whether it counts every instruction from resume() to pause(), including the library's own.
   bool counts_instructions = false;
-  /// Gets ready, paused. False, after saying why, when it cannot be used.
+  /// Prepares the collector, paused. Returns false, after reporting the reason, if it cannot be
+  /// used.
   bool (*begin)() noexcept = nullptr;
-  /// False when the collector does not answer any more.
+  /// Returns false if the collector no longer answers.
   bool (*resume)() noexcept = nullptr;
   bool (*pause)() noexcept = nullptr;
-  /// For good. May be called at any time after begin().
+  /// Ends collecting for good. May be called at any time after begin().
   void (*detach)() noexcept = nullptr;
-  /// CPU time between two samples, in ns; 0 where there are no samples.
+  /// CPU time between two samples, in ns; 0 if the collector does not sample.
   std::uint64_t (*interval_ns)() noexcept = nullptr;
-  /// A collected region has ended (times of CLOCK_MONOTONIC in ns). May be null.
+  /// Reports the end of a collected region (times of CLOCK_MONOTONIC in ns). May be null.
   void (*region)(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept = nullptr;
 };
 
@@ -4719,47 +4776,48 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_BACKEND_HPP
 
-// What the library calls for each collector of the list in base/environment.hpp.
+// Functions of each collector in the list in base/environment.hpp.
 #ifndef LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 #define LOTUS_COLLECTORS_COLLECTOR_KINDS_HPP
 
-// callgrind: its client requests, written out, so that no header of valgrind is needed and all
-// files of a program agree.
+// callgrind, through its client requests. They are written out here, so that no header of valgrind
+// is needed and all files of a program agree.
 #ifndef LOTUS_COLLECTORS_CALLGRIND_HPP
 #define LOTUS_COLLECTORS_CALLGRIND_HPP
 
-// What the files are called that lie beside the logs.
+// Names of the hidden files in a run's directory.
 #ifndef LOTUS_FOLDER_HIDDEN_FILES_HPP
 #define LOTUS_FOLDER_HIDDEN_FILES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread's log of what the others cannot hold; the name goes on as theirs: log_appender.hpp.
-/// All of a thread in blocks: recovery/compact_layout.hpp. Named as that.
+/// A thread's side log, with the lines that its other logs cannot hold, or the compact log that
+/// holds all its records (format/compact_layout.hpp). Both names continue like those of other logs:
+/// log_parts.hpp.
 inline constexpr char compact_log_start[] = ".lotus_compact_";
 inline constexpr char beside_log_start[] = ".lotus_beside_";
 
-/// What a process counted instead of recording it: recovery/aggregates/aggregate_text.hpp. The name
-/// goes on with the logs' prefix, `_` and the process id.
+/// Aggregates that a process counted instead of recording single calls:
+/// aggregates/aggregate_text.hpp. The name continues with the logs' prefix, `_` and the
+/// process id.
 inline constexpr char aggregates_file_start[] = ".lotus_aggregated_";
 
-// Each name below goes on with a process id and a time, and is so the file of one process.
+// Each name below continues with a process id and a time, so that each file belongs to one process.
 
-/// Rings of a process, until all of their records stand in the logs: record/ring_layout.hpp.
+/// The rings of a process, until all their records are in the logs: record/ring_layout.hpp.
 inline constexpr char ring_file_start[] = ".lotus_ring_";
-/// A ring file that is being made.
+/// A ring file that is being created.
 inline constexpr char unfinished_ring_file_start[] = ".lotus_new_";
-/// What a process tells of itself: store/run/run_info.hpp.
+/// The information file, in which a process describes itself: store/run/run_info.hpp.
 inline constexpr char run_info_start[] = ".lotus_info_";
-/// What a sampler saw: recovery/sample_layout.hpp.
+/// The samples of a sampler: sampling/sample_layout.hpp.
 inline constexpr char samples_file_start[] = ".lotus_samples_";
 
-/// Asks a process of the run for a snapshot; holds the reason.
+/// A request to a process of the run to make a snapshot; the file contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
-/// Stands before the operation's name in a dump of callgrind that is followed by more of the same
-/// run.
+/// Precedes the operation's name in a callgrind dump if more dumps of the same run follow.
 inline constexpr char callgrind_part_start[] = "lotus part of ";
 
 }  // namespace detail
@@ -4770,7 +4828,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Numbers of valgrind's requests: running-on-valgrind of the core, the others of tool "CT".
+/// Numbers of valgrind's requests: the first is the core's, the others are those of tool "CT".
 enum class valgrind_request : std::uint64_t {
   running_on_valgrind = 0x1001,
   dump_stats_at = 0x43540003,
@@ -4778,8 +4836,8 @@ enum class valgrind_request : std::uint64_t {
   stop_instrumentation = 0x43540005,
 };
 
-/// Asks valgrind; without it the instructions do nothing and the answer is 0 (valgrind manual, "The
-/// Client Request mechanism"). Some 2 ns natively.
+/// Sends a request to valgrind; without valgrind the instructions do nothing and the answer is 0
+/// (valgrind manual, "The Client Request mechanism"). About 2 ns natively.
 inline std::uint64_t ask_valgrind(valgrind_request request, std::uint64_t argument = 0) noexcept {
   volatile std::uint64_t block[6] = {static_cast<std::uint64_t>(request), argument, 0, 0, 0, 0};
   std::uint64_t answer = 0;
@@ -4808,7 +4866,7 @@ inline bool callgrind_is_here() noexcept {
   return ask_valgrind(valgrind_request::running_on_valgrind) != 0;
 }
 
-/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region becomes a dump of its own.
+/// For `valgrind --tool=callgrind --instr-atstart=no`. Each region gets a dump of its own.
 inline const collector_backend* callgrind_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
@@ -4837,8 +4895,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_CALLGRIND_HPP
 
-// Intel VTune, through the interface between programs and its collector library (ittnotify),
-// without ittnotify: the types below are that interface's binary layout.
+// Intel VTune, through the binary interface of its collector library (ittnotify), without including
+// ittnotify: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_ITT_HPP
 #define LOTUS_COLLECTORS_ITT_HPP
 
@@ -4846,7 +4904,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 #define LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-// Raw ticks, and how ticks become nanoseconds since the Unix epoch.
+// Raw clock ticks, and their conversion to nanoseconds since the Unix epoch.
 #ifndef LOTUS_BASE_CLOCK_HPP
 #define LOTUS_BASE_CLOCK_HPP
 
@@ -4863,8 +4921,8 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Whether hardware_ticks() advances at one rate on every core: CPUID's invariant-TSC bit (Intel
-/// SDM 17.17.1, AMD APM 3 E.4.7), unless the kernel has judged the TSC unstable and withdrawn it.
+/// Whether hardware_ticks() advances at one rate on every core: on x86-64 if CPUID's invariant-TSC
+/// bit is set (Intel SDM 17.17.1, AMD APM 3 E.4.7) and the kernel has not marked the TSC unstable.
 /// The aarch64 counter always does (Arm ARM D11).
 inline bool hardware_ticks_invariant() noexcept {
 #if defined(__x86_64__)
@@ -4876,7 +4934,7 @@ inline bool hardware_ticks_invariant() noexcept {
   char sources[256] = {};
   const ssize_t got = read(fd, sources, sizeof(sources) - 1);
   close(fd);
-  // kvm-clock and Hyper-V's clock are themselves read from the TSC.
+  // kvm-clock and Hyper-V's clock are based on the TSC themselves.
   return got <= 0 || std::strstr(sources, "tsc") != nullptr ||
          std::strstr(sources, "kvm-clock") != nullptr || std::strstr(sources, "hyperv") != nullptr;
 #else
@@ -4884,18 +4942,18 @@ inline bool hardware_ticks_invariant() noexcept {
 #endif
 }
 
-/// One moment read on three clocks.
+/// One moment, read on three clocks.
 struct clock_anchor {
   std::uint64_t ticks;
-  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stands while the machine sleeps
+  std::int64_t elapsed_ns;  ///< CLOCK_MONOTONIC: never stepped, stops while the machine sleeps
   std::int64_t realtime_ns;
 };
 
-/// Notices that the machine slept: CLOCK_BOOTTIME goes on then, CLOCK_MONOTONIC stands.
+/// Detects that the machine slept: then CLOCK_BOOTTIME has gone on and CLOCK_MONOTONIC has not.
 class sleep_watch {
  public:
-  /// @param boottime_ns, monotonic_ns  read in this order: a thread that is put aside in between
-  /// makes the difference smaller, never greater.
+  /// @param boottime_ns, monotonic_ns  read in this order: if the thread is preempted in between,
+  /// the difference gets smaller, never larger.
   /// @return how long the machine slept since the last call, or 0.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
@@ -4910,17 +4968,17 @@ class sleep_watch {
   std::int64_t asleep_ns_ = INT64_MIN / 2;
 };
 
-/// A stretch of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
+/// A segment of the map from ticks to time: time = start_ns + (ticks - start_ticks) * rate.
 struct clock_segment {
   std::uint64_t start_ticks;
-  std::int64_t start_ns;   ///< nanoseconds since the Unix epoch
+  std::int64_t start_ns;   ///< in nanoseconds since the Unix epoch
   std::uint64_t rate;      ///< nanoseconds per tick, fixed point with 2^32 = 1
-  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps followed so far
+  std::int64_t jumped_ns;  ///< sum of the wall clock's forward steps that were followed so far
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using wide = __int128;
     const auto distance = static_cast<std::int64_t>(ticks - start_ticks);
-    // Unsigned: what a ring file says may be anything.
+    // Unsigned arithmetic cannot overflow: values from a ring file may be anything.
     return static_cast<std::int64_t>(
         static_cast<std::uint64_t>(start_ns) +
         static_cast<std::uint64_t>((wide{distance} * static_cast<std::int64_t>(rate)) >> 32));
@@ -4933,23 +4991,24 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Ticks to nanoseconds since the epoch, as a continuous line of segments, so that spans which
-/// share a clock read still meet exactly, whichever drain turned them into text.
+/// Maps ticks to nanoseconds since the epoch, as a continuous line of segments: spans that share a
+/// clock read still meet exactly, even if different drains convert them to text.
 ///
-/// CLOCK_REALTIME is followed as long as it only drifts: each tie() bends the line towards it. When
-/// it is stepped forward, times jump ahead from then on; when it is stepped back, times go on as
+/// While CLOCK_REALTIME only drifts, the map follows it: each tie() bends the line towards it. If
+/// it is stepped forward, times jump ahead from then on; if it is stepped back, times go on as
 /// before, so that starts stay in order. Durations never contain a step.
 ///
-/// While the machine sleeps, the counter may go on or stand: no rate is taken across that, and the
-/// line begins anew at the wall clock when it wakes. Durations contain what the counter has
+/// While the machine sleeps, the counter may go on or stop: no rate is computed across a sleep, and
+/// the line restarts at the wall clock when the machine wakes. Durations contain what the counter
 /// counted.
 ///
-/// Trivially copyable, so that it can stand in a ring file. Thread safety: none; the session locks.
+/// Trivially copyable, so that it can be stored in a ring file. Thread safety: none; the session
+/// locks.
 class clock_map {
  public:
-  static constexpr std::int64_t step_ns = 1'000'000;  ///< beyond this a difference is a step
+  static constexpr std::int64_t step_ns = 1'000'000;  ///< a larger difference is a step
 
-  /// Starts the line at `first`; `second`, some ms later, gives the first rate.
+  /// Starts the line at `first`; `second`, read some ms later, gives the first rate.
   void begin(const clock_anchor& first, const clock_anchor& second) noexcept {
     segments_[0] = {first.ticks, first.realtime_ns, rate_between(first, second), 0};
     count_ = 1;
@@ -4958,8 +5017,8 @@ class clock_map {
     held_back_ns_ = 0;
   }
 
-  /// Adds an anchor. Returns the step of the wall clock seen now in ns, or 0.
-  /// @param slept_ns  how long the machine slept since the anchor before.
+  /// Adds an anchor. Returns the step of the wall clock in ns if one is detected, else 0.
+  /// @param slept_ns  how long the machine slept since the previous anchor.
   std::int64_t tie(const clock_anchor& now, std::int64_t slept_ns = 0) noexcept {
     const clock_segment last = current();
     if (now.ticks <= last.start_ticks) return 0;
@@ -4987,7 +5046,7 @@ class clock_map {
 
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
-  /// The segment that holds `ticks`; the first one for anything older.
+  /// Returns the segment that contains `ticks`; the first one for anything older.
   const clock_segment& at(std::uint64_t ticks) const noexcept {
     std::uint32_t low = 0;
     std::uint32_t high = count_;
@@ -4998,14 +5057,14 @@ class clock_map {
     return segments_[low];
   }
 
-  /// Whether begin() has been here; for maps read from a file.
+  /// Whether begin() was called; needed for maps read from a file.
   bool valid() const noexcept { return count_ >= 1 && count_ <= capacity; }
 
  private:
   static constexpr std::uint32_t capacity = 512;
   static constexpr std::uint32_t anchor_capacity = 16;
 
-  /// The line goes on at the wall clock, with the rate of before: so far there is no other.
+  /// Continues the line at the wall clock with the previous rate, since no other is known yet.
   std::int64_t tie_after_sleep(const clock_anchor& now, std::int64_t slept_ns) noexcept {
     const clock_segment last = current();
     const std::uint64_t rate =
@@ -5017,7 +5076,7 @@ class clock_map {
     remember(now);
     const std::int64_t woken_ns = stood ? here_ns + slept_ns : here_ns;
     const std::int64_t stepped_ns = now.realtime_ns + held_back_ns_ - woken_ns;
-    // Where the counter went on, the rate was not quite right for so long.
+    // If the counter went on, the small error of its rate has accumulated during the whole sleep.
     const std::int64_t inexact_ns = slept_ns / 1000 + step_ns;
     const bool stepped = stepped_ns > inexact_ns || stepped_ns < -inexact_ns;
     if (stepped && stepped_ns < 0) held_back_ns_ -= stepped_ns;
@@ -5026,7 +5085,7 @@ class clock_map {
     return stepped ? stepped_ns : 0;
   }
 
-  /// No step of the wall clock ever enters the rate.
+  /// Uses elapsed_ns, so that no step of the wall clock affects the rate.
   static std::uint64_t rate_between(const clock_anchor& a, const clock_anchor& b) noexcept {
     __extension__ using wide = unsigned __int128;
     if (b.ticks <= a.ticks || b.elapsed_ns <= a.elapsed_ns) return std::uint64_t{1} << 32;
@@ -5034,7 +5093,8 @@ class clock_map {
     return static_cast<std::uint64_t>((wide{elapsed_ns} << 32) / (b.ticks - a.ticks));
   }
 
-  /// The rate that makes good `error_ns` within as long as it took to arise; at most 1000 ppm off.
+  /// Returns a rate that corrects `error_ns` within the time in which it arose; at most 1000 ppm
+  /// off.
   static std::uint64_t bent_rate(std::uint64_t rate, std::int64_t error_ns,
                                  std::int64_t since_ns) noexcept {
     const std::int64_t span_ns = since_ns > 5'000'000 ? since_ns : 5'000'000;
@@ -5065,8 +5125,8 @@ class clock_map {
     segments_[count_++] = s;
   }
 
-  /// Drops every second one of the older three quarters: a long run keeps all of its past, the old
-  /// part more coarsely. Never across a step, which must stay where it was.
+  /// Drops every second segment of the older three quarters: a long run keeps its whole past, the
+  /// older part more coarsely. Keeps segments at a step, which must stay where it was.
   void thin_out() noexcept {
     std::uint32_t kept = 1;
     for (std::uint32_t i = 1; i < capacity; ++i) {
@@ -5075,12 +5135,12 @@ class clock_map {
       if (i % 2 == 0 || i >= capacity / 4 * 3 || step) segments_[kept++] = segments_[i];
     }
     for (std::uint32_t i = 0; i + 1 < kept; ++i) straighten(segments_[i], segments_[i + 1]);
-    // Nothing but steps: forget the oldest, as the newest matter most.
+    // If there are only steps, drops the oldest: the newest matter most.
     if (kept == capacity) std::memmove(segments_, segments_ + 1, --kept * sizeof(clock_segment));
     count_ = kept;
   }
 
-  /// Makes `s` end where `next` starts, since the segment that stood between them is gone.
+  /// Makes `s` end where `next` starts, after the segment between them was removed.
   static void straighten(clock_segment& s, const clock_segment& next) noexcept {
     if (s.jumped_ns != next.jumped_ns) return;
     __extension__ using wide = unsigned __int128;
@@ -5092,7 +5152,7 @@ class clock_map {
   std::uint32_t count_;
   clock_anchor anchors_[anchor_capacity];
   std::uint32_t anchor_count_;
-  std::int64_t held_back_ns_;  ///< how far the wall clock was stepped back while recording
+  std::int64_t held_back_ns_;  ///< total by which the wall clock was stepped back while recording
 };
 
 }  // namespace detail
@@ -5103,8 +5163,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread that makes the calls, so that one which hangs can be given up. Used by one thread at a
-/// time; made anew in a forked child, which has no threads but the one that forked.
+/// A thread that makes the calls, so that the caller need not wait for a call that hangs. Only one
+/// thread may use it at a time. A forked child, which has only the thread that forked, starts a new
+/// one.
 class deadline_caller {
  public:
   static deadline_caller& instance() noexcept {
@@ -5112,7 +5173,7 @@ class deadline_caller {
     return caller;
   }
 
-  /// False when `what` has not returned in time; no call may be made after that.
+  /// Returns false if `what` did not return in time; no further call is allowed after that.
   bool call(void (*what)()) noexcept {
     if (process_ != getpid() && !start()) {
       what();
@@ -5144,7 +5205,7 @@ class deadline_caller {
     pthread_cond_init(&done_, &monotonic);
     pthread_condattr_destroy(&monotonic);
     what_ = nullptr;
-    // The program's signals are for its own threads.
+    // The program's signals must go to its own threads.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -5179,7 +5240,7 @@ class deadline_caller {
   void (*what_)() = nullptr;
 };
 
-/// Calls `what`, which belongs to a vendor's library; false when it does not return in time.
+/// Calls `what`, a function of a vendor's library; returns false if it does not return in time.
 inline bool call_with_deadline(void (*what)()) noexcept {
   return deadline_caller::instance().call(what);
 }
@@ -5189,7 +5250,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_DEADLINE_CALLER_HPP
 
-// perf record and perf stat, through their control channel with acknowledgement.
+// perf record and perf stat, through their control channel with acknowledgments.
 #ifndef LOTUS_COLLECTORS_PERF_HPP
 #define LOTUS_COLLECTORS_PERF_HPP
 
@@ -5231,13 +5292,13 @@ class perf_control {
     return true;
   }
 
-  /// Sends a command and waits for the answer; false when none comes in time.
+  /// Sends a command and waits for the answer; returns false if none comes in time.
   bool send(std::string_view command) noexcept {
     if (control_.number() < 0) return false;
     const bool lost = !control_.holds() || !answers_.holds();  // the program has closed them
     if (lost && !open_from_environment()) return false;
     if (write_all(control_.number(), command.data(), command.size()) != 0) return false;
-    // An answer is "ack\n" and a zero; what counts is the newline.
+    // An answer is "ack\n" and a zero byte; the newline ends it.
     const std::int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + collector_timeout_ms() * 1'000'000;
     for (;;) {
       const std::int64_t left_ns = until_ns - clock_ns(CLOCK_MONOTONIC);
@@ -5256,8 +5317,8 @@ class perf_control {
   }
 
  private:
-  /// Read and write, so that opening a FIFO never waits and writing never raises SIGPIPE; a pipe
-  /// that is given as a descriptor is opened anew for that.
+  /// Opens for reading and writing, so that opening a FIFO never blocks and writing never raises
+  /// SIGPIPE; a pipe given as a descriptor is reopened for this reason.
   static owned_descriptor open_end(bool fifo, std::string_view text) noexcept {
     char path[4096];
     const int length = std::snprintf(path, sizeof(path), "%s%.*s", fifo ? "" : "/proc/self/fd/",
@@ -5273,7 +5334,7 @@ class perf_control {
   owned_descriptor answers_;
 };
 
-/// Whether perf runs this program, and says how to reach it.
+/// Whether perf runs this program and the environment names its control channel.
 inline bool perf_is_here() noexcept {
   return environment_text(variable::perf_control) != nullptr;
 }
@@ -5302,14 +5363,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// VTune sets it to the path of its collector library.
+/// VTune sets this variable to the path of its collector library.
 inline constexpr char itt_library_variable[] = "INTEL_LIBITTNOTIFY64";
 
 struct itt_id {
   unsigned long long d1, d2, d3;
 };
 struct itt_domain {
-  volatile int flags;  ///< 0: nothing of this domain is wanted
+  volatile int flags;  ///< 0: the collector wants nothing of this domain
   const char* name;
   void* name_wide;
   int extra1;
@@ -5318,7 +5379,7 @@ struct itt_domain {
 };
 struct itt_string_handle;
 
-/// A function that the collector fills in.
+/// A function pointer that the collector sets.
 struct itt_function {
   const char* name;
   void** function;
@@ -5348,7 +5409,8 @@ struct itt_global {
   void* counter_metadata;
 };
 
-/// VTune's functions, each null where its library has none. Leaked, for it keeps pointers to it.
+/// VTune's functions; each is null if its library lacks it. Never destroyed: VTune keeps pointers
+/// to it.
 class itt_library {
  public:
   void (*resume)() = nullptr;
@@ -5360,14 +5422,14 @@ class itt_library {
   void (*task_end)(const itt_domain*) = nullptr;
   void (*task_begin_overlapped)(const itt_domain*, itt_id, itt_id, itt_string_handle*) = nullptr;
   void (*task_end_overlapped)(const itt_domain*, itt_id) = nullptr;
-  /// To the task of this id; of an id of zeros to this thread's innermost one.
+  /// Adds to the task with this id; an id of zeros means this thread's innermost task.
   void (*metadata_add)(const itt_domain*, itt_id, itt_string_handle* key, int type,
                        std::size_t count, void* data) = nullptr;
   static constexpr int metadata_u64 = 1;
 
-  /// The library that VTune has named, loaded and set up at the first call; null, after saying why,
-  /// when there is none; null also while another thread is loading it and does not get on. Thread
-  /// safety: all.
+  /// Returns the library that VTune names; the first call loads and initializes it. Returns null,
+  /// after reporting the reason, if there is none, and null also while another thread is loading it
+  /// and takes too long. Thread safety: all.
   static itt_library* get() noexcept {
     static found_once<itt_library*> loaded;
     return loaded.get(load, nullptr);
@@ -5386,8 +5448,8 @@ class itt_library {
       return nullptr;
     }
     static itt_library self;
-    // Only a library that was given a program's table collects; its functions looked up by name do
-    // nothing before. Old ones know no table.
+    // A library collects only after it received a program's table; functions looked up by name do
+    // nothing before that. Old libraries do not know tables.
     using init = void (*)(itt_global*, int);
     if (auto* start = reinterpret_cast<init>(dlsym(library, "__itt_api_init"))) {
       start(self.table(library), all_groups);
@@ -5484,21 +5546,21 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Resumes or pauses. 4.0 takes 1, for the CPU's profile; 5.1 takes nothing and ignores it, as
-/// arguments are passed in registers.
+/// Resumes or pauses. uProf 4.0 expects 1, for the CPU profile. 5.1 has no parameter and ignores
+/// the argument, because it is passed in a register.
 using uprof_call = int (*)(unsigned);
 
 struct uprof_calls {
   uprof_call resume;
   uprof_call pause;
-  bool strict;  ///< they return when it is done
+  bool strict;  ///< they return only when the switch is done
 };
 
-/// What use_uprof() was given; null: look for exported functions.
+/// The functions passed to use_uprof(); null: look for exported functions.
 inline std::atomic<void (*)()> linked_uprof_resume{nullptr};
 inline std::atomic<void (*)()> linked_uprof_pause{nullptr};
 
-/// The functions of one group, strict ones first: a run must never mix both groups.
+/// Finds the functions of one group, strict ones first: a run must never mix groups.
 inline bool find_uprof(void* where, uprof_calls& found) noexcept {
   static constexpr const char* names[][2] = {
       {"amdProfileStrictResume", "amdProfileStrictPause"},
@@ -5520,7 +5582,7 @@ inline uprof_calls& uprof_in_use() noexcept {
   return calls;
 }
 
-/// Whether the program has uProf's functions already.
+/// Whether uProf's functions are already in the program.
 inline bool uprof_is_here() noexcept {
   uprof_calls& calls = uprof_in_use();
   if (linked_uprof_pause.load(std::memory_order_acquire) != nullptr) {
@@ -5548,7 +5610,7 @@ const collector_backend* uprof_backend_of() noexcept {
   return &table;
 }
 
-/// Null, after saying why, where uProf's functions cannot be found.
+/// Returns null, after reporting the reason, if uProf's functions cannot be found.
 inline const collector_backend* uprof_backend() noexcept {
   if (!uprof_is_here()) {
     void* library = dlopen("libAMDProfileController.so", RTLD_NOW | RTLD_LOCAL);
@@ -5563,10 +5625,10 @@ inline const collector_backend* uprof_backend() noexcept {
 
 }  // namespace detail
 
-/// For programs that link AMD's static libAMDProfileController, which no look-up at run time finds.
-/// In one source file that includes AMDProfileController.h:
+/// For programs that link AMD's static libAMDProfileController, which a lookup at run time cannot
+/// find. In one source file that includes AMDProfileController.h:
 ///   const bool linked = lotus::use_uprof([] { amdProfileResume(1); }, [] { amdProfilePause(1); });
-/// To be called before the first resume(). Returns true.
+/// Call it before the first resume(). Returns true.
 inline bool use_uprof(void (*resume)(), void (*pause)()) noexcept {
   detail::linked_uprof_resume.store(resume, std::memory_order_release);
   detail::linked_uprof_pause.store(pause, std::memory_order_release);
@@ -5577,20 +5639,20 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_UPROF_HPP
 
-// The collector that needs nothing but the kernel.
+// The collector that needs only the kernel.
 #ifndef LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 #define LOTUS_SAMPLING_COLLECTORS_BUILTIN_HPP
 
 #include <cstdlib>
 
-// The built-in sampler: perf_event_open(2) on this process's threads, its samples in a file beside
-// the logs.
+// The built-in sampler: uses perf_event_open(2) for this process's threads and writes the samples
+// to a file next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLER_HPP
 #define LOTUS_SAMPLING_SAMPLER_HPP
 
 #include <linux/futex.h>
 
-// The threads of this process, and which of them are the library's own.
+// Finds the threads of this process, and which of them belong to the library.
 #ifndef LOTUS_SAMPLING_PROCESS_THREADS_HPP
 #define LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
@@ -5613,7 +5675,7 @@ void for_each_thread(Each&& each) noexcept {
   closedir(tasks);
 }
 
-/// Whether the library has started this thread: it is known by its name.
+/// Whether the library has started this thread; it recognizes the thread by its name.
 inline bool is_own_thread(pid_t tid) noexcept {
   char path[64];
   char name[32] = {};
@@ -5626,7 +5688,7 @@ inline bool is_own_thread(pid_t tid) noexcept {
          (std::strcmp(name, "lotus-drain\n") == 0 || std::strcmp(name, "lotus-sampler\n") == 0);
 }
 
-/// Calls `each(pid_t)` for every thread of the program but the calling one.
+/// Calls `each(pid_t)` for every thread of the program except the calling one.
 template <class Each>
 void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {
@@ -5639,15 +5701,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_PROCESS_THREADS_HPP
 
-// Writes a file of samples beside the logs.
+// Writes a file of samples next to the logs.
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
-// What stands in a file of samples: written by the built-in collector and by lotus-tool.
+// The layout of a file of samples, which the built-in collector and lotus-tool write.
 //
-// A file is a header, then records, each as long as its perf_event_header says: those of the
-// kernel as they came (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and ours.
-// Times are nanoseconds of CLOCK_MONOTONIC.
+// A file is a header followed by records, each with the length in its perf_event_header: records
+// copied from the kernel (perf_event_open(2): PERF_RECORD_SAMPLE, _MMAP2, _FORK, _LOST), and our
+// own. Times are nanoseconds of CLOCK_MONOTONIC.
 #ifndef LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 #define LOTUS_SAMPLING_SAMPLE_LAYOUT_HPP
 
@@ -5662,13 +5724,13 @@ inline constexpr std::uint32_t samples_file_layout = 1;
 struct samples_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< where the first record begins
+  std::uint32_t header_bytes;  ///< position of the first record
   std::uint32_t pid;
   std::uint32_t unused;
   std::uint64_t interval_ns;  ///< CPU time between two samples of a thread
 };
 
-/// What the kernel puts into a sample for sample_type, in its order.
+/// The contents of a kernel sample with this sample_type, in the kernel's order.
 inline constexpr std::uint64_t samples_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 struct sample_record {
   perf_event_header header;
@@ -5678,7 +5740,7 @@ struct sample_record {
   std::uint64_t time_ns;
 };
 
-/// Types of our own records; far above the kernel's.
+/// Types of our own records; far above the kernel's types.
 enum class own_record : std::uint32_t {
   clock = 0x4c4f0001,
   module = 0x4c4f0002,
@@ -5686,25 +5748,25 @@ enum class own_record : std::uint32_t {
   own_thread = 0x4c4f0004,
 };
 
-/// One moment on two clocks; logs are in nanoseconds of CLOCK_REALTIME.
+/// The same moment on two clocks; logs use nanoseconds of CLOCK_REALTIME.
 struct clock_record {
   perf_event_header header;
   std::int64_t monotonic_ns;
   std::int64_t realtime_ns;
 };
 
-/// Code that is mapped from a file; its path follows, ended and padded by zeros.
+/// Code mapped from a file; its path follows, terminated and padded with zeros.
 struct module_record {
   perf_event_header header;
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t file_offset;  ///< of `begin`, in bytes
-  std::uint64_t time_ns;      ///< when it was seen
+  std::uint64_t file_offset;  ///< file offset of `begin`, in bytes
+  std::uint64_t time_ns;      ///< when the mapping was seen
   std::uint32_t pid;
   std::uint32_t unused;
 };
 
-/// One collected pass of a LOTUS_MAP_REGION; its name follows, ended and padded by zeros.
+/// One collected pass of a LOTUS_MAP_REGION; its name follows, terminated and padded with zeros.
 struct region_record {
   perf_event_header header;
   std::uint64_t begin_ns;
@@ -5713,7 +5775,7 @@ struct region_record {
   std::uint32_t tid;
 };
 
-/// A thread of the library: its samples are none of the program's.
+/// A thread of the library; its samples do not belong to the program.
 struct own_thread_record {
   perf_event_header header;
   std::uint32_t pid;
@@ -5733,12 +5795,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A file of samples, made when there is something to write. Where it cannot be written, that is
-/// said once. Thread safety: none; the sampler locks. Trivially destructible.
+/// A file of samples, created at the first write. A failure to write it is reported once. Thread
+/// safety: none; the sampler locks. Trivially destructible.
 class sample_file {
  public:
-  /// Makes the file where lotus-tool asks for it (LOTUS_MAP_FOLDER), else in the directory of the
-  /// session's logs, or in the current one without a session. At later calls, nothing.
+  /// Creates the file in the folder that lotus-tool requests (LOTUS_MAP_FOLDER), else in the
+  /// directory of the session's logs, or in the current directory without a session. Later calls do
+  /// nothing.
   LOTUS_DETAIL_COLD void begin(std::uint64_t interval_ns) noexcept {
     if (tried_) return;
     tried_ = true;
@@ -5765,7 +5828,8 @@ class sample_file {
 
   void append(const void* data, std::size_t bytes) noexcept {
     if (file_.number() < 0) return;
-    // EBADF where the program has closed it, and the number may be that of a file of its own.
+    // EBADF: the program has closed the descriptor, and its number may now belong to one of its own
+    // files.
     const int error = file_.holds() ? write_all(file_.number(), data, bytes) : EBADF;
     if (error == 0) return;
     say("cannot write samples: %s; the rest is lost", std::strerror(error));
@@ -5781,7 +5845,7 @@ class sample_file {
     append_with_text(own_record::region, r, name);
   }
 
-  /// Notes all code that is mapped from files now.
+  /// Records all code that is currently mapped from files.
   void modules() noexcept {
     if (file_.number() < 0) return;
     for_each_mapping([&](std::string_view line) {
@@ -5822,14 +5886,14 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Closes the file, the clock read once more.
+  /// Reads the clocks once more and closes the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
   }
 
-  /// In a forked child: the file is the parent's, but its place is also that of the child's, which
-  /// may have no logs yet.
+  /// In a forked child: the file belongs to the parent. The child keeps its directory, because the
+  /// child may have no logs yet.
   void forget_parent() noexcept {
     forget();
     tried_ = false;
@@ -5851,7 +5915,8 @@ class sample_file {
     append(bytes, size);
   }
 
-  /// The folder that lotus-tool asks for, its '/' included; 0 where it asks for none.
+  /// The folder that lotus-tool requests, including the final '/'. Returns its length; 0 if none is
+  /// requested.
   static std::size_t asked_directory(char* path, std::size_t room) noexcept {
     const char* const folder = environment_text(variable::map_folder);
     if (folder == nullptr) return 0;
@@ -5861,8 +5926,8 @@ class sample_file {
     return 0;
   }
 
-  /// The folder of the logs, its '/' included: that of the ring file, which is mapped while a
-  /// session records. Returns its length.
+  /// The folder of the logs, including the final '/': that of the ring file, which is mapped while
+  /// a session records. Returns its length.
   static std::size_t log_directory(char* path, std::size_t room) noexcept {
     std::size_t length = 0;
     char wanted[64];
@@ -5887,7 +5952,7 @@ class sample_file {
 
   owned_descriptor file_;
   bool tried_ = false;
-  char directory_[4096] = {};  ///< its '/' included; empty: the current one
+  char directory_[4096] = {};  ///< includes the final '/'; empty: the current directory
 };
 
 }  // namespace detail
@@ -5895,24 +5960,25 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
-// The sampling events of all threads of this process, and the rings that their samples come in.
+// The sampling events of all threads of this process, and the rings that receive their samples.
 #ifndef LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 #define LOTUS_SAMPLING_SAMPLING_EVENTS_HPP
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
-// A perf_event_open(2) sampling event, and the ring through which the kernel hands its records out.
+// A perf_event_open(2) sampling event, and the ring in which the kernel delivers its records.
 #ifndef LOTUS_SAMPLING_PERF_RING_HPP
 #define LOTUS_SAMPLING_PERF_RING_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A sample each `interval_ns` of CPU time of a thread and of what it starts later, in user code;
-/// what code they map meanwhile, and what they start.
-/// By the clock and not by a hardware counter: it works in virtual machines too, and a sample then
-/// stands for the same time everywhere.
+/// Takes a sample of user code every `interval_ns` of CPU time of a thread and of the threads and
+/// processes it starts later; also records the code that they map and the threads and processes
+/// that they start.
+/// It uses the CPU clock rather than a hardware counter: that works in virtual machines too, and a
+/// sample stands for the same time everywhere.
 inline perf_event_attr sampling_event(std::uint64_t interval_ns) noexcept {
   perf_event_attr a{};
   a.size = sizeof(a);
@@ -5942,12 +6008,12 @@ inline int open_event(const perf_event_attr& attr, pid_t thread, int cpu) noexce
   return moved < 0 ? -errno : moved;
 }
 
-/// An event's ring, mapped. Neither copied nor destroyed: whoever holds it says when it ends.
-/// Thread safety: none. A forked child does not have the mapping.
+/// The mapped ring of an event. Neither copied nor destroyed: its owner calls unmap(). Thread
+/// safety: none. A forked child does not inherit the mapping.
 class perf_ring {
  public:
-  /// Maps the ring of event `fd`, of `pages` pages (a power of two) or as many as the kernel lets
-  /// an unprivileged user have (perf_event_mlock_kb). Returns 0 or errno.
+  /// Maps the ring of event `fd` with `pages` pages (a power of two), or as many as the kernel
+  /// allows an unprivileged user (perf_event_mlock_kb). Returns 0 or errno.
   int map(int fd, std::size_t pages) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     for (; pages >= 1; pages /= 2) {
@@ -5969,13 +6035,13 @@ class perf_ring {
 
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Hands all records that came since the last call to `sink(const char*, std::size_t)`, in one
-  /// or two pieces; together they are whole records.
+  /// Passes all records since the last call to `sink(const char*, std::size_t)`, in one or two
+  /// segments; together these contain whole records.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     if (control_ == nullptr) return;
     const std::uint64_t head = counter(control_->data_head).load(std::memory_order_acquire);
-    std::uint64_t at = control_->data_tail;  // which only this side changes
+    std::uint64_t at = control_->data_tail;  // only this side changes it
     while (at != head) {
       const std::size_t offset = at % bytes_;
       const auto rest = static_cast<std::size_t>(head - at);
@@ -5987,7 +6053,7 @@ class perf_ring {
   }
 
  private:
-  /// One of the counters that are shared with the kernel.
+  /// A counter shared with the kernel.
   static std::atomic<__u64>& counter(__u64& shared) noexcept {
     static_assert(sizeof(std::atomic<__u64>) == sizeof(__u64) &&
                   std::atomic<__u64>::is_always_lock_free);
@@ -6007,7 +6073,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What to do where the kernel forbids sampling.
+/// Reports what to do if the kernel forbids sampling.
 inline void say_sampling_forbidden(int error) noexcept {
   say("the kernel does not let this process sample itself (perf_event_open: %s): set "
       "kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON; in a container also allow "
@@ -6016,15 +6082,17 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
-/// Every thread has an event for each processor, which the threads and processes it starts later
-/// inherit; all events of a processor share one ring. Events keep their phase while they are off,
-/// so no two regions are sampled alike.
-/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() ends it.
+/// Every thread has one event per processor, which threads and processes that it starts later
+/// inherit. All events of a processor share one ring. Events keep their phase while they are
+/// disabled, so that samples do not fall on the same points of every region.
+/// Thread safety: none; the sampler locks. Neither copied nor destroyed: close() releases
+/// everything.
 class sampling_events {
  public:
   static constexpr std::size_t most = 1024;
 
-  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
+  /// it.
   LOTUS_DETAIL_COLD bool open(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     if (const int error = open_own(); error != 0) {
@@ -6046,21 +6114,21 @@ class sampling_events {
   void enable() const noexcept { request_all(PERF_EVENT_IOC_ENABLE); }
   void disable() const noexcept { request_all(PERF_EVENT_IOC_DISABLE); }
 
-  /// Hands the samples that came since the last call to `sink(const char*, std::size_t)`.
+  /// Passes the samples since the last call to `sink(const char*, std::size_t)`.
   template <class Sink>
   void drain(Sink&& sink) noexcept {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].drain(sink);
   }
 
-  /// Fills in what to wait for (room for `most`); returns how many there are.
+  /// Fills in the descriptors to wait for (there must be room for `most`); returns their number.
   std::size_t to_wait_for(pollfd* waits) const noexcept {
     for (std::size_t i = 0; i < rings_; ++i) {
       waits[i] = {gone_[i] || !is_ours(i) ? -1 : fds_[i], POLLIN, 0};
     }
     return rings_;
   }
-  /// Notes which threads are gone. poll() returns at once for the event of one that is; its ring
-  /// may be that of others too.
+  /// Notes which threads have ended. poll() returns at once for the event of such a thread, but
+  /// other threads may share its ring.
   void note_gone(const pollfd* waits, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       if ((waits[i].revents & (POLLHUP | POLLERR)) != 0) some_gone_ = gone_[i] = true;
@@ -6073,7 +6141,7 @@ class sampling_events {
     for (std::size_t i = 0; i < rings_; ++i) ring_[i].unmap();
     events_ = rings_ = 0;
   }
-  /// In a forked child, which has the descriptors but not the rings.
+  /// In a forked child, which inherits the descriptors but not the rings.
   void close_descriptors() const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
       if (is_ours(i)) ::close(fds_[i]);
@@ -6089,12 +6157,12 @@ class sampling_events {
     }
   }
 
-  /// All anonymous files have one inode; of events, the kernel tells the number.
+  /// Identifies an event by the kernel's number, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
     return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
-  /// Whether the program has not closed the event meanwhile.
+  /// Whether the event is still ours: the program may have closed its descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
 
   void add(int fd) noexcept {
@@ -6102,21 +6170,22 @@ class sampling_events {
     fds_[events_++] = fd;
   }
 
-  /// Of the thread that begins, one for each processor, also those that it may not use: threads it
-  /// starts may.
+  /// Opens one event per processor for the calling thread, including processors that it may not
+  /// use, because threads that it starts may use them.
   int open_own() noexcept {
     const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
     int error = ENODEV;
     for (int cpu = 0; cpu < processors && rings_ < most; ++cpu) {
       error = open_with_ring(attribute(), 0, cpu);
-      if (error == 0 || error == ENODEV) continue;  // ENODEV: switched off
+      if (error == 0 || error == ENODEV) continue;  // ENODEV: the processor is offline
       if (rings_ == 0) return error;
       note_unsampled(error);
     }
     return rings_ > 0 ? 0 : error;
   }
 
-  /// Where that would take too many descriptors, an event a thread, which cannot be inherited.
+  /// Opens events for the other threads. If that would need too many descriptors, opens a single
+  /// event per thread, which cannot be inherited.
   void open_other_threads() noexcept {
     std::size_t threads = 0;
     for_each_other_thread([&](pid_t) { ++threads; });
@@ -6126,7 +6195,7 @@ class sampling_events {
         (threads + 1) * rings_ <= most && (threads + 1) * rings_ <= descriptors.rlim_cur / 2;
     for_each_other_thread([&](pid_t tid) {
       const int error = few ? open_into_rings(tid) : open_alone(tid);
-      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: it has ended
+      if (error != 0 && error != ESRCH) note_unsampled(error);  // ESRCH: the thread has ended
     });
   }
 
@@ -6147,7 +6216,7 @@ class sampling_events {
     return open_with_ring(attr, tid, -1);
   }
 
-  /// Events with a ring of their own come first. Returns 0 or errno.
+  /// Opens an event with its own ring; these events come first. Returns 0 or errno.
   int open_with_ring(const perf_event_attr& attr, pid_t tid, int cpu) noexcept {
     const int fd = open_event(attr, tid, cpu);
     if (fd < 0) return -fd;
@@ -6175,10 +6244,10 @@ class sampling_events {
   std::uint64_t interval_ns_ = 0;
   std::size_t events_ = 0;
   std::size_t rings_ = 0;
-  int fds_[most] = {};            ///< of events
-  std::uint64_t ids_[most] = {};  ///< of events
-  int cpus_[most] = {};           ///< of rings
-  bool gone_[most] = {};          ///< of rings; this and the next for the drain thread only
+  int fds_[most] = {};            ///< by event
+  std::uint64_t ids_[most] = {};  ///< by event
+  int cpus_[most] = {};           ///< by ring
+  bool gone_[most] = {};          ///< by ring; only the drain thread uses this and the next
   bool some_gone_ = false;
   perf_ring ring_[most];
   std::size_t unsampled_ = 0;
@@ -6197,7 +6266,8 @@ namespace detail {
 class sampler {
  public:
   static sampler& instance() noexcept {
-    // Not a static that is made once: a child that is forked meanwhile would wait for ever.
+    // Not a function-local static: a child forked during its initialization would wait for it
+    // forever.
     static std::atomic<sampler*> the_sampler{nullptr};
     sampler* known = the_sampler.load(std::memory_order_acquire);
     if (known != nullptr) return *known;
@@ -6205,12 +6275,13 @@ class sampler {
     return the_sampler.compare_exchange_strong(known, fresh) ? *fresh : *known;
   }
 
-  /// Opens everything, off. False, after saying why, where the kernel forbids it.
+  /// Opens all events, disabled. Returns false, after reporting the reason, if the kernel forbids
+  /// it.
   LOTUS_DETAIL_COLD bool begin(std::uint64_t interval_ns) noexcept {
     interval_ns_ = interval_ns;
     begun_in_ = getpid();
     pthread_t thread{};
-    // Made before the events, so that it is not sampled.
+    // Created before the events, so that this thread is not sampled.
     if (pthread_create(&thread, nullptr, drain_loop, this) == 0) {
       pthread_detach(thread);
       while (!drain_thread_runs_.load(std::memory_order_acquire)) sched_yield();
@@ -6223,7 +6294,7 @@ class sampler {
     return true;
   }
 
-  /// In a forked child, begins anew.
+  /// Enables sampling; a forked child opens its own events first.
   bool resume() noexcept {
     forget_parent();
     if (begun_in_ == 0 && !begin(interval_ns_)) return false;
@@ -6237,7 +6308,7 @@ class sampler {
     return true;
   }
 
-  /// Notes a region, and writes its samples: the program may end without a word.
+  /// Records a region and writes its samples at once, because the program may end without notice.
   void region(const char* name, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6245,7 +6316,7 @@ class sampler {
     file_.region(name, begin_ns, end_ns);
   }
 
-  /// Writes what there is. After it nothing is sampled any more.
+  /// Writes the remaining samples and ends sampling.
   void finish() noexcept {
     forget_parent();
     const locked hold{guard_};
@@ -6263,7 +6334,8 @@ class sampler {
  private:
   explicit sampler(std::uint64_t interval_ns = 0) noexcept : interval_ns_{interval_ns} {}
 
-  /// The session's drain thread may have been started later, and so be sampled.
+  /// The session's drain thread may have been started after the events were opened, and so be
+  /// sampled.
   void note_own_threads() noexcept {
     for_each_thread([&](pid_t tid) {
       if (is_own_thread(tid)) file_.own_thread(static_cast<std::uint32_t>(tid));
@@ -6277,8 +6349,8 @@ class sampler {
     });
   }
 
-  /// Notes what is mapped, if objects were loaded or unloaded since the last time. What is mapped
-  /// while samples are taken, the kernel notes.
+  /// Records all mapped code if objects were loaded or unloaded since the last call. The kernel
+  /// itself records what is mapped while samples are taken.
   void note_modules() noexcept {
     std::uint64_t changes = 0;
     iterate_objects(
@@ -6325,8 +6397,8 @@ class sampler {
     }
   }
 
-  /// A child does not have the rings, and its parent's events are not its to switch. What it runs
-  /// is sampled on with its parent's thread that forked it.
+  /// A child does not inherit the rings and must not switch its parent's events. Its work continues
+  /// to be sampled as part of the parent's thread that forked it.
   void forget_parent() noexcept {
     if (begun_in_ == 0 || begun_in_ == getpid()) return;
     events_.close_descriptors();
@@ -6336,7 +6408,8 @@ class sampler {
     file_ = own;
   }
 
-  /// A child that was forked while this was being registered does it at its first use.
+  /// A child forked while this handler was being registered calls it at its first use of the
+  /// sampler.
   static void after_fork_in_child() noexcept { instance().forget_parent(); }
 
   std::uint64_t interval_ns_;
@@ -6345,7 +6418,7 @@ class sampler {
   std::atomic<std::uint32_t> events_are_open_{0};
   std::uint64_t module_changes_ = 0;
 
-  mutex guard_;  ///< of events and file
+  mutex guard_;  ///< protects events and file
   sampling_events events_;
   sample_file file_;
 };
@@ -6358,7 +6431,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// It samples any program, so it has to be asked for.
+/// Always false: it could sample any program, so it is only used on request.
 inline bool builtin_is_here() noexcept {
   return false;
 }
@@ -6367,7 +6440,7 @@ inline const collector_backend* builtin_backend() noexcept {
   static constexpr collector_backend table = [] {
     collector_backend b;
     b.begin = []() noexcept {
-      // Also when the program ends without detaching.
+      // Also finishes if the program ends without detaching.
       return sampler::instance().begin(asked_interval_ns()) &&
              std::atexit([] { sampler::instance().finish(); }) == 0;
     };
@@ -6392,14 +6465,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 struct collector_kind {
-  const char* name;  ///< as LOTUS_COLLECTOR names it
-  /// Whether LOTUS_COLLECTOR=auto takes it: this program runs under it.
+  const char* name;  ///< the word in LOTUS_COLLECTOR
+  /// Whether LOTUS_COLLECTOR=auto selects it, because it runs this program.
   bool (*found_by_auto)() noexcept;
-  /// Null, after saying why, where it cannot be used.
+  /// Returns null, after reporting the reason, if it cannot be used.
   const collector_backend* (*backend)() noexcept;
 };
 
-/// In the order in which auto looks.
+/// In the order in which LOTUS_COLLECTOR=auto looks for them.
 LOTUS_DETAIL_PER_MODULE inline constexpr collector_kind collector_kinds[] = {
 #define LOTUS_DETAIL_KIND(name) {#name, name##_is_here, name##_backend},
     LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_KIND)
@@ -6414,9 +6487,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The collector that the environment asks for; null for none.
+/// Returns the collector that the environment asks for, or null for none.
 inline const collector_kind* chosen_collector() noexcept {
-  // In the table stand auto, the kinds in their order, and none.
+  // The words in the table are auto, the collectors in their order, and none.
   constexpr std::size_t none = sizeof(collector_kinds) / sizeof(collector_kinds[0]) + 1;
   const std::size_t place = environment_word(variable::collector, none, say_of_variable);
   if (place == none) return nullptr;
@@ -6427,7 +6500,7 @@ inline const collector_kind* chosen_collector() noexcept {
   return nullptr;
 }
 
-/// The collector of the process. Entries of its vtable are called in the object which made it.
+/// The collector of the process. Virtual, so that calls run the code of the object that created it.
 class collector_state {
  public:
   collector_state() noexcept : kind_{chosen_collector()} {
@@ -6436,10 +6509,10 @@ class collector_state {
   }
   virtual ~collector_state() = default;
 
-  /// False also when it was detached, or does not answer any more.
+  /// Also false if the collector was detached or no longer answers.
   bool exists() const noexcept { return backend_.load(std::memory_order_relaxed) != nullptr; }
 
-  /// Collects from the first to the last of nested calls. False where nothing collects.
+  /// Collects from the first to the last of nested calls. Returns false if nothing is collected.
   virtual bool resume() noexcept {
     const locked hold{guard()};
     const collector_backend* backend = backend_;
@@ -6470,7 +6543,8 @@ class collector_state {
     const collector_backend* backend = backend_;
     return backend == nullptr || backend->acknowledges;
   }
-  /// Whether it sees every instruction from resume to pause, the library's own included: callgrind.
+  /// Whether it counts every instruction from resume() to pause(), including the library's own:
+  /// callgrind.
   virtual bool counts_instructions() const noexcept {
     const collector_backend* backend = backend_;
     return backend != nullptr && backend->counts_instructions;
@@ -6487,7 +6561,7 @@ class collector_state {
     say("the %s collector does not answer; the program goes on without it", kind_->name);
   }
 
-  /// In a forked child the lock may be one that a thread of its parent holds.
+  /// In a forked child, a thread of its parent may hold the lock: creates a new one.
   mutex& guard() noexcept {
     const pid_t process = getpid();
     if (process_.exchange(process) != process) new (&guard_) mutex;
@@ -6505,10 +6579,10 @@ class collector_state {
 inline constexpr char collector_page_name[] = "lotus-collector-4-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
-/// What this object knows of the collector of the process.
+/// The collector of the process, as this shared object has found it.
 LOTUS_DETAIL_PER_MODULE inline found_once<collector_state*> this_collector;
 
-/// The collector of the process, made if there is none yet; null where nothing collects.
+/// Returns the collector of the process, and creates it if needed; null if nothing is collected.
 LOTUS_DETAIL_PER_MODULE inline collector_state* look_for_collector() noexcept {
   meeting_point<collector_state>* page = nullptr;
   meet_at<collector_state>(collector_page_name,
@@ -6548,15 +6622,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_COLLECTOR_STATE_HPP
 
-// The passes of a LOTUS_MAP_REGION, as the environment asks for them.
+// The passes of a LOTUS_MAP_REGION, as set in the environment.
 #ifndef LOTUS_ENGINE_MAP_PASSES_HPP
 #define LOTUS_ENGINE_MAP_PASSES_HPP
 
-// What the session has of a thread.
+// What the session stores about a thread.
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
-// Whether code that a signal handler interrupted will go on.
+// Finds out whether code that a signal handler interrupted will continue.
 #ifndef LOTUS_BASE_INTERRUPTION_HPP
 #define LOTUS_BASE_INTERRUPTION_HPP
 
@@ -6565,21 +6639,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A walk up this thread's stack, to a place on it.
+/// A walk up this thread's stack to a given place on it.
 struct stack_walk {
-  /// The code at `place` may have called a small function, or have begun to leave its own.
+  /// Tolerance: the code at `place` may have called a small function, or begun to return from its
+  /// own.
   static constexpr std::uintptr_t near_bytes = 4096;
 
   std::uintptr_t place;
-  std::uintptr_t other_begin;  ///< of a stack that does not hold the place, and is passed over
+  std::uintptr_t other_begin;  ///< bounds of the signal stack, whose frames are skipped
   std::uintptr_t other_end;
-  bool from_signal = false;  ///< the last frame was one where a signal came in
-  bool interrupted = false;  ///< there, by a handler that runs
-  bool passed = false;       ///< further up, and it was not
+  bool from_signal = false;  ///< the previous frame was interrupted by a signal
+  bool interrupted = false;  ///< found: a running handler interrupted the code at `place`
+  bool passed = false;       ///< the walk is beyond `place`, and no handler interrupted it
 
   static _Unwind_Reason_Code look(_Unwind_Context* frame, void* of) noexcept {
     auto& walk = *static_cast<stack_walk*>(of);
-    // libgcc says so of the frame that a signal interrupted, LLVM of the one inside of that.
+    // libgcc sets this flag for the frame that a signal interrupted, LLVM for the frame inside it.
     int before_instruction = 0;
     static_cast<void>(_Unwind_GetIPInfo(frame, &before_instruction));
     const bool may_be_it = before_instruction != 0 || walk.from_signal;
@@ -6593,9 +6668,10 @@ struct stack_walk {
   }
 };
 
-/// Whether this thread is in a signal handler that interrupted what it was doing there. If not, a
-/// handler has left that for good, by siglongjmp. True where the stack cannot be walked.
-/// @param place  stack_pointer() of what was interrupted.
+/// Whether this thread is in a signal handler that interrupted what it was doing at `place`. If
+/// not, a handler has abandoned that code by siglongjmp. Returns true if the stack cannot be
+/// walked.
+/// @param place  stack_pointer() of the code in question.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   stack_t other{};
   const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;
@@ -6614,10 +6690,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_INTERRUPTION_HPP
 
-// What stands in a ring file: everything that is needed to write the lines of a process that died.
+// Layout of a ring file, which holds everything that is needed to write the log lines of a process
+// that died.
 //
-// A ring file is a header, then blocks, each as long as its header says, up to the first of no
-// kind.
+// A ring file is a header followed by blocks. Each block's header gives its length; a block of kind
+// none ends the list.
 #ifndef LOTUS_RECORD_RING_LAYOUT_HPP
 #define LOTUS_RECORD_RING_LAYOUT_HPP
 
@@ -6626,65 +6703,69 @@ namespace detail {
 
 inline constexpr char ring_file_magic[8] = {'L', 'O', 'T', 'U', 'S', 'R', 'N', 'G'};
 inline constexpr std::uint32_t ring_file_layout = 6;
-inline constexpr std::size_t least_page_bytes = 4096;  ///< blocks are multiples of it
+inline constexpr std::size_t least_page_bytes = 4096;  ///< block sizes are multiples of it
 inline constexpr std::size_t max_prefix_bytes = 200;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "processes share these");
 
-/// What a ring file's header says of its run.
-inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< the hardware counter was not used
+/// Flags in the header of a ring file.
+inline constexpr std::uint32_t ticks_are_ns_flag = 1;  ///< ticks are ns; the hardware counter was
+                                                       ///< not used
 inline constexpr std::uint32_t compact_flag = 2;       ///< records go into compact logs
-inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< what it has of them is in files
+inline constexpr std::uint32_t aggregates_recovered_flag = 4;  ///< its aggregates have been written
+                                                               ///< to files
 
 struct ring_file_header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t header_bytes;  ///< where the first block begins
+  std::uint32_t header_bytes;  ///< offset of the first block
   std::uint32_t pid;
   std::uint32_t flags;  ///< ticks_are_ns_flag, compact_flag, aggregates_recovered_flag
   char version[16];
-  char prefix[max_prefix_bytes + 1];  ///< of the logs, which lie in the same directory
+  char prefix[max_prefix_bytes + 1];  ///< prefix of the logs, which are in the same directory
   std::atomic<std::uint32_t> clock_index;
-  clock_map clocks[2];     ///< clocks[clock_index] is whole at any instant
-  std::uint64_t begun_ns;  ///< CLOCK_REALTIME: no two recordings of a process have the same
+  clock_map clocks[2];     ///< clocks[clock_index] is consistent at any moment
+  std::uint64_t begun_ns;  ///< CLOCK_REALTIME; differs between all recordings of a process
 };
 
-/// The logs of a thread: those in Lotus' format, and a hidden one for what that cannot hold.
+/// The logs of a thread: those in Lotus' format, and a hidden side log for what that cannot hold.
 enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
 inline constexpr std::size_t log_roles = 3;
 
-/// How far a log file is known to hold whole, committed lines.
+/// How much of a log file is known to consist of whole, committed lines.
 struct log_position {
-  std::uint64_t inode;       ///< 0: not written yet
-  std::uint64_t length;      ///< bytes
-  bool appending;            ///< what lies beyond `length` is an append that was not committed
-  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id
-  std::uint32_t loader = 0;  ///< whose log it is: id of the name, 0: the default one's
+  std::uint64_t inode;       ///< 0: nothing written yet
+  std::uint64_t length;      ///< in bytes
+  bool appending;            ///< whether bytes after `length` belong to an append that was not
+                             ///< committed
+  std::uint32_t number = 0;  ///< at the end of the log's name; 0: the thread's id is used
+  std::uint32_t loader = 0;  ///< the loader of this log: id of its name; 0: the default one
 };
 
-/// The main lane takes records; the other one those of a signal handler that interrupted the
+/// The main lane holds records; the other lane holds those of a signal handler that interrupted the
 /// storing of a record.
 inline constexpr std::size_t lanes = 2;
 inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
-  std::uint64_t tail[lanes];  ///< records before it stand in the logs
-  std::uint32_t loader;       ///< of the records behind the main lane's tail
-  std::uint32_t in_memory;    ///< records that were taken out of the ring and are not in the logs
+  std::uint64_t tail[lanes];  ///< records before it are in the logs
+  std::uint32_t loader;       ///< of the records from the main lane's tail on
+  std::uint32_t in_memory;    ///< number of records that left the ring but are not in the logs yet
   log_position logs[log_roles];
 };
 
 struct ring_block {
   block_header header;
-  std::atomic<std::uint32_t> tid;  ///< whose records these are; names the logs where it can
+  std::atomic<std::uint32_t> tid;  ///< thread of these records; its logs are named after it if
+                                   ///< possible
   std::uint32_t capacity;          ///< of the main lane, in records; a power of two
   alignas(64) std::atomic<std::uint64_t> published[lanes];  ///< records before it are complete
   std::atomic<std::uint64_t>
-      waiting_since;  ///< ticks: the thread waits for a batch; 0: it does not
+      waiting_since;  ///< ticks when a wait for a batch began; 0: the thread does not wait
   alignas(64) std::atomic<std::uint32_t> commit_index;
-  commit_point commits[2];  ///< commits[commit_index] is whole at any instant
+  commit_point commits[2];  ///< commits[commit_index] is consistent at any moment
   record interrupt_slots[interrupt_lane_records];
   // Followed by `capacity` records.
 
@@ -6693,12 +6774,12 @@ struct ring_block {
     return lane == 0 ? slots()[position & (capacity - 1)]
                      : interrupt_slots[position % interrupt_lane_records];
   }
-  /// Records of the main lane that are not in the logs.
+  /// Number of records of the main lane that are not in the logs.
   std::uint64_t used() const noexcept {
     return published[0].load(std::memory_order_relaxed) - committed().tail[0];
   }
   bool full() const noexcept { return used() >= capacity; }
-  /// To the main lane, which is not full.
+  /// Appends to the main lane, which must not be full.
   void append(const record& r) noexcept {
     const std::uint64_t at = published[0].load(std::memory_order_relaxed);
     slot(0, at) = r;
@@ -6717,28 +6798,28 @@ struct ring_block {
   }
 };
 
-/// Names by id; entries follow, each a stored_name and its bytes, padded to a multiple of 8.
+/// Names by id. Entries follow: a stored_name and its bytes, padded to a multiple of 8.
 struct names_block {
   block_header header;
-  std::atomic<std::uint64_t> used_bytes;  ///< of the entries
+  std::atomic<std::uint64_t> used_bytes;  ///< size of the entries
 
   char* entries() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
 
 struct stored_name {
   std::uint32_t id;
-  std::uint32_t bytes;  ///< of the text that follows: how a line begins, comma included
+  std::uint32_t bytes;  ///< length of the text that follows: the start of a line, with the comma
 };
 
 constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
   return (sizeof(stored_name) + text_bytes + 7) & ~std::size_t{7};
 }
 
-// Locks on bytes of the file (F_OFD_SETLK), each of them held by at most one; looking takes none.
-inline constexpr off_t owner_lock_byte = 0;     ///< its process lives
-inline constexpr off_t recovery_lock_byte = 1;  ///< somebody recovers it
+// Locks on bytes of the file (F_OFD_SETLK). At most one process holds each; testing takes none.
+inline constexpr off_t owner_lock_byte = 0;     ///< held while the file's process runs
+inline constexpr off_t recovery_lock_byte = 1;  ///< held by whoever recovers the file
 
-/// Returns 0 or errno; EAGAIN where somebody else holds it.
+/// Returns 0 or errno; EAGAIN if another process holds the lock.
 inline int take_file_lock(int fd, off_t byte) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -6754,11 +6835,12 @@ inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
-  // Where this cannot be known, nobody may touch the file.
+  // If this is unknown, nobody may touch the file.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/// Blocks are mapped one by one, so they are whole pages of the machine that writes the file.
+/// Blocks are mapped one by one, so their sizes are whole pages of the machine that writes the
+/// file.
 inline std::size_t to_file_blocks(std::size_t bytes) noexcept {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);
@@ -6775,25 +6857,26 @@ namespace detail {
 struct backlog_chunk;
 class compact_chain;
 
-/// How long a thread was off the CPU since it was last asked.
+/// How long a thread was off the CPU since the last reading.
 struct off_cpu_time {
-  std::uint64_t off_ns = 0;        ///< 0: not at all, or nobody knows
-  std::uint64_t run_queue_ns = 0;  ///< of it, waiting for a CPU; or run_queue_unknown
+  std::uint64_t off_ns = 0;        ///< 0: not at all, or unknown
+  std::uint64_t run_queue_ns = 0;  ///< the part spent waiting for a CPU, or run_queue_unknown
 };
 
-/// What has been told of a thread's time off the CPU. For the owning thread.
+/// How much of a thread's time off the CPU has been recorded. For the owning thread.
 struct cpu_account {
-  std::uintptr_t reading = 0;  ///< as thread_ring::storing; a handler meanwhile keeps off
+  std::uintptr_t reading = 0;  ///< like thread_ring::storing; an interrupting handler does not read
+                               ///< the clocks
   bool begun = false;
-  std::int64_t told_off_ns = 0;  ///< of wall time less CPU time
+  std::int64_t told_off_ns = 0;  ///< wall time minus CPU time
   std::int64_t told_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< readings in a row that found nothing
+  std::uint32_t futile = 0;  ///< number of consecutive readings that found nothing
   std::int64_t futile_since_ns = 0;
   owned_descriptor schedstat;
 };
 
-/// One living thread. Stays where it is until the thread is dead, whatever becomes of the ring;
-/// then another thread takes it over. Never freed.
+/// One running thread. Keeps its address until the thread is dead, even if its ring changes; then
+/// another thread reuses it. Never freed.
 struct producer : aggregating_ring {
   cpu_account cpu;  ///< for the owning thread
 
@@ -6801,21 +6884,24 @@ struct producer : aggregating_ring {
   alignas(64) mutex guard;
   std::atomic<std::uint32_t> tid{0};  ///< 0: free
   ring_block* ring = nullptr;
-  bool ring_in_file = false;  ///< what the ring holds survives the process
-  bool attached = false;      ///< the ring is the running session's; else left over from one before
-  /// Kept open between drains, for as many threads as the session likes.
+  bool ring_in_file = false;  ///< whether the ring's content survives the process
+  bool attached = false;      ///< whether the ring belongs to the current recording, not to an
+                              ///< earlier one
+  /// Kept open between drains, for as many threads as the session allows.
   open_log logs[log_roles];
   bool logs_kept_open = false;
-  bool shares_logs = false;        ///< its logs are of several threads, one after the other
-  std::uint32_t rolls = 0;         ///< how often all logs have become parts, of which its are
-  compact_chain* chain = nullptr;  ///< of the compact log, where there is one; never freed
+  bool shares_logs = false;        ///< whether its logs are shared by threads that run one after
+                                   ///< another
+  std::uint32_t rolls = 0;         ///< which roll-over of all logs into parts its own logs have
+                                   ///< followed
+  compact_chain* chain = nullptr;  ///< of the compact log, if there is one; never freed
   backlog_chunk* backlog_first = nullptr;
   backlog_chunk* backlog_last = nullptr;
   producer* next = nullptr;
 };
 
-/// Whether this thread is in a handler that interrupted the storing of a record. Of a storing that
-/// a handler has left for good nothing is left.
+/// Whether this thread is in a handler that interrupted the storing of a record. If a handler has
+/// abandoned the storing by siglongjmp, clears its traces.
 inline bool interrupts_storing(thread_ring& ring) noexcept {
   const std::uintptr_t place = ring.storing.load(std::memory_order_relaxed);
   if (place == 0) return false;
@@ -6825,7 +6911,7 @@ inline bool interrupts_storing(thread_ring& ring) noexcept {
   return false;
 }
 
-/// Where this thread has one.
+/// Returns null if this thread has none.
 inline producer* this_producer() noexcept {
   return static_cast<producer*>(this_ring);
 }
@@ -6842,7 +6928,7 @@ inline unsigned map_setting(variable which) noexcept {
   return static_cast<unsigned>(number_setting(which));
 }
 
-/// @param path  of the list of regions; `errno` says why.
+/// @param path  of the list of regions; `errno` gives the reason.
 inline void cannot_write_list(const char* path) noexcept {
   report_once(variable::map_list, path, [](const variable_row& row, std::string_view bad) noexcept {
     say("%s: cannot write %.*s: %s", row.name, static_cast<int>(bad.size()), bad.data(),
@@ -6850,12 +6936,12 @@ inline void cannot_write_list(const char* path) noexcept {
   });
 }
 
-/// Uses up a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
-/// operation: a fresh sampler's would always come one interval after it was resumed, and what is
-/// shorter would never be seen. A function of its own, which reports leave out by its name; it
-/// calls nothing, for samples of that would bear other names.
+/// Spins for a random time in [0, `longest_ns`), so that the first sample falls anywhere in the
+/// operation: otherwise it would always come one interval after the sampler was resumed, and
+/// shorter operations would never be sampled. It is a function of its own, so that reports can
+/// exclude it by name; it calls nothing, since samples of callees would have other names.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
-  // A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
+  // One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) on a clock's low bits.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
@@ -6867,8 +6953,8 @@ __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) n
   }
 }
 
-/// Hardware ticks a nanosecond, measured for a millisecond at the first call. Not a static that is
-/// made once: a child that is forked meanwhile would wait for that for ever.
+/// Returns hardware ticks per nanosecond; the first call measures for a millisecond. Not a local
+/// static variable: a child forked during its initialization would wait for it forever.
 inline double ticks_per_ns() noexcept {
   static std::atomic<double> known{0};
   const double before = known.load(std::memory_order_relaxed);
@@ -6896,7 +6982,7 @@ LOTUS_DETAIL_SEAM void map_region::begin_region(std::string_view name) noexcept 
   list();
   const char* const picked = detail::environment_text(detail::variable::map_op);
   if (picked != nullptr && name != picked) return;
-  // The session's own thread first, so that it does not count as started by the program.
+  // Starts the session's own thread first, so that it does not count as started by the program.
   static_cast<void>(detail::is_recording());
   collector_ = detail::find_collector();
   if (collector_ != nullptr && !collector_->exists()) collector_ = nullptr;
@@ -6925,7 +7011,7 @@ __attribute__((noinline)) LOTUS_DETAIL_SEAM bool map_region::next() noexcept {
 }
 
 inline void map_region::begin_pass() noexcept {
-  // Interned and joined now: not within the region.
+  // Done before the region is collected: interning the name and joining the session.
   tag_ = detail::is_recording() ? detail::operation_tag(name_) : detail::record_tag{};
   collecting_ = true;
   outer_ = innermost();
@@ -6937,12 +7023,12 @@ inline void map_region::begin_pass() noexcept {
     if (!counts_instructions_) collector_->resume();
     detail::lotus_map_wait(interval_ticks_);
   }
-  // What reading the clock takes lies outside.
+  // The time of reading the clock is excluded.
   const std::uint64_t before = detail::hardware_ticks();
   begin_ns_ = detail::clock_ns(CLOCK_MONOTONIC);
   begin_ticks_ = detail::now_ticks();
   begin_ns_ += ns_since(before);
-  // callgrind sees every instruction: it is switched last here, and first below.
+  // callgrind counts every instruction: it is switched on last here, and off first below.
   if (counts_instructions_) detail::ask_valgrind(detail::valgrind_request::start_instrumentation);
 }
 
@@ -6966,8 +7052,8 @@ inline void map_region::end_pass() noexcept {
   }
 }
 
-/// callgrind's counts are nobody's until they are dumped: those so far are this region's, those
-/// of one within it are not.
+/// callgrind assigns its counts when they are dumped: those up to now belong to this region, those
+/// of a region nested in it do not.
 inline void map_region::dump_part() noexcept {
   detail::ask_valgrind(detail::valgrind_request::stop_instrumentation);
   char name[sizeof(detail::callgrind_part_start) + sizeof(name_)];
@@ -6982,12 +7068,12 @@ inline map_region*& map_region::innermost() noexcept {
 }
 
 inline std::int64_t map_region::ns_since(std::uint64_t ticks) const noexcept {
-  if (collector_ == nullptr) return 0;  // nobody asks
+  if (collector_ == nullptr) return 0;  // nobody uses the value
   return static_cast<std::int64_t>(static_cast<double>(detail::hardware_ticks() - ticks) /
                                    detail::ticks_per_ns());
 }
 
-/// Tells lotus-tool, where it asks, which operations there are.
+/// Appends this operation's name to the list for lotus-tool, if it asks for one.
 inline void map_region::list() const noexcept {
   const char* const path = detail::environment_text(detail::variable::map_list);
   if (path == nullptr) return;
@@ -7006,7 +7092,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_ENGINE_MAP_PASSES_HPP
 
-// What a thread does beside the hot path: its first record, a full ring, a look at its clocks.
+// The slow paths of a thread: its first record, a full ring, reading its clocks.
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
 
@@ -7017,8 +7103,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM std::uint64_t monotonic_ticks() noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Null where there can be none.
-/// @param begins  this is the begin of what is recorded, or the thread has been here since.
+/// Returns null if this thread cannot have a producer.
+/// @param begins  true if what is recorded begins now, or if this was also called when it began.
 LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
                                                        bool begins = true) noexcept {
   if (this_ring == nullptr) this_ring = s.this_thread(begins);
@@ -7027,7 +7113,8 @@ LOTUS_DETAIL_PER_MODULE inline producer* find_producer(const services& s,
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   const services& s = join_session(true);
-  // All spans look at the CPU as they begin, so this is none; but it may have begun any time ago.
+  // A span would have called this at its begin, by looking at the CPU. So this is not one, and it
+  // may have begun at any time.
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
@@ -7058,7 +7145,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
-  // Another shared object may have a watch already, for this one to mark.
+  // If another shared object already has a watch for this thread, this object's can be set up and
+  // marked.
   if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
   this_cpu_watch.mark();
 }
@@ -7079,7 +7167,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_rarely(aggregate_call call,
     return;
   }
   if (place != 0) {
-    // A handler has left that for good, by siglongjmp.
+    // A handler has abandoned the previous call by siglongjmp.
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
@@ -7111,30 +7199,30 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_RARE_CALLS_HPP
 
-// What the session does for the shared objects of its process: the table, and how it is made.
+// The session's functions for the shared objects of its process: the table and its creation.
 #ifndef LOTUS_SESSION_SESSION_SERVICES_HPP
 #define LOTUS_SESSION_SESSION_SERVICES_HPP
 
-// Scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
+// Shows scopes on the timelines of other profilers: LOTUS_ANNOTATE=itt,nvtx,torch.
 #ifndef LOTUS_COLLECTORS_ANNOTATE_HPP
 #define LOTUS_COLLECTORS_ANNOTATE_HPP
 
 #include <optional>
 
-// NVIDIA's Nsight tools, through the interface between programs and the library that such a tool
-// injects (NVTX 3), without NVTX: the types below are that interface's binary layout.
+// NVIDIA's Nsight tools, through the binary interface of the library that such a tool injects (NVTX
+// 3), without including NVTX: the types below have that interface's binary layout.
 #ifndef LOTUS_COLLECTORS_NVTX_HPP
 #define LOTUS_COLLECTORS_NVTX_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The tool sets it to the path of its library.
+/// The tool sets this variable to the path of its library.
 inline constexpr char nvtx_library_variable[] = "NVTX_INJECTION64_PATH";
 
 struct nvtx_domain;
 
-/// nvtxEventAttributes_t, its second version.
+/// Version 2 of nvtxEventAttributes_t.
 struct nvtx_event {
   std::uint16_t version = 3;
   std::uint16_t size = sizeof(nvtx_event);
@@ -7151,7 +7239,8 @@ struct nvtx_event {
 };
 static_assert(sizeof(nvtx_event) == 48, "as the tool reads it");
 
-/// The tool's functions, each null where it has none. Leaked, for the tool keeps pointers to it.
+/// The tool's functions; each is null if the tool lacks it. Never destroyed: the tool keeps
+/// pointers to it.
 class nvtx_library {
  public:
   nvtx_domain* (*domain_create)(const char*) = nullptr;
@@ -7162,8 +7251,8 @@ class nvtx_library {
   void (*range_end)(nvtx_domain*, std::uint64_t) = nullptr;
   nvtx_domain* domain = nullptr;  ///< "lotus"
 
-  /// The library that the tool has named, loaded and set up at the first call; null, after saying
-  /// why, when there is none. Thread safety: all.
+  /// Returns the library that the tool names; the first call loads and initializes it. Returns
+  /// null, after reporting the reason, if there is none. Thread safety: all.
   static const nvtx_library* get() noexcept {
     static found_once<const nvtx_library*> loaded;
     return loaded.get(load, nullptr);
@@ -7185,7 +7274,7 @@ class nvtx_library {
     void (*set_version)(std::uint32_t);
   };
 
-  // Numbers of the interface.
+  // Constants of the interface.
   static constexpr int first_module = 1;
   static constexpr int domain_module = 5;  // NVTX_CB_MODULE_CORE2
   static constexpr int last_module = 6;
@@ -7238,7 +7327,8 @@ class nvtx_library {
     return id == version_table ? &version : nullptr;
   }
 
-  /// Where the tool puts its functions: five of them here, all others where nobody calls them.
+  /// Returns where the tool stores its functions: five in this object, all others in an unused
+  /// place.
   static int function_table_of(int module, function_table* table, unsigned* functions) noexcept {
     static function unused = nullptr;
     static function* to[last_module + 1][module_functions + 1];
@@ -7271,15 +7361,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that the environment asks for and that are there.
+/// The profilers that the environment asks for and that are present.
 struct annotators {
   const itt_domain* itt = nullptr;
   const nvtx_library* nvtx = nullptr;
-  bool torch = false;  ///< where the program has it: torch_annotation
+  bool torch = false;  ///< used if the program has it: torch_annotation
 };
 
 LOTUS_DETAIL_PER_MODULE inline found_once<annotators> chosen_annotators;
-/// PyTorch's profiler; null where no part of the program includes lotus/torch.hpp.
+/// PyTorch's profiler; null if no part of the program includes lotus/torch.hpp.
 LOTUS_DETAIL_PER_MODULE inline std::atomic<const annotation_calls*> torch_annotation{nullptr};
 
 LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
@@ -7292,7 +7382,7 @@ LOTUS_DETAIL_PER_MODULE inline const itt_domain* find_itt_domain() noexcept {
 
 LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   annotators found;
-  // In the order of the table.
+  // Bits in the order of the words in environment_table.
   const std::uint32_t given = environment_words(variable::annotate, say_of_variable);
   if ((given & 1U) != 0) found.itt = find_itt_domain();
   if ((given & 2U) != 0) found.nvtx = nvtx_library::get();
@@ -7300,21 +7390,21 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
   return found;
 }
 
-/// Finds out what the environment asks for. The first call may load a profiler's library: not to be
-/// made under a lock. Calls that come meanwhile do not wait: tasks begin when it is there. Errors:
-/// said once. Thread safety: all.
+/// Finds the profilers that the environment asks for. The first call may load a profiler's library:
+/// do not make it while holding a lock. Other calls meanwhile do not wait: tasks begin when the
+/// library is loaded. Errors: reported once. Thread safety: all.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
 
-/// What choose_annotation() has found; false until it has.
+/// Whether choose_annotation() found a profiler; false until it has finished.
 LOTUS_DETAIL_PER_MODULE inline bool annotation_wanted() noexcept {
   const annotators to = chosen_annotators.known({});
   return to.itt != nullptr || to.nvtx != nullptr ||
          (to.torch && torch_annotation.load(std::memory_order_acquire) != nullptr);
 }
 
-/// A name as the profilers' C functions take it, cut at 255 bytes.
+/// A name as a C string for the profilers' functions, cut at 255 bytes.
 class task_text {
  public:
   explicit task_text(std::string_view name) noexcept {
@@ -7328,7 +7418,7 @@ class task_text {
   char text_[256];
 };
 
-/// VTune's handle of a text, which the first call leaves in `handle`.
+/// Returns VTune's handle of a text; the first call stores it in `handle`.
 inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handle) noexcept {
   auto* known = static_cast<itt_string_handle*>(handle.load(std::memory_order_acquire));
   if (known == nullptr) {
@@ -7340,7 +7430,7 @@ inline itt_string_handle* itt_handle(const char* text, std::atomic<void*>& handl
 
 LOTUS_DETAIL_PER_MODULE inline std::atomic<void*> number_handle{nullptr};
 
-/// @param task  zeros: this thread's innermost one.
+/// @param task  if all zeros, this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void add_itt_number(const itt_domain* domain, itt_id task,
                                                    std::uint64_t number) noexcept {
   const itt_library& itt = *itt_library::get();
@@ -7359,10 +7449,10 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
   return event;
 }
 
-/// Begins a task of this thread. Only where annotation_wanted().
+/// Begins a task of this thread. Call it only if annotation_wanted().
 /// @param name    copied; cut at 255 bytes.
-/// @param handle  of this name only: null, or VTune's handle of it, which the first task leaves.
-/// @param number  of the batch, or a stage's: shown beside the name.
+/// @param handle  used for this name only: null, or VTune's handle, which the first task stores.
+/// @param number  of the batch or stage: shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,
     std::optional<std::uint64_t> number = std::nullopt) noexcept {
@@ -7382,16 +7472,16 @@ LOTUS_DETAIL_PER_MODULE inline void begin_task(
   }
 }
 
-/// Tasks that have begun and may end on another thread. Where too many are open at once, further
-/// ones are on no timeline. Thread safety: all; each number is one thread's at a time.
+/// Tasks that may end on another thread. If too many are open at once, further ones are on no
+/// timeline. Thread safety: all; only one thread at a time may use a number.
 class async_tasks {
  public:
   struct task {
-    std::atomic<std::uint64_t> key;  ///< its number + 1; 0: this place is free
+    std::atomic<std::uint64_t> key;  ///< the task's number + 1; 0: this place is free
     std::uint64_t nvtx_range;
   };
 
-  /// Null where there is no place for it.
+  /// Returns null if there is no free place.
   task* begin(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < most_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -7400,7 +7490,7 @@ class async_tasks {
     }
     return nullptr;
   }
-  /// Null where it has not begun. Whoever ends it sets its key to 0.
+  /// Returns null if the task has not begun. The caller that ends it sets its key to 0.
   task* find(std::uint32_t number) noexcept {
     for (std::uint32_t i = 0; i < most_probes; ++i) {
       task& place = tasks_[(number + i) % places];
@@ -7421,9 +7511,10 @@ inline itt_id itt_id_of_async(const itt_domain* domain, std::uint32_t number) no
   return {reinterpret_cast<std::uintptr_t>(domain), std::uint64_t{number} + 1, 0};
 }
 
-/// Begins a stretch of an asynchronous operation, which may overlap others of this thread and end
-/// on another. PyTorch's profiler knows no such. Only where annotation_wanted().
-/// @param number  that no other operation has now. The rest is as of begin_task().
+/// Begins a segment of an asynchronous operation, which may overlap others of this thread and end
+/// on another thread. PyTorch's profiler does not support this. Call it only if
+/// annotation_wanted().
+/// @param number  not used by any other open operation. For the other parameters see begin_task().
 LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
                                                      std::atomic<void*>& handle,
                                                      std::uint32_t number) noexcept {
@@ -7442,7 +7533,7 @@ LOTUS_DETAIL_PER_MODULE inline void begin_async_task(std::string_view name,
   }
 }
 
-/// Ends it, on whatever thread; nothing where it has not begun.
+/// Ends the segment on any thread; does nothing if it has not begun.
 LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcept {
   async_tasks::task* const task = open_async_tasks.find(number);
   if (task == nullptr) return;
@@ -7456,7 +7547,7 @@ LOTUS_DETAIL_PER_MODULE inline void end_async_task(std::uint32_t number) noexcep
   task->key.store(0);
 }
 
-/// Ends the task of this thread that began last.
+/// Ends this thread's innermost task.
 LOTUS_DETAIL_PER_MODULE inline void end_task() noexcept {
   const annotators to = chosen_annotators.known({});
   if (to.torch) {
@@ -7473,7 +7564,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_COLLECTORS_ANNOTATE_HPP
 
-// Names of operations: how they are written into a line, and the table that makes them small ids.
+// Names of operations: their form in a log line, and the table that maps them to small ids.
 #ifndef LOTUS_RECORD_NAMES_HPP
 #define LOTUS_RECORD_NAMES_HPP
 
@@ -7483,10 +7574,10 @@ namespace detail {
 inline constexpr std::size_t max_name_bytes = 1024;  ///< longer names are cut
 inline constexpr std::size_t max_line_name_bytes = 1 + 3 * max_name_bytes;
 
-/// Writes "S" and the name as it stands in a line to `out` (max_line_name_bytes); returns the
-/// length. %XX replaces control bytes, bytes from 0x7f on, comma, quote, percent, a blank at either
-/// end, and the B of a name that begins with "Batch": no name can end a field or a line, or pass
-/// for a batch record. Undone by lotus-tool.
+/// Writes "S" and the name in the form used in log lines to `out` (max_line_name_bytes); returns
+/// the length. Replaces by %XX: control bytes, bytes from 0x7f on, commas, quotes, percent signs, a
+/// blank at either end, and the B of a name that begins with "Batch". So a name can neither end a
+/// field or line nor look like a batch record. lotus-tool reverses this.
 inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   constexpr char hex[] = "0123456789ABCDEF";
   const std::size_t length = name.size() < max_name_bytes ? name.size() : max_name_bytes;
@@ -7508,14 +7599,15 @@ inline std::size_t write_line_name(std::string_view name, char* out) noexcept {
   return static_cast<std::size_t>(p - out);
 }
 
-/// A name once seen. Lives as long as the process.
+/// A name that occurred once. Exists until the process exits.
 struct name_entry {
   std::uint64_t hash;
   std::uint32_t id;
   std::uint16_t raw_bytes;
   std::uint16_t line_bytes;
-  mutable std::atomic<void*> task_handle;  ///< a profiler's, of this name; its collector's affair
-  // Followed by the raw name, then by the name as a line begins with it, comma included.
+  mutable std::atomic<void*> task_handle;  ///< a collector's handle for this name; managed by the
+                                           ///< collector
+  // Followed by the raw name, then by the name as at the start of a line, with the comma.
 
   std::string_view raw() const noexcept {
     return {reinterpret_cast<const char*>(this + 1), raw_bytes};
@@ -7525,13 +7617,13 @@ struct name_entry {
   }
 };
 
-/// What unnamed_id stands for. It is in no ring file's list of names: recovery knows it.
+/// The name for unnamed_id. Ring files do not list it, since recovery knows it.
 inline constexpr std::string_view unnamed_name = "(unnamed)";
 inline constexpr std::string_view unnamed_line_start = "S(unnamed),";
-/// How a line begins whose name is in no list.
+/// Start of a line whose name is in no list.
 inline constexpr std::string_view lost_line_start = "Sname_lost,";
 
-/// How lines begin, by the id of their name: "S<name>,".
+/// Looks up the start of a line, "S<name>,", by the id of its name.
 struct name_lookup {
   const void* table;
   std::string_view (*line_start)(const void* table, std::uint64_t id) noexcept;
@@ -7539,12 +7631,12 @@ struct name_lookup {
   std::string_view operator()(std::uint64_t id) const noexcept { return line_start(table, id); }
 };
 
-/// Interns names by content. Reading takes no lock; nothing is ever freed, so ids and entries stay
-/// valid until the process ends. Ids count from 1; a name for which there is no room is unnamed_id.
-/// Thread safety: all; also from signal handlers.
+/// Interns names by content. Reading takes no lock. Nothing is ever freed, so ids and entries stay
+/// valid until the process exits. Ids count from 1; a name for which there is no room gets
+/// unnamed_id. Thread safety: all; also from signal handlers.
 class name_table {
  public:
-  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< names
+  static constexpr std::uint32_t limit = unnamed_id - 1;  ///< maximum number of names
 
   /// @param most_names  at most `limit`.
   explicit name_table(std::uint32_t most_names = limit) noexcept : most_names_{most_names} {
@@ -7562,7 +7654,7 @@ class name_table {
     return add(name, hash);
   }
 
-  /// @param id  what intern() returned.
+  /// @param id  a result of intern().
   const name_entry& entry(std::uint32_t id) const noexcept {
     if (LOTUS_DETAIL_UNLIKELY(id == unnamed_id)) {
       return *reinterpret_cast<const name_entry*>(unnamed_);
@@ -7573,7 +7665,7 @@ class name_table {
 
   std::uint32_t size() const noexcept { return count_.load(); }
 
-  /// Of any id: what stands in a ring file may have been written by anybody who has it mapped.
+  /// Accepts any id: any process that maps a ring file can have written into it.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id != 0 && (id <= size() || id == unnamed_id)) {
       return entry(static_cast<std::uint32_t>(id)).line_start();
@@ -7597,7 +7689,7 @@ class name_table {
     std::atomic<const name_entry*> entries[page_names];
   };
   struct index {
-    std::size_t slots;  ///< a power of two; the slots follow
+    std::size_t slots;  ///< a power of two; the slots follow this struct
     std::atomic<const name_entry*>* data() noexcept {
       return reinterpret_cast<std::atomic<const name_entry*>*>(this + 1);
     }
@@ -7625,7 +7717,8 @@ class name_table {
     in.data()[i & (in.slots - 1)].store(&e, std::memory_order_release);
   }
 
-  /// The index, at most half full after one more name; the outgrown one is left to its readers.
+  /// Returns an index that is at most half full after one more name; an outgrown one is not freed,
+  /// because readers may still use it.
   index* roomy_index() noexcept {
     index* in = index_.load(std::memory_order_relaxed);
     const std::size_t needed = (std::size_t{size()} + 1) * 2;
@@ -7653,7 +7746,7 @@ class name_table {
     return p;
   }
 
-  /// Makes an entry in `memory`, which has room for it and both texts.
+  /// Creates an entry in `memory`, which must have room for it and both texts.
   static const name_entry* put(void* memory, std::uint64_t hash, std::uint32_t id,
                                std::string_view name, std::string_view line) noexcept {
     auto* e = new (memory) name_entry{hash, id, static_cast<std::uint16_t>(name.size()),
@@ -7688,7 +7781,7 @@ class name_table {
   }
 
   const std::uint32_t most_names_;
-  /// Made beforehand, as it is for when there is no memory.
+  /// Created in advance, because it is needed when there is no memory.
   alignas(name_entry) char unnamed_[sizeof(name_entry) + unnamed_name.size() +
                                     unnamed_line_start.size()];
   mutex mutex_;
@@ -7704,24 +7797,24 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_NAMES_HPP
 
-// The one session of a process: start and stop, steps, the environment, shared objects, fork.
+// The one session of a process: start and stop, steps, environment, shared objects, fork.
 #ifndef LOTUS_SESSION_PROCESS_SESSION_HPP
 #define LOTUS_SESSION_PROCESS_SESSION_HPP
 
-// Whether this is the process that what is in memory belongs to.
+// Detects whether the state in memory belongs to this process.
 #ifndef LOTUS_BASE_OWN_PROCESS_HPP
 #define LOTUS_BASE_OWN_PROCESS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Tells a child that was made without fork handlers (_Fork, clone): it has a copy of everything,
-/// locks that nobody will release included. A child of vfork has not, as it runs in its parent's
-/// memory. Thread safety: claim() while the process has one thread; is_this() any thread, also in
-/// signal handlers.
+/// Detects a child that was created without fork handlers (_Fork, clone): it has copies of
+/// everything, including locks that nobody will release. A child of vfork is not one, because it
+/// runs in its parent's memory. Thread safety: call claim() while the process has one thread;
+/// is_this() is safe on any thread, also in signal handlers.
 class own_process {
  public:
-  /// What is in memory belongs to this process from now on.
+  /// Declares that the state in memory belongs to this process from now on.
   void claim() noexcept {
     if (mark_ == nullptr) make_mark();
     if (mark_ != nullptr) mark_->store(1, std::memory_order_relaxed);
@@ -7748,7 +7841,7 @@ class own_process {
   }
 
   mark* mark_ =
-      nullptr;  ///< on a page that is cleared in children; null: the kernel cannot do that
+      nullptr;  ///< on a page that is cleared in children; null if the kernel cannot do that
   pid_t pid_ = 0;
 };
 
@@ -7757,7 +7850,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_BASE_OWN_PROCESS_HPP
 
-// The directory of a run: found or made, and what lies in it.
+// Finds or creates the directory of a run and lists its entries.
 #ifndef LOTUS_FOLDER_DIRECTORY_HPP
 #define LOTUS_FOLDER_DIRECTORY_HPP
 
@@ -7785,7 +7878,7 @@ struct log_location {
     return 0;
   }
 
-  /// Opens the directory, made with its parents where missing. Returns a descriptor or -errno.
+  /// Opens the directory; creates it and its parents if missing. Returns a descriptor or -errno.
   int open_directory() noexcept {
     for (char* p = directory + 1; *p != '\0'; ++p) {
       if (*p != '/') continue;
@@ -7793,7 +7886,7 @@ struct log_location {
       const int made = mkdir(directory, 0777);
       const int error = errno;
       *p = '/';
-      if (made != 0 && error != EEXIST) break;  // what is wrong with it, open() will say
+      if (made != 0 && error != EEXIST) break;  // open() will report what is wrong
     }
     if (mkdir(directory, 0777) != 0 && errno != EEXIST) return -errno;
     const int fd = open_out_of_the_way(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY);
@@ -7807,13 +7900,13 @@ struct log_location {
   }
 };
 
-/// Calls `each(name)` for every entry of the directory behind descriptor `directory` (borrowed).
-/// Without opendir(), which allocates: it may be a handler that interrupted malloc which records.
+/// Calls `each(name)` for every entry of the directory with descriptor `directory` (borrowed). Does
+/// not use opendir(), which allocates: the caller may be a signal handler that interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
   const int fd = open_out_of_the_way(directory, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
-  // As getdents64(2) fills it: inode, offset, length of the entry, type, name.
+  // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;
   constexpr std::size_t name_at = 19;
   alignas(8) char entries[2048];
@@ -7834,12 +7927,12 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_DIRECTORY_HPP
 
-// Records to Lotus lines.
+// Formats records as the text lines of a Lotus log.
 #ifndef LOTUS_FORMAT_LINE_HPP
 #define LOTUS_FORMAT_LINE_HPP
 
-// The one table of what a record of each kind is: its log, its lines, its numbers, how compact
-// blocks tell it, and how it is drawn. Both writers and both readers go by it.
+// The table that describes each kind of record: its log, its lines, its numbers, its encoding in
+// compact blocks and its drawing on a timeline. Both writers and both readers use this table.
 #ifndef LOTUS_FORMAT_RECORD_KINDS_HPP
 #define LOTUS_FORMAT_RECORD_KINDS_HPP
 
@@ -7848,71 +7941,74 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a record's value says.
+/// What a record's value contains.
 enum class record_value : std::uint8_t {
-  name,             ///< the id of a name: the line begins with that
-  name_and_number,  ///< likewise, and a number of 32 bits
-  number,           ///< a number of 56 bits
-  none,             ///< nothing that is known; the prefix is all
+  name,             ///< the id of a name; the line begins with that name
+  name_and_number,  ///< the id of a name and a 32-bit number
+  number,           ///< a 56-bit number
+  none,             ///< neither; a line, if there is one, has only its prefix and times
 };
 
-/// What stands as the duration in a record's line.
+/// What a record's line contains as its duration.
 enum class written_duration : std::uint8_t {
   measured,
-  measured_unlike_placeholder,  ///< one ns more where it happens to be just placeholder_ns
+  measured_unlike_placeholder,  ///< one ns more if it is exactly placeholder_ns
   placeholder,                  ///< placeholder_ns, for events
-  none,                         ///< nothing: its only line is one beside
+  none,                         ///< nothing: the record has only a line in the side log
 };
 
-/// The duration that marks a line as no real span.
+/// The duration that marks a line as an event instead of a span.
 inline constexpr std::int64_t placeholder_ns = 1000;
 
-/// What a record looks like on a timeline.
+/// How a record is drawn on a timeline.
 enum class record_drawing : std::uint8_t {
-  nothing,  ///< it is counted, or a relation between others
+  nothing,  ///< not drawn: a total, or a relation between other records
   span,     ///< from its begin to its end
-  step,     ///< from its begin to what its thread waits for next
+  step,     ///< from its begin to the next wait of its thread
   moment,
   counter,  ///< a value over time
-  ahead,    ///< it tells of the operation that begins at its time, whose own record follows
-  gap,      ///< time that is missing in the spans that lie before its time
+  ahead,    ///< describes the operation that begins at this time; that operation's own record
+            ///< follows
+  gap,      ///< time to cut out of the spans before this record's time
 };
 
-/// What a number in a record is, with its unit.
+/// The meaning and unit of a number in a record.
 enum class record_quantity : std::uint8_t {
-  none,    ///< there is no such number
+  none,    ///< the field is unused
   batch,   ///< number of a batch
   item,    ///< number of an item
-  number,  ///< of the batch, item or request; of the asynchronous operation; at the end of a name
-  value,   ///< what the program counts, in its unit
+  number,  ///< number of a batch, item, request or asynchronous operation, or at the end of a name
+  value,   ///< value of a counter, in the program's unit
   off_cpu_ns,
-  run_queue_ns,  ///< of those, waited for a CPU
-  bytes,         ///< of the heap; of heap_total with count 1, calls
-  count,         ///< calls, blocks or units; of heap_total, what its bytes are
+  run_queue_ns,  ///< the part of off_cpu_ns spent waiting for a CPU
+  bytes,         ///< bytes of heap memory; calls for heap_total with count 1
+  count,         ///< calls, blocks or units; for heap_total it selects what the bytes mean
 };
 
-/// Where in the record it is.
+/// Where the record stores the number.
 enum class field_source : std::uint8_t { number_beside_name, value, second_word };
 
-/// Which numbers there are, as the text of a line has them.
+/// The range of a number in the text of a line.
 enum class field_type : std::uint8_t {
   natural,          ///< 0 to INT64_MAX
-  natural_or_none,  ///< likewise, or nothing: the record has missing_number() then
-  integer,          ///< with a sign
-  bits,             ///< 64 of them, without a sign
+  natural_or_none,  ///< 0 to INT64_MAX, or empty if the record contains missing_number()
+  integer,          ///< signed
+  bits,             ///< unsigned 64-bit number
 };
 
-/// How a compact block tells it.
+/// How a compact block encodes the number.
 enum class field_coding : std::uint8_t {
-  difference,  ///< to the one before of the same code, zigzag; of a second field, to that of any
+  difference,  ///< zigzag difference to the previous record of the same code; a second field: of
+               ///< any code
   plain,
-  one_more,  ///< 0: there is none
+  one_more,  ///< the number plus one; 0: no number
 };
 
-/// Where a line has it: behind its prefix, or in one of the last two columns of a line beside.
+/// Where a line contains the number: after its prefix, or in one of the last two columns of a
+/// side-log line.
 enum class line_column : std::uint8_t { prefix, a, b };
 
-/// A number of a record. Zeros are none.
+/// A number of a record. All zeros: no such number.
 struct record_field {
   record_quantity quantity;
   field_source source;
@@ -7921,37 +8017,38 @@ struct record_field {
   line_column column;
 };
 
-/// A column A or B that no field has is 0; but A of what is measured is the duration.
+/// One row of the table. A column A or B without a field is written as 0; if a duration is
+/// measured, it is written in column A.
 struct record_kind {
   event_kind kind;
-  log_role role;  ///< of the log that its lines go to
+  log_role role;  ///< the log that its lines are written to
   record_value value;
   written_duration duration;
   record_drawing drawing;
-  /// In compact blocks, of a kind without a name, whatever its number as event_kind is; 0: names
-  /// get codes, as they come.
+  /// Identifies a kind without a name in compact blocks, independently of event_kind's numbers. 0:
+  /// the kind has names, and each name gets a code when it first occurs.
   std::uint8_t code;
-  std::string_view prefix;  ///< how its lines begin; empty where they begin with a name
-  /// How its line in the log beside begins; empty where it has none there.
+  std::string_view prefix;  ///< beginning of its lines; empty if they begin with a name
+  /// Beginning of its line in the side log; empty if it has no such line.
   std::string_view beside;
-  record_field fields[2];  ///< in the order in which compact blocks tell them
-  /// Those in the columns A and B, or none; filled in by the table.
+  record_field fields[2];  ///< in the order in which compact blocks encode them
+  /// The fields in columns A and B, if any; the table fills them in.
   record_field columns[2] = {};
 
-  /// What a span of this kind is called on a profiler's timeline; empty where that is its name.
+  /// The name of such a span on a profiler's timeline; empty if the record has a name of its own.
   constexpr std::string_view task() const noexcept {
     return prefix.size() < 2 ? prefix : prefix.substr(1, prefix.size() - 2);
   }
-  /// The first column of its lines beside.
+  /// The first column of its lines in the side log.
   constexpr std::string_view beside_name() const noexcept {
     return beside.substr(0, beside.find(','));
   }
-  /// Whether its end was measured.
+  /// Whether the record has a measured duration.
   constexpr bool lasts() const noexcept {
     return duration == written_duration::measured ||
            duration == written_duration::measured_unlike_placeholder;
   }
-  /// The field that a line has in this column; null where it has none.
+  /// The field in this column of a line; null if there is none.
   constexpr const record_field* field_in(line_column column) const noexcept {
     for (const record_field& f : fields) {
       if (f.quantity != record_quantity::none && f.column == column) return &f;
@@ -7960,7 +8057,7 @@ struct record_kind {
   }
 };
 
-/// The table: a row for each kind. One that has none here is an error, whatever the build's
+/// The table: one row for each kind. A missing row is an error under any warning level.
 /// warnings.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
@@ -7986,14 +8083,14 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   // In the prefix of a batch's lines.
   constexpr record_field batch{what::batch, from::value, type::natural, told::difference,
                                column::prefix};
-  // Beside a name.
+  // Stored next to the name in the value.
   constexpr record_field number{what::number, from::number_beside_name, type::natural,
                                 told::difference, column::b};
   constexpr record_field maybe{what::number, from::number_beside_name, type::natural_or_none,
                                told::difference, column::b};
   constexpr record_field count{what::count, from::number_beside_name, type::natural,
                                told::difference, column::b};
-  // In the second word.
+  // Stored in the second word.
   constexpr record_field bytes{what::bytes, from::second_word, type::natural, told::plain,
                                column::a};
   constexpr record_field value{what::value, from::second_word, type::integer, told::difference,
@@ -8009,7 +8106,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   constexpr record_field queued{what::run_queue_ns, from::value, type::natural_or_none,
                                 told::one_more, column::b};
 
-  // Kind, log, value, duration, drawing, code, prefix, prefix beside, fields.
+  // Kind, log, value, duration, drawing, code, prefix, side-log prefix, fields.
   switch (kind) {
     case event_kind::operation:
       return {kind, worker, name, timed, drawn::span, by_name, "", "", {}};
@@ -8033,7 +8130,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
       return {kind, beside, alone, no_time, drawn::nothing, 10, "", "takes,,", {taker, item}};
     case event_kind::off_cpu:
       return {kind, beside, alone, no_time, drawn::gap, 11, "", "off_cpu,,", {off, queued}};
-    case event_kind::loader:  // tells where lines go, and has none
+    case event_kind::loader:  // selects the folder of the lines that follow
       return {kind, beside, record_value::none, no_time, drawn::nothing, 12, "", "", {}};
     case event_kind::stage_number:
       return {kind, beside, name, no_time, drawn::ahead, by_name, "", "number,", {whole}};
@@ -8060,20 +8157,20 @@ constexpr record_kind row_of(event_kind kind) noexcept {
     case event_kind::none:
       break;
   }
-  // A record of a damaged ring file, or of a later version.
+  // A record from a damaged ring file, or from a later version of lotus.
   constexpr record_value lost = record_value::none;
   return {event_kind::none, worker, lost, timed, drawn::span, by_name, "Skind_lost,", "", {}};
 }
 #pragma GCC diagnostic pop
 
-/// One more than the largest number of a kind.
+/// The largest number of a kind plus one.
 inline constexpr std::size_t record_kind_count = [] {
   std::size_t count = 256;
   while (row_of(static_cast<event_kind>(count - 1)).kind == event_kind::none) --count;
   return count;
 }();
 
-/// The rows by number.
+/// The rows, indexed by kind.
 LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   std::array<record_kind, record_kind_count> rows{};
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -8087,7 +8184,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr auto record_kinds = [] {
   return rows;
 }();
 
-/// The row of a kind, or of a number that is none.
+/// The row of a kind; row 0 if the number is not that of a kind.
 LOTUS_DETAIL_ALWAYS_INLINE const record_kind& kind_of(event_kind kind) noexcept {
   const auto number = static_cast<std::size_t>(kind);
   return record_kinds[number < record_kind_count ? number : 0];
@@ -8100,18 +8197,18 @@ constexpr bool has_name(const record_kind& kind) noexcept {
   return kind.value == record_value::name || kind.value == record_value::name_and_number;
 }
 
-/// Whether its lines are the three columns of a batch: prefix and number, begin, duration.
+/// Whether its lines have the three columns of a batch: prefix and number, begin, duration.
 constexpr bool is_of_batch(const record_kind& kind) noexcept {
   return kind.value == record_value::number && !kind.prefix.empty();
 }
 
-/// The id of the name of a record that has one.
+/// The id of the record's name; call it only for kinds that have one.
 constexpr std::uint32_t name_of(const record_kind& kind, record_tag tag) noexcept {
   const bool both = kind.value == record_value::name_and_number;
   return static_cast<std::uint32_t>(both ? tag.value() >> 32 : tag.value());
 }
 
-/// Without a branch, for one would often be foreseen wrongly.
+/// Avoids a branch, which would often be mispredicted.
 LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field& field,
                                                              const record& r) noexcept {
   const std::uint64_t word =
@@ -8119,7 +8216,7 @@ LOTUS_DETAIL_ALWAYS_INLINE constexpr std::uint64_t number_of(const record_field&
   return field.source == field_source::number_beside_name ? word & UINT32_MAX : word;
 }
 
-/// The largest number that a record can have there.
+/// The largest number that a record can store in this field.
 constexpr std::uint64_t most_of(const record_field& field) noexcept {
   switch (field.source) {
     case field_source::number_beside_name:
@@ -8132,7 +8229,7 @@ constexpr std::uint64_t most_of(const record_field& field) noexcept {
   return UINT64_MAX;
 }
 
-/// What a record has where there is no number.
+/// The value that a record stores if it has no number.
 constexpr std::uint64_t missing_number(const record_field& field) noexcept {
   return most_of(field);
 }
@@ -8140,10 +8237,10 @@ static_assert(large_stage_number == UINT32_MAX &&
                   run_queue_unknown == (std::uint64_t{1} << record_tag::value_bits) - 1,
               "they are what missing_number() says");
 
-/// What a row of the table must not be. Nothing else finds these before a log is damaged.
+/// Compile-time checks of the table. Without them a wrong row would only show up as a damaged log.
 namespace row_checks {
 
-/// Whether `sound` is true of each kind's row.
+/// Whether `sound` is true for every row.
 template <class Sound>
 constexpr bool all(Sound&& sound) {
   for (const record_kind& row : record_kinds) {
@@ -8222,11 +8319,12 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Room that one line needs: its name, the numbers with the bytes that writing them touches, and
-/// what a line beside begins with.
+/// Maximum size of one line: its name, its numbers including the bytes that put_number() writes
+/// past their end, and the prefix of a side-log line.
 inline constexpr std::size_t max_line_bytes = 16 + max_line_name_bytes + 1 + 75;
 
-/// Whether `text` is what a line begins with: as write_line_name() writes, and a comma.
+/// Whether `text` has the form of a line's beginning: a name as write_line_name() writes it, then a
+/// comma.
 inline bool is_line_start(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > max_line_name_bytes + 1) return false;
   if (text.front() != 'S' || text.back() != ',' || text.substr(0, 6) == "SBatch") return false;
@@ -8234,7 +8332,7 @@ inline bool is_line_start(std::string_view text) noexcept {
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c >= 0x7f || c == ',' || c == '"') return false;
-    // Within the text, for its last byte is the comma.
+    // The escape must end before the last byte, which is the comma.
     if (c == '%' && !(i + 3 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]))) {
       return false;
     }
@@ -8242,11 +8340,11 @@ inline bool is_line_start(std::string_view text) noexcept {
   return true;
 }
 
-/// Turns ticks into ns since the epoch for one drain. Take it after the ring's head was read: then
-/// every record to be converted ended in or before the newest segment.
+/// Converts ticks to ns since the epoch during one drain. Construct it after the ring's head was
+/// read: then every record to be converted ended in the newest segment or an earlier one.
 class tick_converter {
  public:
-  /// @param guard  held while `map` is read; null where nobody else has the map.
+  /// @param guard  held while `map` is read; null if no other thread uses the map.
   tick_converter(const clock_map& map, mutex* guard) noexcept : map_{map}, guard_{guard} {
     if (guard_ != nullptr) guard_->lock();
     newest_ = map_.current();
@@ -8258,7 +8356,7 @@ class tick_converter {
     std::int64_t duration_ns;
   };
 
-  /// Of what began in it, or later.
+  /// The segment for all ticks since its start.
   const clock_segment& newest() const noexcept { return newest_; }
 
   LOTUS_DETAIL_ALWAYS_INLINE span convert(std::uint64_t begin_ticks,
@@ -8275,7 +8373,7 @@ class tick_converter {
   }
 
  private:
-  /// Of a ring file that may say anything, too.
+  /// Wraps instead of overflowing, because a damaged ring file may contain any value.
   static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   }
@@ -8294,8 +8392,8 @@ class tick_converter {
 };
 
 /// The eight decimal digits of a number below 10^8 as characters, the first in the lowest byte.
-/// Four, then two, then one digit a lane, all lanes in one multiplication: division by 100 as (x *
-/// 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (checked by a test, for
+/// Computes four digits, then two, then one per lane, all lanes in one multiplication: division by
+/// 100 as (x * 10486) >> 20 is exact below 10^4, by 10 as (x * 103) >> 10 below 100 (a test checks
 /// every lane).
 LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) noexcept {
   const std::uint64_t fours =
@@ -8306,7 +8404,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
-/// How many decimal digits a number below 10^9 has: 1233 / 4096 is just above log10(2).
+/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just above log10(2).
 LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
   constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
                                       100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
@@ -8317,7 +8415,8 @@ LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcep
 
 /// Writes a number below 10^8 without leading zeros; returns the end. Touches 8 bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_number_below_1e8(char* out, std::uint32_t value) noexcept {
-  // Counted apart from the digits: where the next line goes need not wait for these.
+  // Counted independently of the digits, so that the address of the next line does not depend on
+  // them.
   const unsigned count = value == 0 ? 1 : digit_count(value);
   const std::uint64_t digits = eight_digits(value) >> (8 * (8 - count));
   std::memcpy(out, &digits, 8);
@@ -8330,7 +8429,7 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   std::uint64_t rest[2];
   int groups = 0;
   for (; LOTUS_DETAIL_UNLIKELY(value >= e8); value /= e8) {
-    // 64 bits have two groups at most besides the first digits.
+    // A 64-bit number has at most two groups of eight digits after its first digits.
     // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound)
     rest[groups++] = eight_digits(static_cast<std::uint32_t>(value % e8));
   }
@@ -8339,16 +8438,16 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_number(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Where numbers are written rarely: once for all such places.
+/// put_number() for rarely executed code: one copy that is not inlined.
 LOTUS_DETAIL_COLD inline char* put_number_rarely(char* out, std::uint64_t value) noexcept {
   return put_number(out, value);
 }
 
-/// Copies a short text without a call; `bytes` may be anything.
+/// Copies a short text without a function call; any number of bytes is allowed.
 LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
                                            std::size_t bytes) noexcept {
   if (LOTUS_DETAIL_LIKELY(bytes >= 8 && bytes <= 32)) {
-    // Pairs of moves that overlap in the middle.
+    // Two moves that overlap in the middle.
     const std::size_t step = bytes >= 16 ? 16 : 8;
     if (step == 16) {
       std::memcpy(out, text, 16);
@@ -8362,13 +8461,13 @@ LOTUS_DETAIL_ALWAYS_INLINE void copy_short(char* out, const char* text,
   }
 }
 
-/// Formats records as lines. One for each drain.
+/// Formats records as lines. Each drain uses its own object.
 class line_formatter {
  public:
   explicit line_formatter(const tick_converter& clock) noexcept : clock_{clock} {}
 
   /// Writes one line; returns its end. `out` has room for max_line_bytes.
-  /// @param name  how the line begins, comma included, where the record has a name; else empty.
+  /// @param name  the beginning of the line, comma included, if the record has a name; else empty.
   LOTUS_DETAIL_ALWAYS_INLINE char* format(const record& r, std::string_view name,
                                           char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
@@ -8388,8 +8487,8 @@ class line_formatter {
     return out;
   }
 
-  /// Writes the line of the log beside, "<kind>,<name>,<time>,<a>,<b>"; returns its end. Only of
-  /// kinds that have one. `out` and `name` as for format().
+  /// Writes the record's side-log line, "<kind>,<name>,<time>,<a>,<b>", and returns its end. Call
+  /// it only for kinds that have such a line. `out` and `name` as for format().
   char* format_beside(const record& r, std::string_view name, char* out) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const tick_converter::span s =
@@ -8447,7 +8546,7 @@ class line_formatter {
     return put_number_rarely(out, number);
   }
 
-  /// The seconds of one record are nearly always those of the one before.
+  /// Caches the digits of the second, because consecutive records nearly always share it.
   LOTUS_DETAIL_ALWAYS_INLINE char* put_start(char* out, std::uint64_t ns) noexcept {
     std::uint64_t fraction = ns - second_start_ns_;
     if (LOTUS_DETAIL_UNLIKELY(fraction >= 1'000'000'000)) {
@@ -8459,7 +8558,7 @@ class line_formatter {
     }
     if (LOTUS_DETAIL_UNLIKELY(second_bytes_ == 0)) return put_number_rarely(out, ns);
     std::memcpy(out, second_,
-                16);  // always the same size: one move; what is too much is overwritten
+                16);  // a constant size compiles to one move; later writes overwrite the excess
     out += second_bytes_;
     const auto f = static_cast<std::uint32_t>(fraction);
     *out = static_cast<char>('0' + f / 100'000'000);
@@ -8479,65 +8578,66 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_LINE_HPP
 
-// What operations do to the heap, where liblotus_memory.so counts it.
+// Records the allocations of operations, as counted by liblotus_memory.so.
 #ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
 #define LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
 #include <ctime>
 
-// What a program's allocations are counted by: a library that is loaded before the program's own,
-// liblotus_memory.so, and how a session asks it.
+// The interface between a session and liblotus_memory.so, a library loaded before the program's own
+// libraries that counts the program's allocations.
 #ifndef LOTUS_HEAP_HEAP_HOOK_HPP
 #define LOTUS_HEAP_HEAP_HOOK_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What one thread did to the heap between two moments. Bytes are those that were asked for.
+/// One thread's use of the heap between two moments. Bytes are those that were requested.
 struct heap_change {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::uint64_t freed_bytes;  ///< of whatever blocks, whoever allocated them
+  std::uint64_t freed_bytes;  ///< of any blocks, whichever thread allocated them
   std::uint64_t freed_calls;
-  std::uint64_t retained_bytes;  ///< of what was allocated, not freed by this thread meanwhile
+  std::uint64_t retained_bytes;  ///< allocated, and not freed by this thread meanwhile
   std::uint64_t retained_blocks;
-  std::uint64_t peak_bytes;  ///< the most by which its heap had grown: allocated less freed
+  std::uint64_t peak_bytes;  ///< maximum growth of its heap: allocated minus freed
 };
 
-/// What the process did to the heap since it began, or was forked. A name is that of the innermost
-/// operation at the time of the allocation, and 0 outside.
+/// The process's use of the heap since it began or was forked. A name is that of the innermost
+/// operation at the allocation, or 0 outside any.
 struct heap_sums {
   std::uint64_t allocated_bytes;
   std::uint64_t allocated_calls;
-  std::int64_t held_bytes;  ///< allocated less freed, by all threads, those before a fork too
-  std::uint64_t units;      ///< that have begun
+  std::int64_t held_bytes;  ///< allocated minus freed by all threads, including before a fork
+  std::uint64_t units;      ///< number of units that have begun
   std::uint32_t unit_name;  ///< what a unit is: see enter(); 0: there was none
 };
 
-/// The one symbol of that library beside the functions that it stands in for. Thread safety: all;
-/// enter() and leave() are about the calling thread. Signal safety: as malloc(3), none. None of
-/// them allocates.
+/// The only symbol of that library besides the functions that it replaces. Thread safety: all;
+/// enter() and leave() refer to the calling thread. Signal safety: none, like malloc(3). None of
+/// the functions allocates.
 struct heap_hook {
   std::uint32_t version;
-  std::uint32_t bytes;  ///< of this structure
-  /// An operation begins. What a unit is, generations of allocations are told apart by: batches
-  /// where there are any, else outermost operations.
-  /// @param name      of the operation: what is allocated in it is held under that.
-  /// @param is_batch  whether it makes a batch.
+  std::uint32_t bytes;  ///< size of this structure
+  /// An operation begins. Allocations are grouped into generations by units: batches if there are
+  /// any, else outermost operations.
+  /// @param name      of the operation; allocations in it are attributed to it.
+  /// @param is_batch  whether it builds a batch.
   void (*enter)(std::uint32_t name, bool is_batch) noexcept;
-  /// The innermost of that name ends, and with it those that began in it and have not ended.
-  /// @return 0: there is none; 1; 2: it was a unit.
+  /// The innermost operation of this name ends, and with it all that began in it and have not
+  /// ended.
+  /// @return 0: there is none; 1: it ended; 2: it ended and was a unit.
   int (*leave)(std::uint32_t name, heap_change& change) noexcept;
-  /// Whatever operations are open on any thread have not begun.
+  /// Forgets the operations that are open on all threads.
   void (*forget)() noexcept;
-  std::uint64_t (*units)() noexcept;  ///< that have begun
+  std::uint64_t (*units)() noexcept;  ///< number of units that have begun
   void (*sum)(heap_sums& sums) noexcept;
-  /// Tells what is still held, whoever would have to free it: by name, and by the first unit of the
-  /// generation in which it was allocated. Nothing of before a fork.
+  /// Reports what is still held, whichever thread should free it: by name, and by the first unit of
+  /// the generation in which it was allocated. Excludes allocations before a fork.
   void (*held)(void (*tell)(void* to, std::uint32_t name, std::uint64_t unit,
                             std::uint64_t bytes) noexcept,
                void* to) noexcept;
-  /// Says what allocations of this process it does not see; an empty text: none that it knows of.
+  /// Describes which allocations of this process it cannot see; an empty text if it knows of none.
   void (*blind_to)(char* text, std::size_t bytes) noexcept;
 };
 
@@ -8552,8 +8652,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The library that counts, if the program was started with it. Asks only where the environment
-/// tells of one, for looking up may allocate. Not to be called under a lock.
+/// Returns the counting library if the program was started with it. Looks it up only if LD_PRELOAD
+/// is set, because the lookup may allocate. Do not call it while holding a lock.
 LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   const char* const preloaded = secure_getenv("LD_PRELOAD");
   if (preloaded == nullptr || *preloaded == '\0') return nullptr;
@@ -8566,17 +8666,16 @@ LOTUS_DETAIL_PER_MODULE inline const heap_hook* find_heap_hook() noexcept {
   return hook;
 }
 
-/// Records what is counted. Thread safety: all; a recording begins under the session's control
-/// lock.
+/// Records the counts. Thread safety: all; a recording begins under the session's control lock.
 class heap_account {
  public:
-  /// Before any lock.
+  /// Call it before taking any lock.
   void find() noexcept { hook_.get_at_once(find_heap_hook, nullptr); }
 
   bool on() const noexcept { return hook() != nullptr; }
 
-  /// A recording has begun: what was open in the one before is forgotten. Records nothing, for who
-  /// holds the session's lock cannot; the first operation will.
+  /// A recording has begun: forgets operations that are open since the previous one. Records
+  /// nothing itself, because the caller holds the session's lock; the first operation will.
   void begin_recording() noexcept {
     const heap_hook* const counts = hook();
     begun_ = counts != nullptr;
@@ -8590,12 +8689,12 @@ class heap_account {
     heap_told_.store(false, std::memory_order_relaxed);
   }
 
-  /// In a recording that began while the library was being looked for. As begin_recording().
+  /// Does the same for a recording that began while the library was being looked up.
   void begin_where_missed() noexcept {
     if (!begun_) begin_recording();
   }
 
-  /// Before the recording ends.
+  /// Call it before the recording ends.
   void end_recording(std::uint32_t unit) const noexcept {
     if (const heap_hook* const counts = hook()) {
       tell_heap(*counts, unit);
@@ -8603,9 +8702,9 @@ class heap_account {
     }
   }
 
-  /// Under which name an operation's allocations are held; the making of a batch, and a wait, as if
-  /// they were operations.
-  /// @param intern  gives a name its id.
+  /// Returns the name to which an operation's allocations are attributed; building a batch and
+  /// waiting for one count as operations too.
+  /// @param intern  returns the id of a name.
   template <class Intern>
   std::uint32_t name(record_tag tag, Intern&& intern) noexcept {
     const record_kind& kind = kind_of(tag);
@@ -8627,8 +8726,8 @@ class heap_account {
     counts->enter(name, is_batch);
   }
 
-  /// @param begin_ticks  of its record; 0: there is none.
-  /// @param begun_as     the name that it began with.
+  /// @param begin_ticks  of its record; 0 if there is no record.
+  /// @param begun_as     the name with which it began.
   void end(std::uint64_t begin_ticks, std::uint32_t begun_as, std::uint32_t name) noexcept {
     const heap_hook* const counts = hook();
     heap_change change;
@@ -8641,7 +8740,7 @@ class heap_account {
     if (counted == 2) end_unit(*counts, begun_as);
   }
 
-  /// Its clock goes on, but batches are counted from 0.
+  /// The child keeps its parent's clock but counts batches from 0.
   void become_child() noexcept { next_held_.store(first_held, std::memory_order_relaxed); }
 
  private:
@@ -8665,7 +8764,7 @@ class heap_account {
     counts.sum(sums);
     const std::uint64_t ticks = now_ticks();
     const std::uint32_t name = sums.unit_name != 0 ? sums.unit_name : unit;
-    // Also where both are 0.
+    // Also records a value of 0.
     push(ticks, sums.held_bytes < 0 ? 0 : static_cast<std::uint64_t>(sums.held_bytes),
          {event_kind::heap, name, to_32_bits(sums.units)});
   }
@@ -8684,8 +8783,8 @@ class heap_account {
         &ticks);
   }
 
-  /// The heap is told of a thousand times a second at most; what of it is whose, at rarer and rarer
-  /// ends, so that all of it is less than what operations tell.
+  /// Records the heap at most a thousand times a second. Records which operations hold it at
+  /// increasing intervals, so that all of it stays less than the records of the operations.
   void end_unit(const heap_hook& counts, std::uint32_t unit) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     std::int64_t last_ns = heap_told_ns_.load(std::memory_order_relaxed);
@@ -8716,17 +8815,18 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_HEAP_HEAP_ACCOUNT_HPP
 
-// The shared objects of the process that record: each learns whether recording is on.
+// The list of shared objects that record; each is informed whether recording is on.
 #ifndef LOTUS_RECORD_SHARED_OBJECTS_HPP
 #define LOTUS_RECORD_SHARED_OBJECTS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all. Called with signals blocked.
+/// Thread safety: all. Call it with signals blocked.
 class module_list {
  public:
-  /// Tells `m` all it must know, now and at every later set_mode(); adds it if it is new.
+  /// Passes `m` what it must know, and its mode again at each later set_mode(); adds it if it is
+  /// new.
   void tell(module_state& m, const services& table, bool hardware_clock, recording mode) noexcept {
     const locked hold{lock_};
     if (m.hub.load(std::memory_order_relaxed) == nullptr) {
@@ -8767,14 +8867,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECORD_SHARED_OBJECTS_HPP
 
-// Steps by number: which are recorded, and where.
+// Computes from step numbers which steps are recorded, and where.
 #ifndef LOTUS_SESSION_STEP_RECORDING_HPP
 #define LOTUS_SESSION_STEP_RECORDING_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Steps that are recorded together, or with `behind` of 0 none.
+/// A range of steps that are recorded together; `behind` is the step after it, 0 if there is none.
 struct step_window {
   std::uint64_t first = 0;
   std::uint64_t behind = 0;
@@ -8784,12 +8884,12 @@ struct step_window {
   }
 };
 
-/// The window that a step lies in. @param steps  of which `active` is not 0.
+/// Returns the range that contains a step. @param steps  its `active` must not be 0.
 inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept {
   if (step < steps.skip_first) return {};
   const std::uint64_t left_out = std::uint64_t{steps.wait} + steps.warmup;
   const std::uint64_t cycle = left_out + steps.active;
-  // As in PyTorch: cycles begin as if the first wait were over already.
+  // As in PyTorch: counts cycles as if the first wait were already over.
   const std::uint64_t waited = steps.skip_first_wait != 0 ? steps.wait : 0;
   const std::uint64_t round = (step - steps.skip_first + waited) / cycle;
   if (steps.repeat != 0 && round >= steps.repeat) return {};
@@ -8797,10 +8897,10 @@ inline step_window window_of(const schedule& steps, std::uint64_t step) noexcept
   return step < first ? step_window{} : step_window{first, first + steps.active};
 }
 
-/// Where a program is in its schedule. Thread safety: none.
+/// A program's position in its schedule. Thread safety: none.
 class LOTUS_DETAIL_PER_MODULE step_recording {
  public:
-  /// Begins with step 0; false, after saying why, where that cannot be.
+  /// Starts with step 0; returns false, after reporting the reason, if that is impossible.
   bool start(const options& chosen, const schedule& steps) noexcept {
     running_ = false;
     if (steps.active == 0) {
@@ -8813,7 +8913,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
       return false;
     }
     chosen_ = chosen;
-    // In location_ already; and what a session holds in the heap looks leaked, as it never ends.
+    // Already stored in location_; and since the session never ends, leak checkers would report its
+    // heap memory.
     chosen_.log_file = {};
     steps_ = steps;
     step_ = 0;
@@ -8829,7 +8930,8 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
   bool active() const noexcept { return window().behind != 0; }
 
-  /// How the active steps are recorded: in a folder of their own, DIRECTORY/steps_FIRST_LAST.
+  /// Returns the options for recording the active steps: in a folder of their own,
+  /// DIRECTORY/steps_FIRST_LAST.
   options of_active() const {
     step_notice notice;
     write_folder(notice.folder);
@@ -8838,7 +8940,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
     return of;
   }
 
-  /// That the active steps are over. @return whether there is somebody to tell.
+  /// Fills the notice that the active steps are over. @return whether there is a listener to call.
   bool fill(step_notice& notice) const noexcept {
     notice.listener = steps_.on_trace_ready;
     write_folder(notice.folder);
@@ -8847,7 +8949,7 @@ class LOTUS_DETAIL_PER_MODULE step_recording {
   }
 
  private:
-  /// With the logs' prefix.
+  /// Writes the folder and the prefix of the logs in it.
   void write_folder(char (&to)[sizeof(step_notice::folder)]) const noexcept {
     const step_window window = this->window();
     std::snprintf(to, sizeof to, "%s/steps_%llu_%llu/%s", location_.directory,
@@ -8867,22 +8969,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_STEP_RECORDING_HPP
 
-// One recording after the other: all parts of it, and the order in which they begin and end.
+// Owns all parts of a recording and defines the order in which they begin and end.
 #ifndef LOTUS_STORE_RECORDER_HPP
 #define LOTUS_STORE_RECORDER_HPP
 
-// Threads' aggregates: they get room in the ring file, and are written when a recording ends.
+// Gives threads' aggregates room in the ring file, and writes them when a recording ends.
 #ifndef LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 #define LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
-// The aggregates of one thread, added up from the blocks that they stand in.
+// Adds up the aggregates of one thread from the blocks that contain them.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What one aggregate came to at one moment.
+/// The values of one aggregate at one moment.
 struct whole_aggregate {
   std::uint64_t key;
   std::uint64_t count;
@@ -8894,21 +8996,22 @@ struct whole_aggregate {
   std::uint32_t loader() const noexcept { return static_cast<std::uint32_t>(key >> 32); }
 };
 
-/// How blocks are.
+/// State of the blocks to read.
 enum class aggregate_state : std::uint8_t {
-  whole,   ///< as they were at one moment; or in place, while their thread ends adding a call
-  moving,  ///< copied while their thread went on adding calls
+  whole,   ///< unchanged copies of one moment; or in place, while the thread at most ends a call
+  moving,  ///< copied while the thread continued to add calls
 };
 
-/// Reads aggregates while their thread may be adding to them, and believes nothing that they say.
-/// Of copies that are `moving` counts are what the buckets hold, and sums those of one moment while
-/// they were copied.
+/// Reads aggregates while their thread may be adding to them, and checks all values. For `moving`
+/// copies the counts are those of the buckets, and the sums are those of some moment during the
+/// copying.
 class LOTUS_DETAIL_PER_MODULE aggregate_chain {
  public:
   explicit aggregate_chain(aggregate_state state = aggregate_state::whole) noexcept
       : moving_{state == aggregate_state::moving} {}
 
-  /// One of the thread's blocks, mapped or copied whole; borrowed. False where memory is missing.
+  /// Adds one block of the thread, in place or copied whole; it is not owned. Returns false if
+  /// memory is missing.
   bool add(const aggregates_block& block) noexcept {
     auto* const place = static_cast<const aggregates_block**>(blocks_.add(sizeof(void*)));
     if (place == nullptr) return false;
@@ -8920,12 +9023,12 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return true;
   }
 
-  /// The thread; 0: several, one after the other.
+  /// Returns the thread's id, or 0 if several threads used the blocks one after another.
   std::uint32_t tid() const noexcept { return tid_; }
 
-  /// Calls `each(const whole_aggregate&)` for every aggregate with a call.
-  /// @param to  room for one.
-  /// @return how many make no sense, and were left out.
+  /// Calls `each(const whole_aggregate&)` for every aggregate that has a call.
+  /// @param to  buffer for one aggregate.
+  /// @return how many were left out because they are inconsistent.
   std::uint64_t for_each(whole_aggregate& to,
                          function_ref<void(const whole_aggregate&)> each) noexcept {
     std::uint64_t doubted = 0;
@@ -8940,7 +9043,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
       }
     });
     if (last_number_ == 0) return doubted;
-    // The first of its name.
+    // The last call is the first one of its name.
     std::memset(static_cast<void*>(&to), 0, sizeof(to));
     to.key = last_.key;
     add_last(to);
@@ -8949,7 +9052,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
  private:
-  /// Calls `each(chunk_header, at)` for every chunk that is whole.
+  /// Calls `each(chunk_header, at)` for every complete chunk.
   void for_each_chunk(function_ref<void(const chunk_header&, const char* at)> each) const noexcept {
     for (std::size_t i = 0; i < blocks_.bytes() / sizeof(void*); ++i) {
       const aggregates_block& block =
@@ -8993,14 +9096,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     last_number_ = 0;
   }
 
-  /// Where its thread goes on adding to it, again.
+  /// Reads an aggregate; retries if the thread changes it meanwhile.
   bool read(const stored_aggregate& from, whole_aggregate& to) noexcept {
-    // A copy stays as it is.
+    // A copy does not change.
     const int most_attempts = moving_ ? 1 : 100;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
       to.key = from.key;
       to.count = from.count.load(std::memory_order_acquire);
-      // Each before the count is looked at again.
+      // These loads must come before the count is checked again.
       const aggregate_sums& sums = from.sums[to.count % 2];
       to.total_ticks = sums.total_ticks.load(std::memory_order_acquire);
       to.self_ticks = sums.self_ticks.load(std::memory_order_acquire);
@@ -9020,7 +9123,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
     return moving_ && count_in_buckets(to);
   }
 
-  /// Calls have come between what was copied of it first and last.
+  /// For a copy during which calls were added: takes the count from the buckets.
   bool count_in_buckets(whole_aggregate& to) noexcept {
     to.count = 0;
     for (const std::uint64_t n : to.counts) {
@@ -9058,11 +9161,11 @@ class LOTUS_DETAIL_PER_MODULE aggregate_chain {
   }
 
   bool moving_;
-  growing_memory blocks_;  ///< of pointers
+  growing_memory blocks_;  ///< pointers to blocks
   const aggregates_block* first_ = nullptr;
   std::uint32_t tid_ = 0;
   aggregate_call last_{};
-  std::uint64_t last_number_ = 0;  ///< 0: it has been added, or there is none
+  std::uint64_t last_number_ = 0;  ///< 0: already added, or there is none
 };
 
 using each_block = function_ref<void(aggregates_block&)>;
@@ -9073,19 +9176,19 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_CHAIN_HPP
 
-// Blocks of aggregates, copied into memory of our own.
+// Copies of aggregate blocks in our own memory.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies of the blocks of one process' threads. First all are added, then finish(). Thread safety:
-/// none.
+/// Copies of the blocks of all threads of a process. Add all of them, then call finish(). Thread
+/// safety: none.
 class LOTUS_DETAIL_PER_MODULE aggregate_copies {
  public:
-  /// Room for a block of so many bytes, zeroed. Null where memory is missing; what it gave before
-  /// is gone.
+  /// Returns zeroed room for a block of this size, or null if memory is missing; invalidates what
+  /// it returned before.
   aggregates_block* add(std::size_t bytes) noexcept {
     void* const block = blocks_.add(bytes);
     auto* const place = static_cast<block_place*>(places_.add(sizeof(block_place)));
@@ -9097,14 +9200,14 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
     return static_cast<aggregates_block*>(block);
   }
 
-  /// Copies the blocks of a thread of this process as they are at one moment, all of them. It may
-  /// be adding a call then, and begins no other before this returns.
-  /// @param for_each_block  calls what it is given for every block; called again and again.
+  /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
+  /// adding one call, and must begin no other before this returns.
+  /// @param for_each_block  calls its argument for every block; it is called repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
     if (failed_) return;
-    // What has not changed from the first word to the last, looked at twice, was so in between.
+    // If nothing changed between copying and comparing, the copy shows one moment.
     constexpr int most_attempts = 100;
     bool same = false;
     for (int attempt = 0; !same && attempt < most_attempts; ++attempt) {
@@ -9122,10 +9225,10 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
         [&](const aggregates_block& block) { at(i++).header.bytes = used_bytes(block); });
   }
 
-  /// No more are added.
+  /// Call it when all blocks have been added.
   void finish() noexcept {
     for (std::size_t i = 0; i < count(); ++i) places()[i].chain = at(i).chain;
-    // Shell's sort: std::sort would be instantiated in every file that uses the library.
+    // Shellsort: std::sort would be instantiated in every file that uses the library.
     for (std::size_t step = count() / 2; step > 0; step /= 2) {
       for (std::size_t i = step; i < count(); ++i) {
         for (std::size_t k = i; k >= step && places()[k] < places()[k - step]; k -= step) {
@@ -9135,7 +9238,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
     }
   }
 
-  /// Memory was missing; what is here is of no use.
+  /// Whether memory was missing, so that the copies must not be used.
   bool failed() const noexcept { return failed_; }
   void fail() noexcept { failed_ = true; }
 
@@ -9166,7 +9269,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
            static_cast<std::size_t>(block.used_bytes.load(std::memory_order_acquire));
   }
 
-  // Word by word: another thread may be writing them.
+  // Copies word by word, because another thread may be writing.
   static void copy(const aggregates_block& from, aggregates_block& to, std::size_t bytes) noexcept {
     const auto* const words = reinterpret_cast<const std::uint64_t*>(&from);
     auto* const out = reinterpret_cast<std::uint64_t*>(&to);
@@ -9193,8 +9296,8 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
                                                 places()[i].in_blocks);
   }
 
-  growing_memory blocks_;  ///< one behind the other
-  growing_memory places_;  ///< of block_place
+  growing_memory blocks_;  ///< blocks, one after another
+  growing_memory places_;  ///< elements of type block_place
   bool failed_ = false;
 };
 
@@ -9203,18 +9306,19 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_COPIES_HPP
 
-// The room that a thread's aggregates get as it needs them.
+// Provides a thread's aggregates with memory when they need it.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Another block of the thread; null where there is no memory.
+/// Returns another block for the thread, or null if there is no memory.
 using new_aggregates_block = function_ref<aggregates_block*()>;
 
-/// Blocks of one thread, and where in them what stands. Private memory straight from the kernel.
-/// Thread safety: none; under the producer's guard, and only the thread itself adds.
+/// Blocks of one thread and the index of what they contain, in private memory directly from the
+/// kernel. Thread safety: none; guarded by the producer's guard, and only the thread itself adds to
+/// it.
 struct aggregate_memory {
   static constexpr std::size_t page_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_blocks = std::size_t{1} << 14;
@@ -9230,17 +9334,17 @@ struct aggregate_memory {
   };
 
   std::uint32_t chain = 0;
-  std::uint32_t aggregates = 0;  ///< so many there are
+  std::uint32_t aggregates = 0;  ///< number of aggregates
   std::size_t blocks = 0;
-  bool retired = false;  ///< of a recording that is over, or of a forked child's parent
+  bool retired = false;  ///< of a recording that has ended, or of a forked child's parent
   aggregates_block* first = nullptr;
   place* last_block = nullptr;
-  std::size_t left = 0;  ///< bytes of that block
+  std::size_t left = 0;  ///< free bytes in the last block
   page* last_page = nullptr;
   local_aggregate** table = nullptr;
-  std::size_t places = 0;  ///< of the table, a power of two
+  std::size_t places = 0;  ///< size of the table, a power of two
 
-  /// Null where there is no memory.
+  /// Returns null if there is no memory.
   LOTUS_DETAIL_COLD static aggregate_memory* make(std::uint32_t chain) noexcept {
     auto* const first = static_cast<page*>(map_memory(page_bytes));
     if (first == nullptr) return nullptr;
@@ -9251,9 +9355,9 @@ struct aggregate_memory {
     return made;
   }
 
-  /// Gives all of it back.
-  /// @param in_use  its thread was interrupted while adding a call, and goes on with it: blocks are
-  /// replaced by private memory, and nothing is given back.
+  /// Releases all memory.
+  /// @param in_use  the thread was interrupted while adding a call and will continue with it:
+  /// replaces the blocks by private memory and releases nothing.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -9264,7 +9368,7 @@ struct aggregate_memory {
       }
     }
     if (in_use) return;
-    // This stands in the first of them, which goes last.
+    // This object is in the first page, which is released last.
     for (page* p = last_page; p != nullptr;) {
       page* const before = p->before;
       munmap(p, p->bytes);
@@ -9272,14 +9376,14 @@ struct aggregate_memory {
     }
   }
 
-  /// Calls `each(aggregates_block&)`, the last one first.
+  /// Calls `each(aggregates_block&)` for every block, beginning with the last one.
   void for_each_block(function_ref<void(aggregates_block&)> each) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) each(*p->block);
   }
 
-  /// Takes a call that there may be no room for yet, nor for the one before. False where there is
-  /// none to be had.
-  /// @param new_block  aggregates_block*(): one more, or null.
+  /// Adds a call after making room for it and for the previous one, if needed. Returns false if
+  /// there is no memory.
+  /// @param new_block  aggregates_block*(): returns another block, or null.
   bool take(thread_aggregates& a, aggregate_call call, new_aggregates_block new_block) noexcept {
     if (first == nullptr && take_chunk(sizeof(stored_aggregate), new_block) == nullptr)
       return false;
@@ -9304,13 +9408,14 @@ struct aggregate_memory {
     a.told_name = static_cast<std::uint32_t>(to->key);
     a.untold_ticks += call.self_ticks;
     a.last_to = to;
-    // Of a name that has no sums of its own: those of all others.
+    // `to` is the shared aggregate if this name has none of its own.
     first->append({to->key, call.ticks, call.self_ticks}, ++a.calls);
     return true;
   }
 
  private:
-  /// Room for calls of this key and duration. Null where there is none; else what it belongs to.
+  /// Makes room for calls with this key and duration. Returns their aggregate, or null without
+  /// memory.
   LOTUS_DETAIL_COLD local_aggregate* make_room(std::uint64_t key, std::uint64_t ticks,
                                                new_aggregates_block new_block) noexcept {
     const std::uint32_t octave = bucket_of(ticks) >> octave_bits;
@@ -9357,7 +9462,7 @@ struct aggregate_memory {
            last_block->block->used_bytes.load(std::memory_order_relaxed);
   }
 
-  /// What takes place is whole before it is counted in.
+  /// Counts a chunk in only when it is complete.
   void finish_chunk(const chunk_header& is, chunk_header& head, std::size_t bytes) noexcept {
     head = is;
     last_block->block->used_bytes.fetch_add(bytes, std::memory_order_release);
@@ -9410,29 +9515,29 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_MEMORY_HPP
 
-// Aggregates as text: a section of the hidden file beside the logs of a process.
+// Aggregates as text: sections of the hidden file next to the logs of a process.
 #ifndef LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 #define LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
-// Where the logs of a loader lie: in a folder of its name, beside those of the default one.
+// The folder of each named loader's logs, inside the run's directory.
 #ifndef LOTUS_FOLDER_LOADER_FOLDER_HPP
 #define LOTUS_FOLDER_LOADER_FOLDER_HPP
 
-// The one way in which files of a run are opened: whoever can write to its directory may have put
-// anything there.
+// Functions that open a run's files. All files are opened through them, because everyone who can
+// write to the run's directory may have put a link, a pipe or anything else there.
 #ifndef LOTUS_FOLDER_SAFE_OPEN_HPP
 #define LOTUS_FOLDER_SAFE_OPEN_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-// Why a file is refused, beside errno's numbers and far from them.
+// Reasons to refuse a file, numbered far above all errno values.
 inline constexpr int not_regular = 10'001;
 inline constexpr int has_other_names = 10'002;
 inline constexpr int of_another_user = 10'003;
 inline constexpr int not_a_folder = 10'004;
 
-/// True where the file is not what it should be, and not the disk to blame.
+/// Whether the file itself was refused, as opposed to a failure of the disk.
 inline bool is_refusal(int error) noexcept {
   return error == ELOOP || error >= not_regular;
 }
@@ -9454,13 +9559,14 @@ inline const char* file_error_text(int error) noexcept {
   }
 }
 
-/// Opens the regular file `name` in `directory` (borrowed), through no link, without waiting for
-/// the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons above.
+/// Opens the regular file `name` in `directory` (borrowed). Follows no symbolic link and does not
+/// wait for the other end of a pipe. Returns a descriptor, or minus errno or one of the reasons
+/// above.
 inline int open_regular(int directory, const char* name, int flags, struct stat& status,
                         mode_t mode = 0) noexcept {
   const int fd =
       open_out_of_the_way(directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
-  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe that nobody reads
+  if (fd < 0) return errno == ENXIO ? -not_regular : -errno;  // a pipe without a reader
   int error = fstat(fd, &status) != 0 ? errno : 0;
   if (error == 0 && !S_ISREG(status.st_mode)) error = not_regular;
   if (error == 0) return fd;
@@ -9468,10 +9574,10 @@ inline int open_regular(int directory, const char* name, int flags, struct stat&
   return -error;
 }
 
-/// Whose files this process may change in a directory.
+/// Which users' files this process may change in a directory.
 class file_owners {
  public:
-  /// Those of the caller; root's also those of the directory's owner.
+  /// The caller's files; for root also those of the directory's owner.
   static file_owners of_caller(int directory) noexcept {
     file_owners owners;
     owners.caller_ = owners.other_ = geteuid();
@@ -9487,8 +9593,8 @@ class file_owners {
 
   bool allow(uid_t owner) const noexcept { return owner == caller_ || owner == other_; }
 
-  /// The owner that the file system gives to new files counts as the caller: a network's may know
-  /// only one, or nobody for root. Looks by making a file.
+  /// Treats the owner that the file system gives to new files as the caller, because a network file
+  /// system may map all users to one, or root to nobody. Finds out by creating a file.
   void ask_file_system(int directory) noexcept {
     char name[96];
     std::snprintf(name, sizeof(name), "%s%u_%llx_owner", unfinished_ring_file_start,
@@ -9507,7 +9613,7 @@ class file_owners {
   uid_t other_ = 0;
 };
 
-/// Opens a file to change it: it has this one name, and an owner who is allowed.
+/// Opens a file to change it. Refuses files with other hard links and files of other users.
 inline int open_own(int directory, const char* name, int flags, const file_owners& owners,
                     struct stat& status) noexcept {
   const int fd = open_regular(directory, name, flags, status);
@@ -9520,7 +9626,7 @@ inline int open_own(int directory, const char* name, int flags, const file_owner
   return -error;
 }
 
-/// Whether a file is there that open_own() refuses for its owner.
+/// Whether open_own() would refuse this file because of its owner.
 inline bool belongs_to_another(int directory, const char* name,
                                const file_owners& owners) noexcept {
   struct stat status {};
@@ -9528,8 +9634,8 @@ inline bool belongs_to_another(int directory, const char* name,
          !owners.allow(status.st_uid);
 }
 
-/// Opens a file to append to it, made where there is none.
-/// @param made  set to whether it was.
+/// Opens a file to append to it; creates it if it does not exist.
+/// @param made  set to whether it was created.
 LOTUS_DETAIL_COLD inline int open_to_append(int directory, const char* name,
                                             const file_owners& owners, mode_t mode,
                                             struct stat& status, bool& made) noexcept {
@@ -9552,23 +9658,24 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where logs are, and how they are made.
+/// Where a process writes its logs, and how it creates them.
 struct log_folder {
-  int directory;  ///< of the run; descriptor, borrowed; or -errno where there is none
+  int directory;  ///< the run's directory; a borrowed descriptor, or -errno if it cannot be opened
   const char* prefix;
   file_owners owners;
-  mode_t mode;       ///< of new logs, less the umask
-  const char* info;  ///< name of the information file of the process whose logs these are
+  mode_t mode;       ///< of new logs, before the umask applies
+  const char* info;  ///< name of the information file of the process that the logs belong to
   name_lookup names;
-  bool compact;  ///< a thread has one log, of blocks
-  /// What is new is given to this one's owner and group, and gets just its mode; null: as it comes.
+  bool compact;  ///< each thread has one log, which consists of blocks
+  /// New files get the owner, group and mode of this file; null: they keep what the system gives
+  /// them.
   const struct stat* like = nullptr;
 
-  /// To the owner of `like`, which there is.
-  /// @param status  of `fd`, which has just been made here.
+  /// Gives a new file to the owner and group of `like`, which must not be null.
+  /// @param status  of `fd`, which has just been created.
   void give_away(int fd, const struct stat& status, mode_t new_mode) const noexcept {
     const bool other = like->st_uid != status.st_uid || like->st_gid != status.st_gid;
-    // As good as it goes: only root may give a file away.
+    // Ignores failures: only root may give a file away.
     if (other && fchown(fd, like->st_uid, like->st_gid) != 0) errno = 0;
     if (fchmod(fd, new_mode) != 0) errno = 0;
   }
@@ -9576,9 +9683,9 @@ struct log_folder {
 
 inline constexpr std::size_t max_folder_name_bytes = 200;
 
-/// Writes the name of a loader's folder to `out`, max_folder_name_bytes + 1 bytes: what a line
-/// begins with, without the S and the comma, cut where it is longer, and never a way out of the
-/// run's directory.
+/// Writes the name of a loader's folder to `out`, which has max_folder_name_bytes + 1 bytes. The
+/// name is the loader's line start without the S and the comma, truncated if too long; `/` and a
+/// leading `.` are escaped so that it cannot point outside the run's directory.
 inline void put_loader_folder_name(char* out, std::string_view line_start) noexcept {
   char* const begin = out;
   const std::string_view name = line_start.substr(1, line_start.size() - 2);
@@ -9593,7 +9700,7 @@ inline void put_loader_folder_name(char* out, std::string_view line_start) noexc
   *out = '\0';
 }
 
-/// Opens the folders of loaders, made where missing, and closes them.
+/// Opens the folders of loaders, creates missing ones, and closes them.
 class loader_folders {
  public:
   explicit loader_folders(const log_folder& run) noexcept : run_{run} {}
@@ -9601,8 +9708,8 @@ class loader_folders {
   loader_folders& operator=(const loader_folders&) = delete;
   ~loader_folders() { close_last(); }
 
-  /// A descriptor, which stays this object's, or minus what file_error_text() knows. The loader's
-  /// own stays open until another one's is asked for.
+  /// Returns a descriptor, owned by this object, or a negative error that file_error_text() knows.
+  /// A loader's descriptor stays open until another loader is requested.
   int of(std::uint32_t loader) noexcept {
     if (loader == 0 || run_.directory < 0) return run_.directory;
     if (fd_ < 0 || loader != opened_) {
@@ -9613,7 +9720,7 @@ class loader_folders {
     return fd_;
   }
 
-  /// The name of the folder that was opened last, or could not be.
+  /// Name of the folder that of() last opened or failed to open.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -9624,7 +9731,7 @@ class loader_folders {
 
   LOTUS_DETAIL_COLD int open_folder(std::uint32_t loader) noexcept {
     put_loader_folder_name(name_, run_.names(loader));
-    // Who may read its files may look for them.
+    // Everyone who may read the folder's files may also search the folder.
     const auto mode_of = [](mode_t files) { return files | (files & 0444U) >> 2U; };
     const bool made = mkdirat(run_.directory, name_, mode_of(run_.mode)) == 0;
     if (!made && errno != EEXIST) return -errno;
@@ -9644,7 +9751,7 @@ class loader_folders {
     return fd;
   }
 
-  /// Instead of a folder.
+  /// Returns the error for what exists under the folder's name but is not a folder.
   int what_is_there() const noexcept {
     struct stat status {};
     const bool link = fstatat(run_.directory, name_, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -9666,9 +9773,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// ns a tick, times 2^32, over all that the map knows. Durations contain no step of a clock.
+/// Returns ns per tick, times 2^32, averaged over the whole map. Clock steps do not affect it.
 inline std::uint64_t mean_rate(const clock_map& map) noexcept {
-  constexpr std::uint64_t least_ns = 50'000'000;  // two readings are some ns apart
+  constexpr std::uint64_t least_ns = 50'000'000;  // the two readings have an error of some ns
   __extension__ using wide = unsigned __int128;
   const clock_segment& first = map.at(0);
   const clock_segment& last = map.current();
@@ -9676,7 +9783,7 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   const std::uint64_t ns =
       (static_cast<std::uint64_t>(last.start_ns) - static_cast<std::uint64_t>(last.jumped_ns)) -
       (static_cast<std::uint64_t>(first.start_ns) - static_cast<std::uint64_t>(first.jumped_ns));
-  // What a file says may be anything.
+  // Values from a file may be anything.
   const std::uint64_t latest = last.rate > 0 ? last.rate : 1;
   if (ticks == 0 || ns < least_ns || ns > INT64_MAX) return latest;
   const wide rate = (wide{ns} << 32) / ticks;
@@ -9684,26 +9791,26 @@ inline std::uint64_t mean_rate(const clock_map& map) noexcept {
   return near ? static_cast<std::uint64_t>(rate) : latest;
 }
 
-/// Which section it is. Of sections of one name the last one counts.
+/// Identifies a section. If several sections have the same name, the last one counts.
 struct section_name {
-  std::uint64_t begun_ns;  ///< of the recording
-  std::uint64_t late;      ///< 0, or the number of a call behind the end of it
+  std::uint64_t begun_ns;  ///< begin of the recording
+  std::uint64_t late;      ///< 0, or the number of a call that ended after the recording did
 };
 
-/// One section, of one loader.
+/// One section, for one loader.
 class aggregate_text {
  public:
-  /// @param rate  ns a tick, times 2^32.
+  /// @param rate  ns per tick, times 2^32.
   aggregate_text(const section_name& name, std::uint64_t rate) noexcept
       : name_{name}, rate_{rate} {}
 
   /// Adds a line.
   /// @param line_start  "S<name>,".
-  /// @param tid         0: of several threads.
+  /// @param tid         0 if several threads share the aggregate.
   void add(std::string_view line_start, std::uint32_t tid, const whole_aggregate& of) noexcept {
     if (lines_ == 0) put_bound("\nbegin,", rate_);
     put(line_start);
-    // In a damaged file a total may have gone round.
+    // In a damaged file a total may have overflowed.
     const std::uint64_t self_ticks =
         of.self_ticks < of.total_ticks ? of.self_ticks : of.total_ticks;
     const std::uint64_t fields[] = {tid, of.count, ns(of.total_ticks), ns(self_ticks)};
@@ -9718,7 +9825,7 @@ class aggregate_text {
     ++lines_;
   }
 
-  /// The whole of it; empty where no line was added, or memory was missing.
+  /// Returns the whole section; empty if no line was added or memory was missing.
   std::string_view finish() noexcept {
     if (lines_ == 0) return {};
     put_bound("end,", lines_);
@@ -9761,11 +9868,11 @@ class aggregate_text {
   growing_memory text_;
 };
 
-/// Returns 0 or what file_error_text() knows.
+/// Appends a section; returns 0 or an error that file_error_text() knows.
 using append_section = function_ref<int(std::uint32_t loader, std::string_view section)>;
 
-/// Makes a section for each loader that some aggregates belong to.
-/// @param for_each_chain  calls what it is given for every thread; called once for each loader.
+/// Writes a section for each loader that has aggregates.
+/// @param for_each_chain  calls its argument for every thread; called once for each loader.
 /// @return 0, ENOMEM, or the first error of `append`.
 LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uint64_t rate,
                                               const name_lookup& names,
@@ -9774,7 +9881,7 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   auto* const room = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
   if (room == nullptr) return ENOMEM;
   int first_error = 0;
-  // The least loader behind the one before is next.
+  // The next loader is the one with the smallest id above the current one.
   std::optional<std::uint64_t> next = 0;
   while (next) {
     const std::uint64_t loader = *next;
@@ -9795,14 +9902,14 @@ LOTUS_DETAIL_COLD inline int for_each_section(const section_name& name, std::uin
   return first_error;
 }
 
-/// The name of a process' file of sections, in its run's folder or its loader's.
-/// @param out  max_prefix_bytes + 48 bytes.
+/// Writes the name of a process's file of sections, which is in the folder of its run or loader.
+/// @param out  at least max_prefix_bytes + 48 bytes.
 inline void put_aggregates_file_name(char* out, const char* prefix, std::uint32_t pid) noexcept {
   std::snprintf(out, max_prefix_bytes + 48, "%s%s_%u", aggregates_file_start, prefix, pid);
 }
 
-/// Appends a section to the file of its process and loader. Returns 0 or what file_error_text()
-/// knows; then what was appended of it is no section.
+/// Appends a section to the file of its process and loader. Returns 0 or an error that
+/// file_error_text() knows; after an error, what was appended is not a valid section.
 /// @param pid  of the process.
 LOTUS_DETAIL_COLD inline int append_aggregates(const log_folder& run, loader_folders& folders,
                                                std::uint32_t loader, std::uint32_t pid,
@@ -9826,7 +9933,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_AGGREGATE_TEXT_HPP
 
-// The producers of all threads: found, added, and taken from threads that are dead.
+// The producers of all threads: finds them, adds new ones, and reuses those of dead threads.
 #ifndef LOTUS_STORE_PRODUCERS_HPP
 #define LOTUS_STORE_PRODUCERS_HPP
 
@@ -9841,7 +9948,7 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
-/// A list that only grows, so it is read without a lock; places in it are used again.
+/// A list that only grows and is therefore read without a lock; producers in it are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
  public:
   template <class Each>
@@ -9849,23 +9956,24 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     for (producer* p = first_.load(std::memory_order_acquire); p != nullptr; p = p->next) each(*p);
   }
 
-  /// A producer for this thread; null where there is no memory.
-  /// @param retire  bool(producer&): empties a dead thread's producer; false when it cannot.
-  /// @param fits    bool(producer&): whether this thread may take over a dead one's.
-  /// @param adopt   void(producer&): makes one ready for this thread.
+  /// Returns a producer for this thread; null if there is no memory.
+  /// @param retire  bool(producer&): empties a dead thread's producer; false if that fails.
+  /// @param fits    bool(producer&): whether this thread may take over this dead thread's producer.
+  /// @param adopt   void(producer&): prepares a producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
     const locked hold{lock_};
     const std::uint32_t tid = thread_id();
-    // One with our thread id is ours through another shared object, or that of a dead thread whose
-    // id and logs we inherit: two rings must never feed one log.
+    // A producer with our thread id is ours, added through another shared object, or that of a dead
+    // thread whose id and logs we inherit: two rings must never write to one log.
     if (producer* p = find(tid)) return p;
     producer* p = find_free(fits);
     if (p == nullptr && count_ >= reap_at_) {
       reap(retire);
       p = find_free(fits);
     }
-    // Those that do not fit yet soon will: with a few more there is always one that does.
+    // Free producers that do not fit yet will fit soon. If there are this many, take one anyway
+    // instead of adding more.
     if (p == nullptr && count_ >= reap_at_ + most_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
@@ -9896,9 +10004,10 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     return p;
   }
 
-  /// Frees the producers of dead threads. No hook runs when a thread ends, so the last of its
-  /// thread_local destructors may still record. The next time comes when there are twice as many as
-  /// live now: rings stay bounded, and a new thread costs little.
+  /// Frees the producers of dead threads. No hook is used at the end of a thread, so even its last
+  /// thread_local destructor may still record. The next call follows when there are twice as many
+  /// producers as running threads now: so the number of rings is bounded, and a new thread costs
+  /// little.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t living = 0;
@@ -9944,47 +10053,48 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_PRODUCERS_HPP
 
-// What a run's directory holds besides logs: this process's ring file and its information.
+// The files in a run's directory besides the logs: this process's ring file and information file.
 #ifndef LOTUS_STORE_RUN_RUN_FILES_HPP
 #define LOTUS_STORE_RUN_RUN_FILES_HPP
 
-// Whose a log is, where several processes write to one directory.
+// Determines which process a log belongs to if several processes write to one directory.
 //
-// Logs are named by thread ids, which recur in every container. A process that may write the log of
-// a thread says so in its information file before it makes the log, and whose ids its own are.
+// Logs are named by thread ids, and the same ids occur in every container. Before a process creates
+// the log of a thread, it claims the thread id in its information file, together with the namespace
+// that its ids belong to.
 #ifndef LOTUS_FOLDER_LOG_CLAIMS_HPP
 #define LOTUS_FOLDER_LOG_CLAIMS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// No thread's id is above it: PID_MAX_LIMIT of Linux.
+/// No thread id is larger: PID_MAX_LIMIT of Linux.
 inline constexpr std::uint32_t largest_thread_id = 4'194'304;
 
-/// A number for the log of a thread whose id has been taken; different every time.
+/// A log number for a thread whose id another process already uses; different at every call.
 inline std::uint32_t number_of_no_thread(std::uint32_t tid) noexcept {
   std::uint64_t mixed = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) ^
                         (std::uint64_t{tid} << 32) ^ (static_cast<std::uint64_t>(getpid()) << 44);
   mixed = (mixed ^ (mixed >> 31)) * 0x9e3779b97f4a7c15U;
-  // Below 2^31, for readers that take it for a signed number.
+  // Below 2^31, for readers that store it in a signed 32-bit number.
   return largest_thread_id + 1 + static_cast<std::uint32_t>((mixed >> 32) % 2'000'000'000U);
 }
 
-/// How much of information files is looked at for one log: beside what thousands of processes write
-/// of themselves, a small part of what others may put there. A file counts as a page at least.
+/// Limits how much of the information files is read for one log. Sufficient for thousands of
+/// processes, small compared to what others could put there. Each file counts as at least one page.
 class claim_budget {
  public:
   bool spent() const noexcept { return bytes_ == 0; }
   void take(std::size_t bytes) noexcept { bytes_ -= bytes < bytes_ ? bytes : bytes_; }
 
  private:
-  std::size_t bytes_ = std::size_t{16} << 20;  ///< of 600,000 threads, or of 4,096 files
+  std::size_t bytes_ = std::size_t{16} << 20;  ///< enough for 600,000 threads, or for 4,096 files
 };
 
-/// Lines of an information file, as store/run/run_info.hpp writes them.
+/// The lines of an information file, as store/run/run_info.hpp writes them.
 class claim_file {
  public:
-  /// @param name  in `directory` (borrowed); one that cannot be read is empty.
+  /// @param name  in `directory` (borrowed); a file that cannot be read counts as empty.
   claim_file(int directory, const char* name) noexcept {
     struct stat status {};
     fd_ = open_regular(directory, name, O_RDONLY, status);
@@ -9995,7 +10105,7 @@ class claim_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Calls each(std::string_view) for every line, until that returns false or the budget is spent.
+  /// Calls each(std::string_view) for every line, until it returns false or the budget is spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
     char text[least_page_bytes];
@@ -10017,7 +10127,7 @@ class claim_file {
         from = behind + 1;
       }
       if (!wanted) break;
-      if (from == 0 && held == sizeof(text)) from = held;  // no line of ours
+      if (from == 0 && held == sizeof(text)) from = held;  // longer than any line of ours: skip it
       std::memmove(text, text + from, held - from);
       held -= from;
     }
@@ -10028,17 +10138,17 @@ class claim_file {
   int fd_ = -1;
 };
 
-/// Takes "<key> " off the front of a line. False where it has another key.
+/// Removes "<key> " from the front of a line. Returns false if the line has another key.
 inline bool take_key(std::string_view& line, std::string_view key) noexcept {
   if (line.substr(0, key.size()) != key) return false;
   line.remove_prefix(key.size());
   return true;
 }
 
-/// Whether a process whose ids are of another namespace, or machine, may write the logs of this
-/// number. Where there is more to read than the budget allows, it may.
-/// @param info  the information file of the process that asks; where it says nothing, all others
-/// are strangers.
+/// Whether a process whose ids belong to another namespace or machine may write the logs of this
+/// number. Returns true if there is more to read than the budget allows.
+/// @param info  the information file of the calling process; if it names no namespace, all other
+/// processes count as foreign.
 inline bool log_number_is_anothers(int directory, const char* info, std::uint32_t number) noexcept {
   char own[96] = {};
   claim_budget budget;
@@ -10069,7 +10179,7 @@ inline bool log_number_is_anothers(int directory, const char* info, std::uint32_
   return taken;
 }
 
-/// Says in the information file that the logs of thread `tid` have this number, as far as it can.
+/// Adds to the information file that the logs of thread `tid` have this number; ignores failures.
 inline void tell_log_number(int directory, const char* info, const file_owners& owners,
                             std::uint32_t number, std::uint32_t tid) noexcept {
   struct stat status {};
@@ -10086,30 +10196,30 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_LOG_CLAIMS_HPP
 
-// One ring's complete records, as lines, to a sink.
+// Writes the complete records of one ring to a sink.
 #ifndef LOTUS_FORMAT_DRAIN_HPP
 #define LOTUS_FORMAT_DRAIN_HPP
 
-// Lines to append-only log files.
+// Appends lines to log files.
 #ifndef LOTUS_FOLDER_LOG_APPENDER_HPP
 #define LOTUS_FOLDER_LOG_APPENDER_HPP
 
-// Logs in parts: where they have limits, a log that has grown gets another name, which says when,
-// and the next lines begin a new one.
+// Log names, including those of parts. If logs have limits, a log that has grown is renamed to a
+// part, whose name contains the time, and the next lines begin a new log.
 #ifndef LOTUS_FOLDER_LOG_PARTS_HPP
 #define LOTUS_FOLDER_LOG_PARTS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The longest name of a log, and its end.
+/// Size of a buffer for the longest log name and its terminating zero.
 inline constexpr std::size_t log_name_bytes = max_prefix_bytes + 72;
 
-/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>",
-/// hidden ones as ".lotus_<beside|compact>_<prefix>_pid_<number>"; of a part with "_part<k>" behind
-/// the prefix.
-/// @param compact  the hidden log is the only one.
-/// @param part     when it was over, in ms since the epoch; 0: it still grows.
+/// Writes the name of a log to `out` (log_name_bytes): "<prefix>_<main|worker>_pid_<number>", or
+/// ".lotus_<beside|compact>_<prefix>_pid_<number>" for hidden logs. A part has "_part<k>" after the
+/// prefix.
+/// @param compact  the hidden log is the thread's only log.
+/// @param part     when the part was completed, in ms since the epoch; 0: the log still grows.
 inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_role role,
                          bool compact, std::uint32_t number, std::uint64_t part = 0) noexcept {
   char which[32] = "";
@@ -10122,19 +10232,19 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
 }
 
-/// Of which ns since the epoch are a number still; no clock tells more.
+/// The largest number of ms since the epoch whose ns fit into 64 bits.
 inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
 
-/// What the name of a log says.
+/// The components of a log's name.
 struct log_name {
   log_role role = log_role::beside;
-  bool compact = false;         ///< it is the only one of its thread
-  std::uint64_t part = 0;       ///< 0: it still grows
-  std::size_t part_at = 0;      ///< where "_part<k>" stands in the name
-  std::size_t part_length = 0;  ///< how long that is
-  std::uint64_t number = 0;     ///< at its end
+  bool compact = false;         ///< it is the only log of its thread
+  std::uint64_t part = 0;       ///< 0: the log still grows
+  std::size_t part_at = 0;      ///< position of "_part<k>" in the name
+  std::size_t part_length = 0;  ///< length of "_part<k>"
+  std::uint64_t number = 0;     ///< the number at the end of the name
 
-  /// False where `name` is none of a log with this prefix.
+  /// Returns false if `name` is not a log with this prefix.
   LOTUS_DETAIL_COLD bool parse(const char* name, const char* prefix) noexcept {
     *this = log_name{};
     const char* p = name;
@@ -10169,7 +10279,7 @@ struct log_name {
     return true;
   }
 
-  /// False where there is no number of at most 18 digits.
+  /// Returns false if there is no number of at most 18 digits.
   static bool take_number(const char*& p, std::uint64_t& value) noexcept {
     const char* const first = p;
     for (value = 0; *p >= '0' && *p <= '9' && p - first < 18; ++p) {
@@ -10187,21 +10297,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The most that is appended to a log at once, in bytes.
+/// Maximum number of bytes of one append.
 inline constexpr std::size_t max_append_bytes = std::size_t{128} << 10;
 
-/// The number of a ring's logs.
+/// The number in the names of a ring's logs.
 inline std::uint32_t log_number(const ring_block& ring, const log_position& at) noexcept {
   return at.number != 0 ? at.number : ring.tid.load(std::memory_order_relaxed);
 }
 
-/// Appends to the logs of one ring. Every append is bracketed by commits, so a death in between
-/// leaves bytes that are known to be half an append, and only those.
+/// Appends to the logs of one ring. A commit before and after every append records the length of
+/// the log, so that after a crash the bytes of an unfinished append, and only those, can be
+/// removed.
 class log_appender {
  public:
-  /// @param logs       borrowed; opened where closed, left open.
-  /// @param ring_file  where `ring` is a copy, the descriptor of the file that commits go to, too.
-  /// @param ring_at    where the ring begins there.
+  /// @param logs       borrowed; opened if closed, and left open.
+  /// @param ring_file  if `ring` is a copy: descriptor of the file that also receives the commits.
+  /// @param ring_at    position of the ring in that file.
   log_appender(const log_folder& folder, ring_block& ring, open_log (&logs)[log_roles],
                int ring_file = -1, std::uint64_t ring_at = 0) noexcept
       : folder_{folder},
@@ -10214,21 +10325,21 @@ class log_appender {
   log_appender(const log_appender&) = delete;
   log_appender& operator=(const log_appender&) = delete;
 
-  /// How far a log is known to be whole.
+  /// The last committed state of a log.
   const log_position& position(log_role role) const noexcept {
     return ring_.committed().logs[static_cast<std::size_t>(role)];
   }
 
-  /// Marks the log as about to grow. Returns 0 or what file_error_text() knows.
-  /// @param loader  whose log: the id of its name, 0 the default one.
+  /// Marks the log as about to grow. Returns 0 or an error that file_error_text() knows.
+  /// @param loader  the loader whose log grows: the id of its name, 0 for the default loader.
   int begin(log_role role, std::uint32_t loader) noexcept {
     open_log& log = logs_[static_cast<std::size_t>(role)];
     struct stat status {};
     bool open = log.file.holds(status);
     const bool another = position(role).loader != loader;
     if (open && (another || status.st_nlink == 0 || was_moved(role, status))) {
-      undo(role);    // of an earlier append, where that has failed
-      open = false;  // deleted or moved while it was open: a new one is made
+      undo(role);    // of an earlier append that failed
+      open = false;  // deleted or moved while it was open: create a new one
     }
     commit_point c = ring_.committed();
     log_position& at = c.logs[static_cast<std::size_t>(role)];
@@ -10244,8 +10355,7 @@ class log_appender {
     return commit_to_file(c);
   }
 
-  /// Appends whole lines after begin(). On an error the file is as it was before. Returns 0 or
-  /// errno.
+  /// Appends whole lines after begin(). On error the file is restored. Returns 0 or errno.
   int append(log_role role, const char* lines, std::size_t bytes) noexcept {
     const int error = write_all(logs_[static_cast<std::size_t>(role)].file.number(), lines, bytes);
     if (error != 0) {
@@ -10256,7 +10366,7 @@ class log_appender {
     return 0;
   }
 
-  /// Takes back what was appended since the last commit.
+  /// Removes what was appended since the last commit.
   LOTUS_DETAIL_COLD void undo(log_role role) noexcept {
     const auto i = static_cast<std::size_t>(role);
     commit_point c = ring_.committed();
@@ -10268,27 +10378,27 @@ class log_appender {
     commit_to_file(c);
   }
 
-  /// From here on commit() is about the records of `from`: of the ring itself, as at first, or of
-  /// private memory that was set aside of it. Where the logs end, the ring says all the same, as
-  /// its commits survive a kill.
+  /// Selects the ring whose records commit() refers to from now on: the ring itself, as initially,
+  /// or a copy of it in private memory. The positions of the logs are committed to the ring in both
+  /// cases, because its commits survive a kill.
   void take_records_of(ring_block& from) noexcept { records_of_ = &from; }
 
-  /// Says that the records before `tail` of `lane` stand in the logs, and whose the next of the
-  /// main lane are. Returns 0 or errno.
+  /// Commits that the records before `tail` of `lane` are in the logs, and which loader the next
+  /// records of the main lane belong to. Returns 0 or errno.
   int commit(std::size_t lane, std::uint64_t tail, std::uint32_t loader) noexcept {
     commit_point c = records_of_->committed();
     c.tail[lane] = tail;
     c.loader = loader;
     if (records_of_ == &ring_) return commit_lines(c);
-    // With one commit of the ring these records are in the logs, and in memory only no more.
+    // A single commit of the ring both counts these records as logged and no longer as in memory.
     commit_point of_ring = ring_.committed();
     of_ring.in_memory -= static_cast<std::uint32_t>(tail - records_of_->committed().tail[lane]);
     records_of_->commit(c);
     return commit_lines(of_ring);
   }
 
-  /// Cuts off what a death left of an append, which is at most max_append_bytes: where more
-  /// follows, it is somebody else's. Call it before anything else is appended.
+  /// Cuts off what an append that a crash interrupted has left. That is at most max_append_bytes;
+  /// if more bytes follow, another process appended them. Call it before anything else is appended.
   LOTUS_DETAIL_COLD void undo_torn() noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
       const log_position at = ring_.committed().logs[i];
@@ -10302,11 +10412,11 @@ class log_appender {
       if (bytes > at.length && bytes - at.length <= max_append_bytes) {
         undo(static_cast<log_role>(i));
       }
-      logs_[i].file.close();  // it may have been moved
+      logs_[i].file.close();  // the log may have been moved
     }
   }
 
-  /// The log that was opened last, or could not be; or its loader's folder.
+  /// Name of the log, or of the loader's folder, that was last opened or could not be opened.
   const char* name() const noexcept { return name_; }
 
  private:
@@ -10317,14 +10427,14 @@ class log_appender {
     }
     const int error = commit_to_file(c);
     for (std::size_t i = 0; i < log_roles; ++i) {
-      // Lines whose commit is lost would come twice.
+      // Without the commit these lines would be appended again later.
       if (error != 0 && appended_[i] != 0) undo(static_cast<log_role>(i));
       appended_[i] = 0;
     }
     return error;
   }
 
-  /// In the file the index changes last, too: what it points at is whole at any instant.
+  /// The index is written last in the file, too, so that it always refers to a complete commit.
   int commit_to_file(const commit_point& c) noexcept {
     if (ring_file_ >= 0) {
       const std::uint32_t next = 1 - ring_.commit_index.load(std::memory_order_relaxed);
@@ -10349,7 +10459,7 @@ class log_appender {
     put_log_name(name_, sizeof(name_), folder_.prefix, role, folder_.compact, number);
   }
 
-  /// Whether an open log has lost its name, as to logrotate. Looks twice a second at most.
+  /// Whether an open log was renamed, as by logrotate. Checks at most twice a second.
   LOTUS_DETAIL_COLD bool was_moved(log_role role, const struct stat& status) noexcept {
     constexpr std::int64_t between_ns = 500'000'000;
     std::int64_t& looked_ns = logs_[static_cast<std::size_t>(role)].looked_ns;
@@ -10358,14 +10468,14 @@ class log_appender {
     looked_ns = now_ns;
     const log_position& at = position(role);
     const int folder = loaders_.of(at.loader);
-    if (folder < 0) return true;  // and opening it anew tells why
+    if (folder < 0) return true;  // opening it again reports the reason
     put_name(role, log_number(ring_, at));
     struct stat named {};
     if (fstatat(folder, name_, &named, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
     return named.st_ino != status.st_ino || named.st_dev != status.st_dev;
   }
 
-  /// Opens the log that an append was begun in, under its name or one that it was moved to.
+  /// Opens the log with the unfinished append, under its own name or a name that it was moved to.
   int open_torn(log_role role, const log_position& at, struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
     if (folder < 0) return folder;
@@ -10386,7 +10496,7 @@ class log_appender {
     return fd;
   }
 
-  /// @param at  its number may change, where that is another's.
+  /// @param at  its number changes if another process uses the log of that number.
   LOTUS_DETAIL_COLD int open_log_file(log_role role, log_position& at,
                                       struct stat& status) noexcept {
     const int folder = loaders_.of(at.loader);
@@ -10394,7 +10504,7 @@ class log_appender {
       std::snprintf(name_, sizeof(name_), "%s", loaders_.name());
       return folder;
     }
-    // All logs of a thread have one number, if that can be.
+    // All logs of a thread have the same number if possible.
     for (const log_position& other : ring_.committed().logs) {
       if (at.number == 0) at.number = other.number;
     }
@@ -10440,14 +10550,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Room for the text of one append.
+/// Holds the text of one append.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];
   std::size_t bytes[log_roles];
 };
 
-/// How far each lane's records were complete at one moment.
+/// How many records of each lane were complete at one moment.
 struct lane_heads {
   std::uint64_t head[lanes];
 
@@ -10456,7 +10566,7 @@ struct lane_heads {
       head[i] = ring.published[i].load(std::memory_order_acquire);
     }
   }
-  /// How many records are complete and not in the logs.
+  /// Number of records that are complete but not in the logs yet.
   std::uint64_t beyond(const commit_point& c) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < lanes; ++i) count += head[i] - c.tail[i];
@@ -10464,11 +10574,11 @@ struct lane_heads {
   }
 };
 
-/// Copies the records between `from`'s committed tails and `heads`, with both, to a ring of the
-/// same capacity.
+/// Copies the records between `from`'s committed tails and `heads` to a ring of the same capacity,
+/// together with the tails and heads.
 inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& to) noexcept {
   commit_point c = from.committed();
-  // Where its logs end only one ring may keep, and what is in memory.
+  // Only one ring may own the logs' positions and the count of records in memory.
   for (log_position& log : c.logs) log = {0, 0, false, log.number, 0};
   c.in_memory = 0;
   to.commit(c);
@@ -10480,8 +10590,9 @@ inline void copy_records(ring_block& from, const lane_heads& heads, ring_block& 
   }
 }
 
-/// Takes the records before `heads` for done with.
-/// @param in_memory  so many of them are in memory, and not in the logs yet.
+/// Marks the records before `heads` as processed.
+/// @param in_memory  the number of these records that were copied to memory and are not in the logs
+/// yet.
 inline void skip_records(ring_block& ring, const lane_heads& heads,
                          std::uint64_t in_memory = 0) noexcept {
   commit_point c = ring.committed();
@@ -10494,8 +10605,8 @@ inline void skip_records(ring_block& ring, const lane_heads& heads,
   ring.commit(c);
 }
 
-/// Adds the lines of records to a buffer.
-/// @param names   std::string_view operator()(std::uint64_t id): how the line begins, comma
+/// Formats records as lines in a buffer.
+/// @param names   std::string_view operator()(std::uint64_t id): the beginning of the line, comma
 /// included.
 template <class Names>
 class line_filler {
@@ -10509,13 +10620,13 @@ class line_filler {
     return 0;
   }
 
-  /// Has no quicker way for some of them.
+  /// Text lines have no faster path for operations, unlike compact_filler.
   static std::uint64_t add_operations(ring_block&, std::size_t, std::uint64_t at,
                                       std::uint64_t) noexcept {
     return at;
   }
 
-  /// False where there is no room left.
+  /// Returns false if the buffer has no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     const record_kind& kind = kind_of(r.tag);
     const auto role = static_cast<std::size_t>(kind.role);
@@ -10532,7 +10643,7 @@ class line_filler {
     return true;
   }
 
-  /// Appends what is in the buffer. Returns 0 or the sink's error; then nothing is appended.
+  /// Appends the buffer's contents. Returns 0 or the sink's error; then nothing is appended.
   template <class Sink>
   int append(Sink& sink, std::uint32_t loader) noexcept {
     for (std::size_t i = 0; i < log_roles; ++i) {
@@ -10566,23 +10677,24 @@ class line_filler {
   drain_buffer& buffer_;
 };
 
-/// Writes the records between the ring's committed tails and `heads` to `sink`, which commits as it
-/// goes: what was appended is never given again.
-/// @param heads  read before the clock of `fill` was made.
-/// @param fill   a line_filler or a compact_filler: begin(sink, loader), add(record) until it is
-/// false, or instead add_operations(ring, lane, from, to) as far as that comes, append(sink,
-/// loader), then committed(sink) or failed().
+/// Writes the records between the ring's committed tails and `heads` to `sink`. The sink commits
+/// after each append, so no record is written twice.
+/// @param heads  read before the clock of `fill` was constructed.
+/// @param fill   a line_filler or a compact_filler: begin(sink, loader), then add(record) until it
+/// returns false, or add_operations(ring, lane, from, to), which returns how far it came, then
+/// append(sink, loader), then committed(sink) or failed().
 /// @param sink   begin(role, loader), append(role, text, bytes), undo(role), commit(lane, tail,
-/// loader), position(role); all but undo and position return 0 or what file_error_text() knows. A
-/// loader is the id of its name, 0 the default one.
-/// @return 0, or the error of the sink; then the rest of the records stays.
+/// loader), position(role); all but undo and position return 0 or an error that file_error_text()
+/// knows. A loader is the id of its name, 0 the default loader.
+/// @return 0, or the error of the sink; then the remaining records stay in the ring.
 template <class Filler, class Sink>
 int drain_ring(ring_block& ring, const lane_heads& heads, Filler& fill, Sink& sink) noexcept {
   for (std::size_t lane = lanes; lane-- > 0;) {
     std::uint64_t at = ring.committed().tail[lane];
     while (at != heads.head[lane]) {
       std::uint32_t loader = ring.committed().loader;
-      // A handler that interrupted a push enters none.
+      // Lane 1 holds the records of signal handlers that interrupted a push; they never enter a
+      // loader.
       const auto enters = [&](const record& r) {
         return lane == 0 && r.tag.kind() == event_kind::loader;
       };
@@ -10618,12 +10730,12 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_FORMAT_DRAIN_HPP
 
-// CPU time of threads, read only where a context switch has been noticed.
+// Reads the CPU time of threads, but only after a context switch was noticed.
 //
 // Linux keeps a restartable-sequences area for each thread (rseq(2); glibc registers it since
-// 2.35). When a thread was switched out, or a signal was delivered, and it goes on outside of the
-// sequence that the area points to, the kernel clears the pointer. We let it point to a sequence
-// that no thread is ever in.
+// 2.35). When a thread continues after it was switched out or received a signal, the kernel clears
+// the pointer in that area unless the thread is inside the sequence that it points to. We let it
+// point to a sequence that no thread is ever in.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -10637,7 +10749,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pointer of this thread's rseq area; null where it has none.
+/// The pointer in this thread's rseq area; null if the thread has none.
 inline std::uint64_t* sequence_pointer() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
   if (__rseq_size == 0) return nullptr;
@@ -10653,14 +10765,14 @@ inline std::uint64_t* sequence_pointer() noexcept {
 #endif
 }
 
-/// When threads read their clocks. Information files have it as a word.
+/// When threads read their CPU clocks. Information files contain it as a word.
 enum class cpu_watching : std::uint32_t { off, batches, switches };
 
-/// Lies in memory that is never freed: every thread's area points here. Thread safety: all; an
-/// account is its thread's.
+/// Must be in memory that is never freed, because every thread's rseq area points into it. Thread
+/// safety: all; an account belongs to its thread.
 class cpu_clock {
  public:
-  /// @param wanted  whether threads are to be watched from now on.
+  /// @param wanted  whether threads are watched from now on.
   void begin(bool wanted) noexcept {
     const bool sequences = sequence_pointer() != nullptr;
     if (sequences) make_sequence();
@@ -10672,7 +10784,7 @@ class cpu_clock {
 
   cpu_watching mode() const noexcept { return mode_.load(std::memory_order_acquire); }
 
-  /// The time off the CPU since the last call of this thread; none at its first.
+  /// Returns the time off the CPU since this thread's last call; the first call returns none.
   off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
     const uncancelled quiet;
@@ -10682,7 +10794,7 @@ class cpu_clock {
     begin_watch(watch, mode);
     const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
     if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
-      // What is known for some threads only, the tool could not tell from what is known for all.
+      // Data of some threads only would look to the tool like data of all, so all change mode.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
@@ -10692,14 +10804,15 @@ class cpu_clock {
     return found;
   }
 
-  /// The account of a thread that is dead, or of the forked child's parent, becomes another's.
+  /// Clears the account of a dead thread, or of the parent's thread in a forked child, for another
+  /// thread.
   void give_up(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
     account.schedstat.close();
     account = {};
   }
 
-  /// In a forked child, whose clocks have begun anew; its first look reads them.
+  /// In a forked child, whose clocks start at 0: forces its first look to read them.
   static void disturb() noexcept {
     if (std::uint64_t* const pointer = sequence_pointer()) {
       __atomic_store_n(pointer, 0, __ATOMIC_RELAXED);
@@ -10709,10 +10822,10 @@ class cpu_clock {
  private:
   void change_mode(cpu_watching mode) noexcept {
     mode_.store(mode, std::memory_order_release);
-    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // threads that do not watch look once more
+    __atomic_fetch_add(&runs_, 1, __ATOMIC_RELEASE);  // makes threads that do not watch look again
   }
 
-  /// As the kernel reads it: struct rseq_cs of linux/rseq.h.
+  /// The kernel's layout: struct rseq_cs of linux/rseq.h.
   struct alignas(32) sequence {
     std::uint32_t version;
     std::uint32_t flags;
@@ -10721,14 +10834,14 @@ class cpu_clock {
     std::uint64_t abort_ip;
   };
 
-  /// What is less is no switch, but how far the two clocks are read apart.
+  /// Shorter times are no switch, but the interval between reading the two clocks.
   static constexpr std::int64_t least_off_ns = 500;
-  /// So many readings in vain within that time: somebody else uses the area.
+  /// After this many futile readings within futile_ns, another user of the rseq area is assumed.
   static constexpr std::uint32_t most_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
   static constexpr std::uint32_t most_open_files = 32;
 
-  /// A sequence of one byte in data, so no thread is ever in it.
+  /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
 #if LOTUS_DETAIL_HAS_RSEQ
     if (sequence_.start_ip != 0) return;  // the kernel may be reading it
@@ -10753,7 +10866,7 @@ class cpu_clock {
     }
   }
 
-  /// CPU time is read second: a switch in between is found the next time.
+  /// Reads the CPU time second: a switch between the two readings is found the next time.
   off_cpu_time find(cpu_account& account) noexcept {
     const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const std::int64_t new_off_ns = off_ns - account.told_off_ns;
@@ -10767,8 +10880,9 @@ class cpu_clock {
       if (queue_ns >= 0) account.told_run_queue_ns = queue_ns;
       return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
     }
-    // Who is switched out between the two readings, often where the second one returns from the
-    // kernel, has waited already for what is off only the next time: the rest is told then.
+    // If the thread is switched out after its clocks were read, often on return from the kernel,
+    // its run-queue time already includes a wait that counts as off-CPU time only at the next
+    // call. The excess is reported then.
     const std::int64_t waited_ns = queue_ns - account.told_run_queue_ns;
     const std::int64_t told_ns = waited_ns < 0            ? 0
                                  : waited_ns < new_off_ns ? waited_ns
@@ -10785,7 +10899,7 @@ class cpu_clock {
     return now_ns - account.futile_since_ns < futile_ns;
   }
 
-  /// How long this thread has waited for a CPU so far; -1 where the kernel does not tell.
+  /// How long this thread has waited for a CPU so far; -1 if the kernel does not report it.
   std::int64_t run_queue_ns(cpu_account& account) noexcept {
     if (!account.schedstat.holds()) open_schedstat(account);
     char text[96];
@@ -10805,7 +10919,7 @@ class cpu_clock {
     return open_out_of_the_way(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
   }
 
-  /// Stays open, unless too many are.
+  /// Keeps the file open, unless too many are.
   void open_schedstat(cpu_account& account) noexcept {
     if (account.schedstat.number() >= 0) {  // the program has closed it
       open_files_.fetch_sub(1, std::memory_order_relaxed);
@@ -10819,7 +10933,7 @@ class cpu_clock {
   }
 
   sequence sequence_{};
-  sequence marked_sequence_{};  ///< the same under another address: cpu_watch::mark()
+  sequence marked_sequence_{};  ///< the same at another address, for cpu_watch::mark()
   std::uint32_t signature_[2] = {};
   char never_run_ = 0;
   std::uint64_t runs_ = 0;
@@ -10832,7 +10946,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
-// Which names a kill would leave readable.
+// Tracks which names are in the ring file and thus readable after a kill.
 #ifndef LOTUS_STORE_KEPT_NAMES_HPP
 #define LOTUS_STORE_KEPT_NAMES_HPP
 
@@ -10840,7 +10954,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_STORE_RING_FILE_HPP
 #define LOTUS_STORE_RING_FILE_HPP
 
-// The directory of a run, held open by a program that may close whatever it finds.
+// The open directory of a run; reopened if the program closes the descriptor.
 #ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 
@@ -10850,7 +10964,7 @@ namespace detail {
 /// Thread safety: descriptor() any thread, open() and close() under the session's control lock.
 class run_directory {
  public:
-  /// Finds or makes it. Returns 0 or errno.
+  /// Finds or creates the directory. Returns 0 or errno.
   LOTUS_DETAIL_COLD int open(log_location& location) noexcept {
     const int fd = location.open_directory();
     if (fd < 0) return -fd;
@@ -10860,8 +10974,8 @@ class run_directory {
     return 0;
   }
 
-  /// Its descriptor, for use at once: opened again where the program has closed it. Negative errno
-  /// where that fails; ESTALE where its path leads to another directory now.
+  /// Returns its descriptor for immediate use; reopens the directory if the program closed it.
+  /// Returns -errno if that fails; -ESTALE if the path now leads to another directory.
   LOTUS_DETAIL_COLD int descriptor() noexcept {
     const locked hold{lock_};
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
@@ -10873,8 +10987,8 @@ class run_directory {
     *path_ = '\0';
   }
 
-  /// Appends the place of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
-  /// finds logs whose place the program chose. What cannot be written is left out.
+  /// Appends the path of the logs to the file that LOTUS_RUN_LIST names, so that `lotus-tool run`
+  /// finds logs even if the program chose their place. Ignores failures.
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
@@ -10889,7 +11003,8 @@ class run_directory {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// The program may go to another directory meanwhile. Where the path is too long there is none.
+  /// Stores an absolute path, because the program may change its working directory. Stores none if
+  /// the path is too long.
   void keep_path(const char* path) noexcept {
     char here[sizeof(path_) / 2] = "";
     const bool absolute = *path == '/';
@@ -10924,15 +11039,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// This process's ring file. The lock on its owner_lock_byte tells others that the process lives;
-/// the kernel drops it when the process ends or execs. Where no file can be had, blocks are private
-/// memory.
+/// This process's ring file. A lock on its owner_lock_byte shows other processes that this process
+/// is running; the kernel releases it when the process ends or execs. If there is no file, blocks
+/// are private memory.
 /// Thread safety: none; the session locks. Trivially destructible.
 class ring_file {
  public:
-  /// Makes the file in `in` (borrowed, must stay). Returns 0 or errno.
-  /// @param name_ns   ends its name; the information file has the same.
-  /// @param begun_ns  tells this recording of the process from others.
+  /// Creates the file in `in` (borrowed, must outlive this object). Returns 0 or errno.
+  /// @param name_ns   the last part of its name, shared with the information file.
+  /// @param begun_ns  distinguishes this recording of the process from others.
   LOTUS_DETAIL_COLD int create(run_directory& in, unsigned long long name_ns, const char* prefix,
                                mode_t mode, std::uint32_t flags, const clock_map& clock,
                                std::uint64_t begun_ns) noexcept {
@@ -10956,7 +11071,7 @@ class ring_file {
       fill_header(prefix, flags);
       header_->begun_ns = begun_ns;
       store_clock(clock);
-      // Only now does the name say that this can be recovered.
+      // The file gets the name of a recoverable file only now that it is complete.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -10968,9 +11083,9 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// A new ring block for `tid`; from private memory where the file cannot grow.
-  /// @param error  set to 0 where the block survives the process, else to why not. Returns null
-  /// without memory.
+  /// Returns a new ring block for `tid`, in private memory if the file cannot grow, or null without
+  /// memory.
+  /// @param error  set to 0 if the block survives the process, else to the reason why it does not.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
@@ -10985,7 +11100,7 @@ class ring_file {
     return ring;
   }
 
-  /// A block for aggregates; as add_ring().
+  /// Returns a block for aggregates; parameters as for add_ring().
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(aggregates_block_bytes);
     error = ENOENT;
@@ -11001,8 +11116,8 @@ class ring_file {
     return block;
   }
 
-  /// Copies what private memory holds into the file. False when the file cannot grow.
-  /// @param heads  how far to copy.
+  /// Copies records from private memory to the file. Returns false if the file cannot grow.
+  /// @param heads  copy the records before them.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
@@ -11018,16 +11133,16 @@ class ring_file {
     return true;
   }
 
-  /// Gives a ring's memory back. Its place in the file stays, as a ring with nothing in it.
+  /// Unmaps a ring. Its place in the file stays, as an empty ring.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Puts private memory in a ring's place.
+  /// Maps private memory at a ring's address.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
   }
 
-  /// Stores the names that are new since the last call. False when the file cannot grow.
+  /// Stores the names added since the last call. Returns false if the file cannot grow.
   LOTUS_DETAIL_COLD bool store_names(const name_table& names) noexcept {
     if (!exists()) return false;
     while (names_stored_ < names.size()) {
@@ -11053,8 +11168,8 @@ class ring_file {
     header_->clock_index.store(next, std::memory_order_release);
   }
 
-  /// Closes the file; ring blocks stay mapped, as their threads may be writing to them.
-  /// @param keep  leave it on disk, because it holds what is not in the logs.
+  /// Closes the file; ring blocks stay mapped, because their threads may be writing to them.
+  /// @param keep  leave it on disk, because it holds records that are not in the logs.
   void finish(bool keep) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
@@ -11062,7 +11177,7 @@ class ring_file {
     forget();
   }
 
-  /// In a forked child: lets go of the parent's file and lock.
+  /// In a forked child: releases the parent's file and lock.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -11072,11 +11187,11 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Some ten names with durations within a few octaves.
+  /// Holds about ten names whose durations span a few octaves.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
 
-  /// Lengthens the file and maps the new part, every page there: a page that the disk has no room
-  /// for must fail here and not as SIGBUS in somebody's scope.
+  /// Extends the file and maps the new part with all pages populated: a page for which the disk has
+  /// no room must fail here, not as SIGBUS in a scope.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
     if (error == 0) error = reserve(file_.number(), bytes_, bytes);
@@ -11091,8 +11206,9 @@ class ring_file {
     return memory;
   }
 
-  /// The program has closed the descriptor. The lock is held on: it goes with the last of what was
-  /// made of that opening of the file, and the header is mapped by it. Returns 0 or errno.
+  /// Reopens the file after the program closed the descriptor. The lock is still held: it belongs
+  /// to the original opening of the file, and the mapped header keeps that alive. Returns 0 or
+  /// errno.
   int reopen() noexcept {
     const int directory = directory_->descriptor();
     if (directory < 0) return -directory;
@@ -11148,15 +11264,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: has() any thread; the others, their caller locks the ring file.
+/// Thread safety: has() any thread; the caller of the other functions locks the ring file.
 class kept_names {
  public:
-  /// True for all where there is no ring file.
+  /// Returns true for all names if there is no ring file.
   bool has(std::uint32_t id) const noexcept { return id <= stored_.load(); }
 
   void store(ring_file& file, const name_table& names) noexcept {
-    // A name that is added from here on finds itself not stored, and waits for the lock; one that
-    // was added before is in the table.
+    // A thread that adds a name from now on sees that it is not stored, and waits for the lock. A
+    // name added before is already in the table.
     if (file.exists()) stored_.store(file.names_stored());
     file.store_names(names);
     stored_.store(file.exists() ? file.names_stored() : all);
@@ -11175,40 +11291,40 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_NAMES_HPP
 
-// What processes that died before this one left in their rings: put into the logs.
+// Moves the records that dead processes left in their ring files to the logs.
 #ifndef LOTUS_STORE_LEFTOVERS_HPP
 #define LOTUS_STORE_LEFTOVERS_HPP
 
-// What processes that died left in their ring files.
+// Recovers the records that dead processes left in their ring files.
 #ifndef LOTUS_RECOVERY_RECOVERY_HPP
 #define LOTUS_RECOVERY_RECOVERY_HPP
 
-// The aggregates of a ring file, as the rest of it is read.
+// Reads the aggregates of a ring file.
 #ifndef LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// The aggregates that a ring file holds, copied block by block.
+// Copies the aggregates in a ring file, block by block.
 #ifndef LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 #define LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The ring file that aggregates are read from.
+/// The ring file from which aggregates are read.
 struct aggregates_source {
-  int descriptor;          ///< borrowed
-  std::uint64_t begun_ns;  ///< as the file says
-  std::uint64_t rate;      ///< as mean_rate() of its clock
-  name_lookup names;       ///< how lines begin
+  int descriptor;          ///< not owned
+  std::uint64_t begun_ns;  ///< from the file's header
+  std::uint64_t rate;      ///< mean_rate() of its clock
+  name_lookup names;       ///< starts of lines
 };
 
 using each_place = function_ref<void(std::uint64_t at, std::uint64_t bytes)>;
 
-/// Copies of all blocks of a ring file.
+/// Copies of all aggregate blocks of a ring file.
 class LOTUS_DETAIL_PER_MODULE dead_aggregates {
  public:
-  /// @param state           moving, where the file's process may live.
-  /// @param for_each_block  calls what it is given for every block's place in the file.
+  /// @param state           `moving` if the file's process may still be running.
+  /// @param for_each_block  calls its argument for the place of every block in the file.
   dead_aggregates(const aggregates_source& of, aggregate_state state,
                   function_ref<void(each_place)> for_each_block) noexcept
       : of_{of}, state_{state} {
@@ -11216,10 +11332,10 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     copies_.finish();
   }
 
-  /// Blocks that are not believed.
+  /// Returns the number of blocks that were ignored as implausible.
   std::uint64_t doubted() const noexcept { return doubted_; }
 
-  /// As detail::for_each_section().
+  /// See detail::for_each_section().
   int for_each_section(append_section append) const noexcept {
     if (copies_.failed()) return ENOMEM;
     return detail::for_each_section(
@@ -11228,7 +11344,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
   }
 
  private:
-  /// The library's own are smaller.
+  /// Larger than all blocks that the library writes.
   static constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10;
 
   void add(std::uint64_t at, std::uint64_t bytes) noexcept {
@@ -11241,7 +11357,7 @@ class LOTUS_DETAIL_PER_MODULE dead_aggregates {
     if (!read_at(of_.descriptor, static_cast<void*>(block), static_cast<std::size_t>(bytes), at)) {
       copies_.fail();
     }
-    block->header.bytes = bytes;  // it may have been changed since it was looked at
+    block->header.bytes = bytes;  // the process may have changed it after its size was read
   }
 
   const aggregates_source of_;
@@ -11255,22 +11371,22 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_DEAD_AGGREGATES_HPP
 
-// A ring file that a process left. Whatever stands in it is checked before it is believed.
+// Reads the ring file that a process left. All its contents are checked before they are used.
 #ifndef LOTUS_RECOVERY_DEAD_RING_HPP
 #define LOTUS_RECOVERY_DEAD_RING_HPP
 
-// One ring of a ring file, copied piece by piece into memory of our own.
+// Copies one ring of a ring file to private memory, window by window.
 //
-// Whoever can write to the directory may have made the file, and may change or shorten it while it
-// is read. So nothing of it is mapped: each piece is read once, the copy is checked, and only the
-// copy is used.
+// Anyone who can write to the directory may have created the file, and may change or shorten it
+// while it is read. So the file is not mapped: each part is read once, the copy is checked, and
+// only the copy is used.
 #ifndef LOTUS_RECOVERY_RING_COPY_HPP
 #define LOTUS_RECOVERY_RING_COPY_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A copy of one ring, its records a window of at most window_records.
+/// A copy of one ring; at most window_records of its records at a time.
 class ring_copy {
  public:
   static constexpr std::size_t window_records = 4096;
@@ -11282,9 +11398,9 @@ class ring_copy {
     if (ring_ != nullptr) munmap(ring_, ring_block::bytes_for(window_records));
   }
 
-  /// Copies the ring at `at`, but for its records. False where it makes no sense, or there is no
-  /// memory.
-  /// @param bytes  of the ring's block.
+  /// Copies the ring at `at` without its records. Returns false if the ring is damaged or there is
+  /// no memory.
+  /// @param bytes  size of the ring's block.
   bool copy(int fd, std::uint64_t at, std::uint64_t bytes) noexcept {
     if (ring_ == nullptr) {
       ring_ = static_cast<ring_block*>(map_memory(ring_block::bytes_for(window_records)));
@@ -11300,7 +11416,7 @@ class ring_copy {
     if (ring_->commit_index.load(std::memory_order_relaxed) > 1) return false;
     ring_->capacity = window_records;
     for (log_position& log : ring_->commits[ring_->commit_index.load()].logs) {
-      unsigned char appending = 0;  // a byte that may hold anything is no bool yet
+      unsigned char appending = 0;  // a byte with an arbitrary value is not a valid bool
       std::memcpy(&appending, &log.appending, 1);
       log.appending = appending != 0;
     }
@@ -11318,8 +11434,8 @@ class ring_copy {
     return true;
   }
 
-  /// Copies the next of the records behind the committed ones. False where there are none that can
-  /// be believed.
+  /// Copies the next records after the committed ones. Returns false if there are no more valid
+  /// ones.
   bool fetch() noexcept {
     const std::uint64_t at = ring_->committed().tail[0];
     const std::uint64_t in_window = window_records - (at & (window_records - 1));
@@ -11338,12 +11454,13 @@ class ring_copy {
 
   ring_block& ring() noexcept { return *ring_; }
   std::uint64_t file_offset() const noexcept { return at_; }
-  /// How many records are complete and not in the logs.
+  /// How many records are complete but not in the logs.
   std::uint64_t left() const noexcept {
     const commit_point& c = ring_->committed();
     return (head_ - c.tail[0]) + (ring_->published[1].load(std::memory_order_relaxed) - c.tail[1]);
   }
-  /// Whether there were records that no process can have stored; what follows them is left out.
+  /// Whether the ring contains records that no process can have stored; the records after them are
+  /// ignored.
   bool doubted() const noexcept { return doubted_; }
 
  private:
@@ -11353,7 +11470,7 @@ class ring_copy {
 
   void doubt(std::uint64_t good) noexcept {
     doubted_ = true;
-    // Of what else this ring says nothing is believed.
+    // Nothing after the first invalid record of this ring is used.
     const std::uint64_t tail = ring_->committed().tail[0];
     head_ = good - tail <= head_ - tail ? good : tail;
   }
@@ -11361,7 +11478,7 @@ class ring_copy {
   ring_block* ring_ = nullptr;
   int fd_ = -1;
   std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;  ///< of the ring in the file
+  std::uint64_t capacity_ = 0;  ///< capacity of the ring in the file
   std::uint64_t head_ = 0;
   bool doubted_ = false;
 };
@@ -11374,27 +11491,28 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether a moment of CLOCK_MONOTONIC has passed; without one nothing ends.
+/// Whether a moment of CLOCK_MONOTONIC has passed; false if none is given.
 inline bool is_over(std::optional<std::int64_t> until_ns) noexcept {
   return until_ns && clock_ns(CLOCK_MONOTONIC) > *until_ns;
 }
 
-/// The ring file of a dead process; to recover it, locked against everyone else who wants to.
+/// The ring file of a dead process. While it is being recovered, it is locked against other
+/// processes.
 class dead_ring_file {
  public:
   enum class state {
     opened,
-    gone,           ///< recovered and deleted by somebody else meanwhile
-    living,         ///< its process lives
-    busy,           ///< somebody recovers it at this moment
+    gone,           ///< another process has recovered and deleted it meanwhile
+    living,         ///< its process is running
+    busy,           ///< another process is recovering it at this moment
     damaged,        ///< not a ring file
-    other_version,  ///< of the library wrote it
+    other_version,  ///< written by another version of the library
     refused,        ///< see error()
-    doubted,        ///< some of what it holds makes no sense, and is in it only
+    doubted,        ///< some of its contents are damaged and exist nowhere else
   };
 
   /// Opens `name` in `directory` (borrowed).
-  /// @param writable  to append to the logs and delete it; otherwise only to read.
+  /// @param writable  to recover and delete it; otherwise only to read it.
   LOTUS_DETAIL_COLD state open(int directory, const char* name, bool writable,
                                const file_owners& owners) noexcept {
     fd_ = writable ? open_own(directory, name, O_RDWR, owners, status_)
@@ -11411,8 +11529,8 @@ class dead_ring_file {
     return check_header();
   }
 
-  /// Opens it to be read whether its process lives or not: what that changes meanwhile may be seen
-  /// in part.
+  /// Opens the file for reading whether or not its process runs. Changes that the process makes
+  /// meanwhile may be seen in part.
   state open_any(int directory, const char* name, const file_owners& owners) noexcept {
     fd_ = open_own(directory, name, O_RDONLY, owners, status_);
     if (fd_ >= 0) return check_header();
@@ -11428,23 +11546,24 @@ class dead_ring_file {
     if (fd_ >= 0) close(fd_);
   }
 
-  /// Why the file was refused: what file_error_text() knows.
+  /// Why the file was refused; file_error_text() knows it.
   int error() const noexcept { return error_; }
   const ring_file_header& header() const noexcept { return *header_; }
   const struct stat& status() const noexcept { return status_; }
   int descriptor() const noexcept { return fd_; }
 
-  /// Whether somebody has recovered it since it was opened to read, or does.
+  /// Whether another process has recovered the file since it was opened for reading, or is doing
+  /// so.
   bool being_recovered() const noexcept {
     struct stat now {};
     return file_lock_is_taken(fd_, recovery_lock_byte) || fstat(fd_, &now) != 0 ||
            now.st_nlink == 0;
   }
 
-  /// Finds rings, names and aggregates, up to the first block that makes no sense; what is more
-  /// than a process has is left out.
-  /// @param until_ns  CLOCK_MONOTONIC; none: however long it takes.
-  /// @return 0, ENOMEM, or ETIME where it came to be later.
+  /// Finds rings, names and aggregates up to the first damaged block. Ignores what exceeds the
+  /// limits of a real process.
+  /// @param until_ns  of CLOCK_MONOTONIC; none: unlimited.
+  /// @return 0, ENOMEM, or ETIME if the time was exceeded.
   LOTUS_DETAIL_COLD int read_blocks(std::optional<std::int64_t> until_ns = {}) noexcept {
     const auto size = static_cast<std::uint64_t>(status_.st_size);
     std::uint64_t at = header_->header_bytes;
@@ -11491,8 +11610,9 @@ class dead_ring_file {
     return 0;
   }
 
-  /// Calls `each(ring_copy&)` for every ring that makes sense.
-  /// @return how many do not, or not wholly; what was left out with whole blocks counts as one.
+  /// Calls `each(ring_copy&)` for every valid ring.
+  /// @return how many rings are damaged completely or in part; all blocks that were ignored count
+  /// as one.
   std::uint64_t for_each_ring(function_ref<void(ring_copy&)> each) noexcept {
     std::uint64_t doubted = too_much_ || damaged_ ? 1 : 0;
     ring_copy copy;
@@ -11520,10 +11640,10 @@ class dead_ring_file {
     return header_->clocks[header_->clock_index.load(std::memory_order_relaxed) & 1];
   }
 
-  /// Whether its logs are compact ones.
+  /// Whether its logs are compact.
   bool compact() const noexcept { return (header_->flags & compact_flag) != 0; }
 
-  /// How a line begins that has the name `id`.
+  /// The beginning of a line with the name `id`.
   std::string_view line_start(std::uint64_t id) const noexcept {
     if (id == unnamed_id) return unnamed_line_start;
     if (id == 0 || id > names_.bytes() / sizeof(name_place)) return lost_line_start;
@@ -11542,18 +11662,19 @@ class dead_ring_file {
     std::uint64_t bytes;
   };
   struct name_place {
-    std::uint32_t at;  ///< in text_
+    std::uint32_t at;  ///< position in text_
     std::uint32_t bytes;
   };
-  /// Rings and blocks of names. Each living ring is a mapping of its process, beside its thread's
-  /// stack, and Linux allows a process 65,530.
+  /// Maximum number of blocks. Each ring of a running process is a mapping next to its thread's
+  /// stack, and Linux allows a process 65,530 mappings.
   static constexpr std::size_t most_blocks = std::size_t{1} << 16;
-  /// Of all names; of the longest 300,000, of usual ones as many as a process can have.
+  /// Maximum size of all names: 300,000 of the longest ones, or as many usual ones as a process can
+  /// have.
   static constexpr std::size_t most_text_bytes = std::size_t{256} << 20;
-  /// Ours are smaller; more is not believed, nor read.
+  /// The library's blocks are smaller; a larger one is not read.
   static constexpr std::size_t most_names_block_bytes = std::size_t{1} << 20;
 
-  /// A file that cannot be written may be that of a living process all the same.
+  /// A file that cannot be written may still belong to a running process.
   state not_opened(int directory, const char* name) noexcept {
     error_ = -fd_;
     if (error_ == ENOENT) return state::gone;
@@ -11586,7 +11707,7 @@ class dead_ring_file {
     return usable ? state::opened : state::damaged;
   }
 
-  /// A plain name, such as stands before "_main_pid_1".
+  /// Whether `prefix` is a plain file name, as it precedes "_main_pid_1".
   static bool is_prefix(const char (&prefix)[max_prefix_bytes + 1]) noexcept {
     const void* const end = std::memchr(prefix, '\0', sizeof(prefix));
     if (end == nullptr || end == prefix) return false;
@@ -11596,8 +11717,8 @@ class dead_ring_file {
     return true;
   }
 
-  /// False where the block makes no sense: names are numbered as they come. A name that comes again
-  /// is the same.
+  /// Returns false if the block is damaged: names are numbered consecutively, and a name that
+  /// occurs again must be the same.
   LOTUS_DETAIL_COLD bool read_names(std::uint64_t at, std::uint64_t bytes) noexcept {
     std::uint64_t used = 0;
     if (bytes > most_names_block_bytes ||
@@ -11629,7 +11750,7 @@ class dead_ring_file {
     return true;
   }
 
-  /// What the library did not write itself is written again as a name.
+  /// Escapes a name that the library did not write itself.
   bool add_name(std::string_view start) noexcept {
     char line[max_line_name_bytes + 1];
     if (!is_line_start(start)) {
@@ -11655,7 +11776,7 @@ class dead_ring_file {
   growing_memory names_;       ///< of name_place, by id - 1
   growing_memory text_;
   bool too_much_ = false;
-  bool damaged_ = false;  ///< a block, and what follows it, was left out
+  bool damaged_ = false;  ///< a block and everything after it were ignored
 };
 
 }  // namespace detail
@@ -11666,8 +11787,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies them. @param file  borrowed; its blocks have been read.
-/// @param state  moving, where its process may live.
+/// Copies the aggregates. @param file  not owned; its blocks must have been read.
+/// @param state  `moving` if the file's process may still be running.
 LOTUS_DETAIL_COLD inline dead_aggregates read_aggregates(const dead_ring_file& file,
                                                          aggregate_state state) noexcept {
   return dead_aggregates{
@@ -11681,27 +11802,28 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_RECOVERY_RING_AGGREGATES_HPP
 
-// Records to blocks of a compact log.
+// Writes records as blocks of a compact log.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
 
 #include <algorithm>
 
-// Compact logs: what a block of records is, and how its numbers are written.
+// Compact logs: the layout of a block of records and the encoding of its numbers.
 //
-// A compact log is a chain of blocks. A block that begins anew knows nothing of those before it;
-// others go on with the names that stand in the blocks since, and with their last numbers.
+// A compact log is a chain of blocks. A block with the flag compact_begins_anew depends on no
+// earlier block; any other block uses the names announced since the last such block and continues
+// from the last numbers.
 #ifndef LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 #define LOTUS_FORMAT_COMPACT_LAYOUT_HPP
 
-// Numbers of 64 bits in as few bytes as they need: LEB128 (DWARF 5, section 7.6).
+// Encodes 64-bit numbers in as few bytes as needed: LEB128 (DWARF 5, section 7.6).
 #ifndef LOTUS_FORMAT_VARINT_HPP
 #define LOTUS_FORMAT_VARINT_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Small numbers of either sign as small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
+/// Maps small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 constexpr std::uint64_t to_zigzag(std::int64_t value) noexcept {
   return (static_cast<std::uint64_t>(value) << 1U) ^ static_cast<std::uint64_t>(value >> 63U);
 }
@@ -11709,13 +11831,13 @@ constexpr std::int64_t from_zigzag(std::uint64_t value) noexcept {
   return static_cast<std::int64_t>((value >> 1U) ^ (0 - (value & 1U)));
 }
 
-/// Bytes that a number takes at most.
+/// Maximum number of bytes of an encoded number.
 inline constexpr std::size_t varint_bytes = 10;
 
-/// Seven bits a byte, the lowest first, the highest bit set in all but the last. Returns the end;
-/// touches at most varint_bytes, and always 2.
+/// Writes seven bits per byte, the lowest first; the highest bit is set in all bytes but the last.
+/// Returns the end; touches at least 2 and at most varint_bytes bytes.
 LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noexcept {
-  // Most are of one byte or two, as it comes: a branch would often be foreseen wrongly.
+  // Most numbers need one or two bytes in random order, so a branch would often be mispredicted.
   if (LOTUS_DETAIL_LIKELY(value < 0x4000)) {
     const auto more = static_cast<unsigned>(value > 0x7F);
     const auto both =
@@ -11728,8 +11850,8 @@ LOTUS_DETAIL_ALWAYS_INLINE char* put_varint(char* out, std::uint64_t value) noex
   return out;
 }
 
-/// Reads what put_varint() wrote, without a look at where the bytes end; returns the byte behind
-/// it. Reads at most varint_bytes, whatever they are.
+/// Reads what put_varint() wrote, without checking where the input ends; returns the position after
+/// it. Reads at most varint_bytes, whatever they contain.
 LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
                                                    std::uint64_t& value) noexcept {
   std::uint64_t byte = static_cast<unsigned char>(*from++);
@@ -11741,7 +11863,7 @@ LOTUS_DETAIL_ALWAYS_INLINE const char* take_varint(const char* from,
   return from;
 }
 
-/// Likewise, of bytes that may be anything and end at `end`; null where no number ends before.
+/// Same for untrusted bytes that end at `end`; returns null if no number ends before `end`.
 inline const char* take_varint(const char* from, const char* end, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && from != end; shift += 7) {
@@ -11763,9 +11885,9 @@ namespace detail {
 inline constexpr char compact_block_magic[4] = {'L', 'T', 'S', 'C'};
 inline constexpr std::uint8_t compact_version = 2;
 inline constexpr std::uint8_t compact_begins_anew = 1;
-/// Codes below it are kinds of records without a name; from it on they count what is announced.
+/// Smaller codes are kinds of records without a name; larger ones count the announced names.
 inline constexpr std::uint32_t first_named_code = 16;
-/// Instead of a record's code: a name follows.
+/// Stands in place of a record's code and means that a name follows.
 inline constexpr std::uint32_t announcement_code = 0;
 
 constexpr bool code_fits(const record_kind& row) noexcept {
@@ -11782,7 +11904,7 @@ static_assert(row_checks::all(code_fits),
               "a kind without a name has a code from 1 to 15, by which compact blocks identify it");
 static_assert(row_checks::all(code_is_its_own), "a code identifies one kind");
 
-/// Of each code below first_named_code; none where it tells nothing.
+/// The kind for each code below first_named_code; event_kind::none for unused codes.
 inline constexpr auto kind_by_code = [] {
   std::array<event_kind, first_named_code> kinds{};
   for (const record_kind& row : record_kinds) {
@@ -11793,50 +11915,54 @@ inline constexpr auto kind_by_code = [] {
 
 struct compact_block_header {
   char magic[4];
-  std::uint32_t bytes;  ///< of the block, this header included
+  std::uint32_t bytes;  ///< size of the block, this header included
   std::uint8_t version;
   std::uint8_t flags;
-  std::uint8_t roles;  ///< a bit for each log_role that its records have lines in
+  std::uint8_t roles;  ///< a bit for each log_role that the records have lines in
   std::uint8_t unused;
   std::uint32_t records;
-  std::int64_t base_ns;    ///< since the epoch: what the first record's time is told against
-  std::int64_t first_ns;   ///< no record begins before
-  std::int64_t last_ns;    ///< none ends behind
-  std::uint64_t checksum;  ///< of all else
+  std::int64_t base_ns;    ///< since the epoch: the reference for the first record's time
+  std::int64_t first_ns;   ///< no record begins earlier
+  std::int64_t last_ns;    ///< no record ends later
+  std::uint64_t checksum;  ///< of all other bytes
 };
 static_assert(sizeof(compact_block_header) == 48 &&
                   std::is_trivially_copyable_v<compact_block_header>,
               "it stands in files");
 
-/// The difference of two numbers of 64 bits, which may wrap around.
+/// Difference of two 64-bit numbers modulo 2^64.
 constexpr std::int64_t wrapped_difference(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::int64_t>(a - b);
 }
 
-/// Instead of a record's time: by how much its end is before the record's before it follows.
+/// Encoded instead of a record's time if the record ends before the previous one; the distance
+/// follows.
 inline constexpr std::uint64_t earlier_time = 3;
 
-/// How the time of a record is told that ends no earlier than the one before it.
+/// Encodes the time of a record that ends no earlier than the previous one.
 constexpr std::uint64_t time_by_end(std::uint64_t since) noexcept {
   return since * 2;
 }
 
-/// Tells the time of a record by its end, or by its begin where that is shorter, as it is of what
-/// begins behind the record before it and lasts long. Returns the end; touches at most 20 bytes.
-/// @param since  the end of the record before; where that is later it wraps around.
+/// Encodes a record's time by its end, or by its begin if that is shorter, as for a long span that
+/// begins shortly after the previous record ends. Returns the end of the output; touches at most 20
+/// bytes.
+/// @param since  ns from the end of the previous record to the end of this one; wraps around if
+/// negative.
 inline char* put_time(char* out, std::uint64_t since, std::uint64_t duration) noexcept {
   if (since > INT64_MAX) return put_varint(put_varint(out, earlier_time), 0 - since);
-  const std::uint64_t to_begin = since - duration;  // wraps around where that is before
+  const std::uint64_t to_begin = since - duration;  // wraps around if negative
   return put_varint(out, to_begin < since / 2 ? to_begin * 4 + 1 : time_by_end(since));
 }
 
-/// The end of the record of which this was told, but earlier_time, since the end of the one before.
+/// Decodes time_by_end() or a begin from put_time(), but not earlier_time: ns from the previous
+/// record's end to this one's.
 constexpr std::uint64_t end_of_told_time(std::uint64_t told, std::uint64_t duration) noexcept {
   return (told & 1U) == 0 ? told >> 1U : (told >> 2U) + duration;
 }
 
-/// Multiplies and mixes words of 8 bytes, every other one apart, so that the processor has two to
-/// do at once.
+/// Hashes words of 8 bytes. Two independent chains, one for every other word, keep the processor's
+/// multiplier busy.
 inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15U;
   std::uint64_t sum = count;
@@ -11863,7 +11989,7 @@ inline std::uint64_t mix_bytes(const char* bytes, std::size_t count) noexcept {
   return sum ^ (sum >> 32U);
 }
 
-/// Of a block. Guards against damage, not against intent.
+/// Checksum of a block. Detects damage, not manipulation.
 inline std::uint64_t block_checksum(const char* block, std::size_t bytes) noexcept {
   constexpr std::size_t head = sizeof(compact_block_header);
   return mix_bytes(block, offsetof(compact_block_header, checksum)) * 3 +
@@ -11878,18 +12004,18 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the blocks of one compact log have told so far. All zeros is the beginning. Thread safety:
-/// none.
+/// What a reader of one compact log knows after its blocks so far: names with their codes, and last
+/// numbers. All zeros is the initial state. Thread safety: none.
 class compact_chain {
  public:
   struct entry {
-    std::uint64_t key;  ///< 0: free
+    std::uint64_t key;  ///< 0: unused entry
     std::uint32_t code;
     std::uint32_t unused;
-    std::uint64_t last;  ///< number or value
+    std::uint64_t last;  ///< last number or value
   };
 
-  /// Whether the log that is appended to next is the one of the last block, and ends with it.
+  /// Whether the log to be appended to is that of the last block and still ends with that block.
   bool goes_on(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < most_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -11900,7 +12026,7 @@ class compact_chain {
     ++blocks_;
   }
 
-  /// The entry of a name in a kind; with a key of 0 it is free. Null where there is no room.
+  /// The entry of a name in a kind; an entry with key 0 is unused. Null if the table is full.
   entry* find(event_kind kind, std::uint32_t name, std::uint64_t& key) noexcept {
     key = key_of(kind, name);
     for (std::uint64_t i = home_of(kind, name);; ++i) {
@@ -11909,15 +12035,15 @@ class compact_chain {
       if (e.key == 0) return used_ < most_names ? &e : nullptr;
     }
   }
-  /// The code of an operation's name; 0 where that is not known at once.
+  /// The code of an operation's name, or 0 if the name is not in its first slot.
   LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t code_of_operation(std::uint32_t name) const noexcept {
     const entry& e = entries_[home_of(event_kind::operation, name) % slots];
     return e.key == key_of(event_kind::operation, name) ? e.code : 0;
   }
   void take(entry& e, std::uint64_t key) noexcept { e = {key, first_named_code + used_++, 0, 0}; }
 
-  std::uint64_t last_of[first_named_code];  ///< first field, by code of what has no name
-  std::uint64_t last_second;                ///< second field, of any kind
+  std::uint64_t last_of[first_named_code];  ///< first field, by code of kinds without a name
+  std::uint64_t last_second;                ///< second field of any kind
 
  private:
   static constexpr std::uint64_t key_of(event_kind kind, std::uint32_t name) noexcept {
@@ -11929,7 +12055,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t most_names = 700;
-  /// So much a damaged block can cost.
+  /// A damaged block makes the following blocks unreadable up to the next new beginning: at most
+  /// this many.
   static constexpr std::uint32_t most_blocks = 64;
 
   std::uint64_t inode_;
@@ -11939,8 +12066,8 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block for each append, to the log that lies beside in text. As
-/// line_filler.
+/// Writes records as one block per append, all to the log with the role log_role::beside. Same
+/// interface as line_filler.
 template <class Names>
 class compact_filler {
  public:
@@ -11964,7 +12091,7 @@ class compact_filler {
     return 0;
   }
 
-  /// False where there is no room left.
+  /// Returns false if the buffer has no room left.
   LOTUS_DETAIL_ALWAYS_INLINE bool add(const record& r) noexcept {
     if (static_cast<std::size_t>(block_ + max_append_bytes - end_) < most_record_bytes) {
       return false;
@@ -11995,9 +12122,10 @@ class compact_filler {
     return true;
   }
 
-  /// Adds what most of a log is, operations whose names the block has told, up to the first record
-  /// that is none, or for which there is no room; returns its place. As add(), with all that
-  /// changes in registers: what is written as characters might be anything of this object's.
+  /// Adds a run of operations, the most frequent records, whose names are already announced. Stops
+  /// at the first record that is something else or does not fit and returns its position. Does the
+  /// same as add() but keeps all state in local variables: writes through a char pointer may alias
+  /// any member, so members would be reloaded after each.
   std::uint64_t add_operations(ring_block& ring, std::size_t lane, std::uint64_t at,
                                std::uint64_t head) noexcept {
     if (lane != 0 || head_.records == 0) return at;
@@ -12054,18 +12182,19 @@ class compact_filler {
   void committed(const Sink& sink) noexcept {
     if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
   }
-  /// What was told last may not stand in the log.
+  /// Starts a new chain, because the last block may not be in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
   static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
-  /// @param since  the end of the record before; where that is later it wraps around.
+  /// @param since  ns from the end of the previous record to the end of this one; wraps around if
+  /// negative.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_operation(char* p, std::uint32_t code,
                                                         std::uint64_t since,
                                                         std::uint64_t duration) noexcept {
-    // Nearly all: five bytes at most, in one word.
+    // The usual case: at most five bytes, written as one word.
     if (LOTUS_DETAIL_LIKELY((since | duration / 2) < 0x2000 && code < 0x80)) {
       const std::uint64_t time = time_by_end(since);
       const std::uint64_t more_time = time > 0x7F ? 1 : 0;
@@ -12088,7 +12217,7 @@ class compact_filler {
     return p + name.size();
   }
 
-  /// A number that is told by its difference to the one before.
+  /// Writes a number as its difference to the previous one.
   LOTUS_DETAIL_ALWAYS_INLINE static char* put_number(char* p, std::uint64_t number,
                                                      std::uint64_t& last) noexcept {
     p = put_varint(p, to_zigzag(wrapped_difference(number, last)));
@@ -12162,30 +12291,30 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What of a directory is to be recovered.
+/// Which files and records of a directory are recovered.
 struct recovery_limits {
   const char* prefix = nullptr;          ///< only files of runs with this prefix; null: all
   std::uint32_t tid = 0;                 ///< only rings of this thread; 0: all
-  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; what is not done by then is left
-  bool advance = true;  ///< also when time is up before anything is done, do a part
+  std::optional<std::int64_t> until_ns;  ///< of CLOCK_MONOTONIC; the rest is left for later
+  bool advance = true;  ///< recover at least a part, even if the time is already up
 };
 
 struct recovery {
   std::uint64_t files = 0;          ///< dead ring files that were read to their end
   std::uint64_t records = 0;        ///< lines appended to the logs
-  std::uint64_t living = 0;         ///< ring files left alone because their processes live
-  std::uint64_t busy = 0;           ///< ring files that somebody else recovers at this moment
-  std::uint64_t damaged = 0;        ///< files that are no ring files
+  std::uint64_t living = 0;         ///< ring files left alone because their processes are running
+  std::uint64_t busy = 0;           ///< ring files that another process is recovering
+  std::uint64_t damaged = 0;        ///< files that are not ring files
   std::uint64_t other_version = 0;  ///< ring files of another version of the library
   std::uint64_t refused = 0;        ///< ring files that could not be opened
-  std::uint64_t doubted = 0;        ///< rings that were not, or not wholly, believed
-  std::uint64_t lost = 0;           ///< records that were in the memory of dead processes only
-  bool left = false;                ///< time was up before all was done
-  int error = 0;                    ///< of the first log that failed: what file_error_text() knows
+  std::uint64_t doubted = 0;        ///< rings that were damaged completely or in part
+  std::uint64_t lost = 0;           ///< records that were only in the memory of dead processes
+  bool left = false;                ///< the time was up before everything was recovered
+  int error = 0;                    ///< of the first log that failed; file_error_text() knows it
   char failed_log[log_name_bytes] = {};
 };
 
-/// Where a dead process' logs are, and how they are made: as the ring file was.
+/// Where a dead process's logs are, and how to create them: like its ring file.
 inline log_folder folder_of(int directory, const dead_ring_file& file, const char* info) noexcept {
   const struct stat& status = file.status();
   return {directory,
@@ -12198,9 +12327,9 @@ inline log_folder folder_of(int directory, const dead_ring_file& file, const cha
           &status};
 }
 
-/// Appends to its logs what one ring holds.
+/// Appends the records of one ring to its logs.
 /// @param info  name of the information file of its process.
-/// Returns 0, ETIME, or what file_error_text() knows.
+/// @return 0, ETIME, or an error that file_error_text() knows.
 LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, const char* info,
                                           ring_copy& copy, std::optional<std::int64_t> until_ns,
                                           recovery& result, drain_buffer& buffer) noexcept {
@@ -12238,8 +12367,9 @@ LOTUS_DETAIL_COLD inline int recover_ring(int directory, dead_ring_file& file, c
   return error;
 }
 
-/// Appends a dead process' aggregates to the files that it would have written itself. What has been
-/// appended before counts once all the same. Returns 0, or what file_error_text() knows.
+/// Appends a dead process's aggregates to the files that it would have written itself. Appending
+/// the same aggregates twice does no harm: readers count them once. Returns 0 or an error that
+/// file_error_text() knows.
 inline int recover_aggregates(int directory, const dead_ring_file& file,
                               recovery& result) noexcept {
   const std::uint32_t flags = file.header().flags | aggregates_recovered_flag;
@@ -12255,7 +12385,8 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
     }
     return failed;
   });
-  // Of a file that is kept, they are not to be appended at each start.
+  // Marks the file, so that the aggregates of a ring file that is kept are not appended at each
+  // start.
   if (error == 0 && pwrite(file.descriptor(), &flags, sizeof(flags),
                            offsetof(ring_file_header, flags)) != sizeof(flags)) {
     return errno;
@@ -12263,7 +12394,7 @@ inline int recover_aggregates(int directory, const dead_ring_file& file,
   return error;
 }
 
-/// Says in a dead process' information file how many records were in its memory only.
+/// Writes to a dead process's information file how many records were only in its memory.
 inline void tell_lost_records(int directory, const char* info, const file_owners& owners,
                               std::uint64_t records) noexcept {
   struct stat status {};
@@ -12276,10 +12407,10 @@ inline void tell_lost_records(int directory, const char* info, const file_owners
   close(fd);
 }
 
-/// Appends to the logs what the rings of one dead process still hold, then deletes the ring file;
-/// but a file with something that makes no sense is kept, for that is nowhere else.
-/// May be killed at any instant and run again: the commits in the file say how far it came.
-/// @return false where it is kept for that reason.
+/// Appends what the rings of one dead process still hold to the logs, then deletes the ring file. A
+/// file with damaged contents is kept, because these exist nowhere else.
+/// May be killed at any moment and run again: the commits in the file record the progress.
+/// @return false if the file is kept for that reason.
 LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead_ring_file& file,
                                            const recovery_limits& limits, recovery& result,
                                            drain_buffer& buffer) noexcept {
@@ -12319,8 +12450,8 @@ LOTUS_DETAIL_COLD inline bool recover_file(int directory, const char* name, dead
   return true;
 }
 
-/// Deletes a ring file whose process died while making it, a minute ago or more: it holds nothing.
-/// Returns 0 or why it is no such file.
+/// Deletes an empty ring file whose process died while creating it, at least a minute ago. Returns
+/// 0, or why the file was refused.
 inline int delete_if_unfinished(int directory, const char* name,
                                 const file_owners& owners) noexcept {
   struct stat status {};
@@ -12336,8 +12467,8 @@ inline int delete_if_unfinished(int directory, const char* name,
 using report_left = function_ref<void(const char* name, dead_ring_file::state, int error)>;
 
 /// Recovers the dead ring files in `directory` (borrowed).
-/// @param report  called for each file that is left though its process is dead; `error` where it
-/// is refused.
+/// @param report  called for each file that is left although its process is dead; `error` is set if
+/// the file was refused.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -12385,7 +12516,7 @@ LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recover
   return result;
 }
 
-/// @param prefix  only those of runs with this prefix; null: all.
+/// @param prefix  only files of runs with this prefix; null: all.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const char* prefix) noexcept {
   recovery_limits limits;
   limits.prefix = prefix;
@@ -12397,7 +12528,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_RECOVERY_HPP
 
-// What a program is told of its run's files.
+// Messages to the program about its run's files.
 #ifndef LOTUS_STORE_STORAGE_REPORTS_HPP
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
@@ -12415,8 +12546,8 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
                      : "times go on as before, so that they stay in order");
 }
 
-/// Errors that may come again and again, each reported once a run.
-/// Thread safety: disk() any thread; the others, their caller locks.
+/// Errors that may recur are reported once per run.
+/// Thread safety: disk() any thread; the callers of the other functions lock.
 class storage_reports {
  public:
   void run_begins() noexcept {
@@ -12425,7 +12556,8 @@ class storage_reports {
     refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Once for each place in a row: a program that stops and starts again adds to its own logs.
+  /// Reported once for consecutive runs in the same place: a program that stops and starts again
+  /// appends to its own logs.
   void existing_logs(int directory, const log_location& location) noexcept {
     unsigned count = 0;
     for_each_entry(directory, [&](const char* name) {
@@ -12454,9 +12586,9 @@ class storage_reports {
         std::strerror(error));
   }
 
-  /// After each attempt to append to the logs.
-  /// @param error  0, or what file_error_text() knows
-  /// @param log    that was opened last
+  /// Call it after each attempt to append to the logs.
+  /// @param error  0, or an error that file_error_text() knows
+  /// @param log    name of the log that was opened last
   void disk(const log_location& location, int error, const char* log) noexcept {
     if (is_refusal(error)) return refused(location, error, log);
     const bool failed = error != 0;
@@ -12480,7 +12612,7 @@ class storage_reports {
         log, file_error_text(error));
   }
 
-  // FNV-1a, of 64 bits.
+  // 64-bit FNV-1a.
   static constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325U;
   static std::uint64_t hash_of(const char* text, std::uint64_t hash) noexcept {
     constexpr std::uint64_t prime = 0x100000001b3U;
@@ -12505,10 +12637,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The start of a recording waits for it only so long; the thread that drains does the rest. But a
-/// thread whose id a dead one had does that one's part before it logs anything, for both have the
-/// same log: what it appends must not be taken for the end of a torn append.
-/// Thread safety: all; one at a time is at the files.
+/// The start of a recording waits only briefly for this; the drain thread does the rest. But a
+/// thread with the same id as a dead thread first recovers the records of that thread, because both
+/// use the same log: its own lines must not be mistaken for the end of an unfinished append.
+///
+/// Thread safety: all; only one thread accesses the files at a time.
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the same at every call, borrowed.
@@ -12522,7 +12655,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     say("what processes that died left in %s is put into the logs meanwhile", location_->directory);
   }
 
-  /// A bit more. Whether there is still more.
+  /// Recovers a bit more. Returns whether there is still more.
   LOTUS_DETAIL_COLD bool step(run_directory& directory) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return false;
     const signals_blocked quiet;
@@ -12534,7 +12667,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     return false;
   }
 
-  /// All of one thread, before another of this id logs.
+  /// Recovers all records of one thread, before another thread with this id logs.
   LOTUS_DETAIL_COLD void of_thread(run_directory& directory, std::uint32_t tid) noexcept {
     if (!left_.load(std::memory_order_relaxed)) return;
     const locked hold{lock_};
@@ -12545,7 +12678,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     take(recover(directory, limits));
   }
 
-  /// The recording ends: the rest, but not for ever.
+  /// The recording ends: recovers the rest, within a time limit.
   void finish(run_directory& directory) noexcept {
     const locked hold{lock_};
     if (!left_.load(std::memory_order_relaxed)) return;
@@ -12553,13 +12686,13 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     give_up();
   }
 
-  /// The process ends.
+  /// The process ends: the rest is left for a later process.
   LOTUS_DETAIL_COLD void leave() noexcept {
     const locked hold{lock_};
     if (left_.load(std::memory_order_relaxed)) give_up();
   }
 
-  /// In a forked child, which looks for itself.
+  /// In a forked child, which looks for leftovers itself.
   void forget() noexcept { left_.store(false, std::memory_order_relaxed); }
 
   mutex& fork_lock() noexcept { return lock_; }
@@ -12569,7 +12702,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   static constexpr std::int64_t step_ns = 20'000'000;
   static constexpr std::int64_t finish_ns = 1'000'000'000;
 
-  // --- caller holds lock_
+  // --- the caller holds lock_
 
   LOTUS_DETAIL_COLD void run(run_directory& directory, std::int64_t most_ns,
                              bool advance) noexcept {
@@ -12607,7 +12740,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
     }
   }
 
-  /// Each kind once, with the first file of it.
+  /// Reports each kind once, with the first file of that kind.
   void say_left(const char* name, dead_ring_file::state state, int error) noexcept {
     if (state == dead_ring_file::state::doubted && first(2)) {
       say("%s/%s is damaged: what makes no sense is not in the logs, and the file is kept",
@@ -12659,21 +12792,21 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LEFTOVERS_HPP
 
-// How much of a run is kept: the oldest parts of its logs go first.
+// Limits how much of a run is kept: deletes the oldest parts of its logs first.
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
-// All logs that lie in a run's directory, whichever process writes them.
+// Finds all logs in a run's directory, whichever process writes them.
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A regular file of an owner that may change it. Valid for the call that it is given to.
+/// A log: a regular file whose owner `file_owners` allows. Valid only during the callback.
 struct run_log {
-  int folder;          ///< descriptor of where it lies
-  const char* loader;  ///< name of that folder, a loader's; empty: the run's directory
+  int folder;          ///< descriptor of the folder that contains it
+  const char* loader;  ///< name of that folder if it is a loader's; empty: the run's directory
   const char* name;
   struct stat status;
   log_name said;
@@ -12691,7 +12824,7 @@ inline void for_each_log_in(int folder, const char* loader, const char* prefix,
   });
 }
 
-/// Whether a folder is a run of its own, and not a loader's.
+/// Whether a folder is another run's directory rather than a loader's folder.
 inline bool is_other_run(int folder) noexcept {
   bool found = false;
   for_each_entry(folder, [&](const char* name) {
@@ -12700,8 +12833,8 @@ inline bool is_other_run(int folder) noexcept {
   return found;
 }
 
-/// Calls `each(folder, loader)` for a run's directory, a descriptor, with "" and for those of its
-/// loaders.
+/// Calls `each(folder, loader)` for the run's directory (a descriptor), with an empty loader name,
+/// and for the folder of each of its loaders.
 inline void for_each_run_folder(int directory, const file_owners& owners,
                                 function_ref<void(int folder, const char* loader)> each) noexcept {
   each(directory, "");
@@ -12719,8 +12852,8 @@ inline void for_each_run_folder(int directory, const file_owners& owners,
   });
 }
 
-/// Calls `each(run_log)` for all logs of the runs with this prefix in `directory`, a descriptor,
-/// those of loaders too.
+/// Calls `each(run_log)` for all logs with this prefix in `directory` (a descriptor) and in its
+/// loaders' folders.
 inline void for_each_log(int directory, const char* prefix, const file_owners& owners,
                          function_ref<void(const run_log&)> each) noexcept {
   for_each_run_folder(directory, owners, [&](int folder, const char* loader) {
@@ -12740,18 +12873,18 @@ namespace detail {
 struct forgotten_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::int64_t until_ns = 0;  ///< since the epoch: when the last of them was written to
+  std::int64_t until_ns = 0;  ///< since the epoch: the last write to any of them
 };
 
-/// Of all logs of a directory together, whichever process wrote them: several with limits keep them
-/// together, and what one that was killed has left goes as well.
+/// Limits the total of all logs in a directory, whichever process wrote them: several processes
+/// with limits share the total, and logs of killed processes are deleted too.
 ///
-/// Deleted are parts, which nobody appends to, and logs of threads that live no more. Thread
-/// safety: begin() while nobody else calls; all else any thread. Trivially destructible.
+/// Only parts, which no process appends to, and logs of dead threads are deleted. Thread safety:
+/// begin() while nothing else is called; everything else any thread. Trivially destructible.
 class log_limits {
  public:
-  /// @param most_bytes   of logs; 0: any
-  /// @param most_age_ns  0: any
+  /// @param most_bytes   maximum total size of the logs; 0: unlimited
+  /// @param most_age_ns  maximum age; 0: unlimited
   void begin(std::uint64_t most_bytes, std::int64_t most_age_ns) noexcept {
     most_bytes_ = most_bytes;
     most_age_ns_ = most_age_ns;
@@ -12762,22 +12895,22 @@ class log_limits {
   }
 
   bool any() const noexcept { return most_bytes_ != 0 || most_age_ns_ != 0; }
-  /// From which size on a log becomes a part.
+  /// The size from which on a log becomes a part.
   std::uint64_t part_bytes() const noexcept { return part_bytes_.load(std::memory_order_relaxed); }
-  /// How long a log grows before it becomes a part, however small; 0: any time.
+  /// How long a log grows before it becomes a part, whatever its size; 0: unlimited.
   std::int64_t part_ns() const noexcept { return most_age_ns_ / 8; }
 
   void after_fork_in_child() noexcept { now_looking_.store(false, std::memory_order_relaxed); }
 
-  /// So many bytes have become parts.
+  /// Adds to the number of bytes that became parts.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so much has become parts that the next look should not wait for the drain thread.
+  /// Whether so many bytes became parts that the next look should not wait for the drain thread.
   bool overdue() const noexcept {
     return most_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
   }
 
-  /// Looks once a second, and sooner where logs grow fast. False where nothing was looked at.
+  /// Looks once a second, and sooner if logs grow fast. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               forgotten_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
@@ -12794,8 +12927,9 @@ class log_limits {
   }
 
  private:
-  /// One thread looks at a time. Where that one was held up and logs grow all the same, who makes
-  /// them grow waits for it, a tenth of a second at most: it may be one that a handler interrupts.
+  /// Only one thread looks at a time. If it is delayed while logs keep growing, the threads that
+  /// make them grow wait for it, but at most 0.1 s: the caller may be a signal handler that
+  /// interrupted it.
   bool begin_look() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_looking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -12820,36 +12954,36 @@ class log_limits {
     return most_bytes_ / parts > least ? most_bytes_ / parts : least;
   }
 
-  /// When its last lines were appended. A part's name tells, by the clock of its lines; a file
-  /// system's is behind by some ms, or another machine's.
+  /// When its last lines were appended. A part's name contains that time on the clock of its lines;
+  /// the file system's time may be some ms behind, or come from another machine.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.said.part != 0) return (static_cast<std::int64_t>(log.said.part) + 1) * 1'000'000;
     const timespec& at = log.status.st_mtim;
     return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
   }
 
-  /// Nobody appends to it.
+  /// Whether no process appends to it any more.
   static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
     constexpr std::int64_t quiet_ns = 60'000'000'000;
     if (log.said.part != 0) return true;
     if (written_ns(log) >= now_ns - quiet_ns) return false;
     return log.said.number > largest_thread_id || is_of_the_dead(log);
   }
-  /// As far as can be seen from here: in another container it may live.
+  /// Whether its thread is dead, as far as this process can see: in another container it may run.
   static bool is_of_the_dead(const run_log& log) noexcept {
-    // Of no thread, or of several: nobody can tell before it is quiet.
+    // The log belongs to no thread or to several, so this cannot be known before it is quiet.
     if (log.said.number > largest_thread_id) return false;
     return ::kill(static_cast<pid_t>(log.said.number), 0) != 0 && errno == ESRCH;
   }
 
-  /// With whole blocks, as small files need more than they hold.
+  /// Counts whole blocks, because small files occupy more space than their size.
   static std::uint64_t bytes_on_disk(const struct stat& status) noexcept {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const auto in_blocks = static_cast<std::uint64_t>(status.st_blocks) * 512;
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest. Whether there may be more to delete.
+  /// Deletes the oldest logs. Returns whether there may be more to delete.
   LOTUS_DETAIL_COLD bool look(int directory, const char* prefix, const file_owners& owners,
                               forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
@@ -12859,7 +12993,8 @@ class log_limits {
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const bool over = is_over(log, now_ns);
-      // What a dead process left may not go at once, and does not push out what is newer.
+      // Logs of dead processes are deleted only after a while. They are not counted until then, so
+      // that they do not displace newer logs.
       if (over || !is_of_the_dead(log)) bytes += bytes_on_disk(log.status);
       if (over) {
         put_in_order(log, oldest, count);
@@ -12868,7 +13003,7 @@ class log_limits {
       }
     });
     part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // What still grows has room too.
+    // Leaves room for the logs that still grow.
     const std::uint64_t wanted = most_bytes_ == 0 ? UINT64_MAX : most_bytes_ - most_bytes_ / 8;
     bool deleted = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -12915,7 +13050,7 @@ class log_limits {
   std::int64_t most_age_ns_ = 0;
   std::atomic<std::int64_t> looked_ns_{0};
   std::atomic<std::uint64_t> grown_{0};
-  // The largest number stands for "no bound": it is compared at every append, without a lock.
+  // UINT64_MAX stands for "unlimited": it is compared at every append, without a lock.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
   std::atomic<bool> now_looking_{false};
 };
@@ -12925,11 +13060,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
-// Which of a process's logs become parts, and when parts go.
+// Decides which logs of a process become parts, and when parts are deleted.
 #ifndef LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 #define LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// Logs that have grown become parts.
+// Renames logs that have grown to parts.
 #ifndef LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 #define LOTUS_STORE_LIMITS_LOG_ROLLING_HPP
 
@@ -12938,9 +13073,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The milliseconds that parts are named by: those of now, and of each part others than before, in
-/// order. Where several logs became parts within one, a log that went on instead would be a part
-/// too large to go alone. Thread safety: any thread.
+/// Supplies the numbers in the names of parts: the current time in ms, but each larger than the one
+/// before. If two logs got the same number, the second could not be renamed and would grow into a
+/// part too large to delete on its own. Thread safety: any thread.
 class part_numbers {
  public:
   std::uint64_t next() noexcept {
@@ -12953,8 +13088,8 @@ class part_numbers {
     return next;
   }
 
-  /// The next number is above that of a part which is there: another process' numbers may have run
-  /// ahead of the clock. What is further ahead than any run is somebody's mistake.
+  /// Makes the next number larger than that of an existing part, because another process' numbers
+  /// may be ahead of the clock. Ignores a number that is further ahead than any run could be.
   void begin_behind(std::uint64_t part) noexcept {
     constexpr std::uint64_t most_ahead_ms = 3'600'000;
     const auto now_ms = static_cast<std::uint64_t>(clock_ns(CLOCK_REALTIME)) / 1'000'000;
@@ -12968,12 +13103,12 @@ class part_numbers {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// Gives a ring's logs the names of parts, so that its next lines begin new ones. A kill amid this
-/// leaves a log under one of its two names, and nothing half appended. Where that cannot be done
-/// the log goes on. Caller holds the guard of the ring's producer; nothing is being appended.
-/// @param logs   closed where they become parts.
-/// @param least  bytes; smaller logs go on.
-/// @return bytes that have become parts.
+/// Renames a ring's logs to parts, so that its next lines begin new logs. A kill in between leaves
+/// each log under one of its two names, with nothing half appended. If renaming fails, the log
+/// continues. The caller holds the guard of the ring's producer; no append is in progress.
+/// @param logs   closed if they become parts.
+/// @param least  minimum size in bytes; smaller logs continue.
+/// @return number of bytes that became parts.
 LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
                                                  open_log (&logs)[log_roles], std::uint64_t least,
                                                  part_numbers& numbers) noexcept {
@@ -13013,17 +13148,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether only the newest records are wanted: lotus::options.
+/// Whether only the newest records are kept; see lotus::options.
 inline bool is_flight_recorder(const options& chosen) noexcept {
   return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
 }
 
-/// Thread safety: begin() while nobody else calls; after_drain() with the producer's guard; all
-/// else any thread. Trivially destructible.
+/// Thread safety: begin() while nothing else is called; after_drain() with the producer's guard;
+/// everything else any thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // 0 is no limit.
+    // 0 means unlimited.
     const auto least = [](std::uint64_t a, std::uint64_t b) {
       return a == 0 || (b != 0 && b < a) ? b : a;
     };
@@ -13033,7 +13168,7 @@ class log_retention {
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
-  /// Parts are going to be newer than those that are there, as their numbers tell.
+  /// Ensures that the numbers of new parts are larger than those of existing parts.
   void begin_behind_parts(int directory, const char* prefix, const file_owners& owners) noexcept {
     if (!any()) return;
     for_each_log(directory, prefix, owners,
@@ -13042,9 +13177,9 @@ class log_retention {
 
   bool any() const noexcept { return limits_.any(); }
 
-  /// From now on all logs become parts at their next drain, however small.
+  /// Makes all logs become parts at their next drain, whatever their size.
   void roll_all() noexcept { rolls_.fetch_add(1, std::memory_order_relaxed); }
-  /// Whether the producer's logs have not become parts since.
+  /// Whether the producer's logs have not become parts since the last roll_all().
   bool is_due(const producer& p) const noexcept {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
@@ -13058,7 +13193,7 @@ class log_retention {
     }
   }
 
-  /// The producer's logs become parts, however small.
+  /// Makes the producer's logs parts, whatever their size.
   void roll(const log_folder& folder, producer& p) noexcept {
     limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
   }
@@ -13066,16 +13201,17 @@ class log_retention {
   /// Whether keep() should not wait for the drain thread.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// While it is held no log becomes a part for its size: a snapshot has all or nothing of one.
+  /// While held, no log becomes a part because of its size, so that a snapshot contains either all
+  /// of a log or nothing of it.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
-  /// In a forked child, where nobody goes on with what other threads did.
+  /// In a forked child, where no thread continues what other threads were doing.
   void after_fork_in_child() noexcept {
     hold(false);
     limits_.after_fork_in_child();
   }
 
-  /// What is more than is wanted goes. False where nothing was looked at.
+  /// Deletes logs that exceed the limits. Returns false if it did not look.
   LOTUS_DETAIL_COLD bool keep(const log_folder& folder, forgotten_logs& forgotten) noexcept {
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (limits_.part_ns() != 0 &&
@@ -13099,11 +13235,11 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_LOG_RETENTION_HPP
 
-// One small file for each process of a run: who recorded, where, and how much.
+// One small file per process of a run with its identity, its threads and its record counts.
 #ifndef LOTUS_STORE_RUN_RUN_INFO_HPP
 #define LOTUS_STORE_RUN_RUN_INFO_HPP
 
-// What a process tells of itself in its information file.
+// The lines with which a process describes itself in its information file.
 #ifndef LOTUS_STORE_RUN_PROCESS_LINES_HPP
 #define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
@@ -13116,16 +13252,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that its threads may run on, by the mask of this thread; 0 where the kernel does not tell.
+/// Number of CPUs that this thread may run on, by its affinity mask; 0 if the kernel does not
+/// report it.
 inline int cpus_of_affinity() noexcept {
-  // A mask of the kernel's size, which may know more CPUs than cpu_set_t has bits.
+  // Larger than one cpu_set_t, because the kernel may know more CPUs than that has bits.
   cpu_set_t masks[8];
   CPU_ZERO_S(sizeof(masks), masks);
   if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
   return CPU_COUNT_S(sizeof(masks), masks);
 }
 
-/// CPUs that a "<quota> <period>" of a cgroup allows; 0: no limit.
+/// Number of CPUs that a cgroup's "<quota> <period>" allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
   char* behind_quota = nullptr;
   const double quota = strtod(text, &behind_quota);
@@ -13133,8 +13270,7 @@ inline double cpus_of_quota(const char* text) noexcept {
   return behind_quota != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The least that the cgroups (version 2) of this process allow, up to the root; 0: no limit, or
-/// nothing that can be known.
+/// The lowest limit of this process's cgroups (version 2) up to the root; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   char groups[4096];
   read_beginning("/proc/self/cgroup", groups);
@@ -13164,17 +13300,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Lines, as run_info has them. What the kernel does not tell is left out, and what finds no room
-/// any more. Thread safety: none.
-/// @tparam Bytes  room for all of them: 5120 for add_process(), 320 for each other.
+/// Builds the lines described at run_info. Omits what the kernel does not report and what does not
+/// fit. Thread safety: none.
+/// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
 template <std::size_t Bytes>
 class process_lines {
  public:
   const char* text() const noexcept { return text_; }
   int bytes() const noexcept { return bytes_; }
 
-  /// Who it is and how it was started: lotus, host, pid, parent, forked, run, command, namespace,
-  /// rank.
+  /// Identifies the process and how it was started: lotus, host, pid, parent, forked, run, command,
+  /// namespace, rank.
   LOTUS_DETAIL_COLD void add_process() noexcept {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -13192,12 +13328,12 @@ class process_lines {
                                                         : "switches");
     const double limit = cpus_of_cgroups();
     if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
-    // Without a locale's comma.
+    // printf would use the locale's decimal separator.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
     add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
   }
 
-  /// @param tid  this thread, or one that lives.
+  /// @param tid  this thread, or another running one.
   void add_thread(std::uint32_t tid) noexcept {
     char path[64];
     char name[64] = {};
@@ -13209,7 +13345,7 @@ class process_lines {
  private:
   static constexpr std::size_t most_of_command = 1000;
 
-  /// A name that stays on its line; the beginning of a longer one.
+  /// A name, escaped so that it stays on one line and cut if it is too long.
   template <std::size_t Most>
   struct line {
     char text[3 * Most + 2];
@@ -13218,7 +13354,7 @@ class process_lines {
     }
   };
 
-  /// A whole line, or several.
+  /// Adds one or more whole lines.
   __attribute__((format(printf, 2, 3))) void add(const char* format, ...) noexcept {
     const std::size_t room = Bytes - static_cast<std::size_t>(bytes_);
     va_list values;
@@ -13228,16 +13364,16 @@ class process_lines {
     if (n > 0 && static_cast<std::size_t>(n) < room) bytes_ += n;
   }
 
-  /// The first line of what the kernel tells; empty where it does not.
+  /// Reads the first line of a file of the kernel; empty if it cannot be read.
   template <std::size_t Most>
   static void read_line(const char* path, char (&text)[Most]) noexcept {
     read_beginning(path, text);
     text[std::strcspn(text, "\n")] = '\0';
   }
 
-  /// What tells the processes of one run from those of the next, where the process that started
-  /// them all records nothing itself: whether that one runs the same program, so that it is no
-  /// shell, and the file that `lotus-tool run` made for this run.
+  /// Distinguishes the processes of one run from those of the next if the process that started them
+  /// records nothing itself: whether the parent runs the same program, so it is not a shell, and
+  /// which file `lotus-tool run` created for this run.
   void add_run() noexcept {
     const auto parent = static_cast<unsigned>(getppid());
     char path[32];
@@ -13252,7 +13388,7 @@ class process_lines {
     if (list != nullptr) add("run %s\n", line<255>{list}.text);
   }
 
-  /// As the process was started, or as it calls itself since.
+  /// The command line as the process was started, or as the process changed it since.
   void add_command() noexcept {
     char command[most_of_command + 1];
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
@@ -13266,7 +13402,7 @@ class process_lines {
     add("command %s\n", line<most_of_command>{command}.text);
   }
 
-  /// Whose process and thread ids these are.
+  /// The namespace that the process and thread ids belong to.
   void add_namespace() noexcept {
     char boot[48];
     read_line("/proc/sys/kernel/random/boot_id", boot);
@@ -13297,20 +13433,20 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// From now to the end of a span that is recorded with given times.
+/// How far the end of a span recorded with given times is from now.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;
 
-  /// @param over_for_ns  since it ended; less than 0: it will.
+  /// @param over_for_ns  time since the span ended; negative: it ends in the future.
   explicit span_distance(std::int64_t over_for_ns) noexcept
       : away_ns{over_for_ns >= 0 ? static_cast<std::uint64_t>(over_for_ns)
                                  : 0 - static_cast<std::uint64_t>(over_for_ns)},
         behind{over_for_ns >= 0} {}
 };
 
-/// How far before and after the moment at which it is recorded a span may end, as the information
-/// file says. Any thread may ask; the session's lock is held for everything else.
+/// How long before and after the moment of recording a span may end, according to the information
+/// file. Any thread may ask; everything else is done under the session's lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -13323,7 +13459,7 @@ class reported_reach {
   }
   ~reported_reach() = default;
 
-  /// Whether a span that ends there needs no line in the file.
+  /// Whether a span with this end needs no line in the file.
   bool covers(const span_distance& end) const noexcept {
     return end.away_ns <= always_ns ||
            end.away_ns <= side(end.behind).load(std::memory_order_acquire);
@@ -13331,13 +13467,13 @@ class reported_reach {
   std::uint64_t ns(bool behind) const noexcept {
     return side(behind).load(std::memory_order_relaxed);
   }
-  /// The file says so now.
+  /// Call it after the file contains this.
   void extend(bool behind, std::uint64_t to_ns) noexcept {
     (behind ? behind_ns_ : ahead_ns_).store(to_ns, std::memory_order_release);
   }
 
  private:
-  // By so much the times of different threads differ anyway.
+  // The times of different threads may differ by this much anyway.
   static constexpr std::uint64_t always_ns = 1'000'000;
 
   const std::atomic<std::uint64_t>& side(bool behind) const noexcept {
@@ -13348,30 +13484,29 @@ class reported_reach {
   std::atomic<std::uint64_t> ahead_ns_{0};
 };
 
-/// Appends lines "<key> <values>", of which the last of a kind counts:
+/// Appends lines "<key> <values>"; if a key occurs again, the last line counts:
 ///   lotus 0.1.0 / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
-///   forked <n>: its parent runs the same program / run <file>: that LOTUS_RUN_LIST names
-///   command <its arguments, blanks between them; cut behind 1000 bytes>
-///   cpu <off|batches|switches> / cpus <may run on> <a cgroup's limit, or ->
+///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
+///   command <its arguments, separated by blanks; cut after 1000 bytes>
+///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
 ///   clock <ticks> <ns since the epoch> <ns per tick * 2^32>
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
-///   back <ns>: by so much at most a text log's line ends before one that stands before it
-///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and until when those went
+///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
+///   forgotten <files> <bytes> <ns since the epoch>: deleted by limits, and the end of the newest
 ///   snapshot <ns since the epoch>: when this copy was made; recovery/snapshot_folder.hpp
-/// A log has its own number where the thread's id is another's: recovery/log_claims.hpp.
-/// Records and what is forgotten have a blank line's room from the beginning, for when the disk is
-/// full.
-/// A process that records again in a directory goes on with its file there; records add up.
-/// Names and the command are written as in logs, behind an S. What cannot be written is left out:
-/// nothing depends on it. Thread safety: none but of covers(); the session locks. Trivially
-/// destructible.
+/// A log has a number of its own if another process uses the thread's id: folder/log_claims.hpp.
+/// Space for the lines "records" and "forgotten" is reserved when the file is created, so that they
+/// can be written when the disk is full.
+/// A process that records again in the same directory continues its file; records add up. Names and
+/// the command are written as names are in logs, after an S. Failures are ignored: nothing depends
+/// on the file. Thread safety: none except covers(); the session locks. Trivially destructible.
 class run_info {
  public:
   /// @param directory  borrowed.
-  /// @param mode       of the file, less the umask.
+  /// @param mode       of the file, before the umask applies.
   /// @param watching   when threads read their CPU clocks.
   /// @param limited    whether parts of logs may be deleted.
-  /// @return what ends its name; the ring file's is to end in the same, and there is none yet.
+  /// @return the last part of its name; the ring file, which does not exist yet, must use the same.
   unsigned long long create(run_directory& directory, mode_t mode, const clock_segment& clock,
                             cpu_watching watching, bool limited) noexcept {
     if (directory_ == &directory && mode_ == mode && watching_ == watching && can_go_on()) {
@@ -13396,14 +13531,14 @@ class run_info {
     return name_ns_;
   }
 
-  /// When threads read their CPU clocks, should that have changed.
+  /// Reports when threads read their CPU clocks, if that has changed.
   void tell_watching(cpu_watching watching) noexcept {
     if (watching == watching_ || directory_ == nullptr) return;
     watching_ = watching;
     add_cpus(watching);
   }
 
-  /// @param tid  this thread, or one that lives.
+  /// @param tid  this thread, or another running one.
   void add_thread(std::uint32_t tid) noexcept {
     process_lines<320> lines;
     lines.add_thread(tid);
@@ -13418,15 +13553,15 @@ class run_info {
                                static_cast<unsigned long long>(clock.rate)));
   }
 
-  /// Whether the file already says that spans end as far away as this one. Any thread may ask,
+  /// Whether the file already covers spans that end as far away as this one. Any thread may ask,
   /// without the session's lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// A span is going to be recorded that ends there. Where the line cannot be written, covers()
-  /// stays false, and the next such span tries again.
+  /// Call it before a span with this end is recorded. If the line cannot be written, covers() stays
+  /// false, and the next such span tries again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
-    // Up to a power of two, so that there are few lines.
+    // Rounds up to a power of two, so that there are few lines.
     constexpr std::uint64_t max_ns = std::uint64_t{1} << 61;
     std::uint64_t new_ns = std::uint64_t{1} << 20;
     while (new_ns < end.away_ns && new_ns < max_ns) new_ns *= 2;
@@ -13436,7 +13571,7 @@ class run_info {
     if (append(text, n) != 0) reach_.extend(end.behind, new_ns);
   }
 
-  /// Of one recording.
+  /// Adds the counts of one recording.
   void add_records(std::uint64_t written, std::uint64_t dropped) noexcept {
     written_ += written;
     dropped_ += dropped;
@@ -13460,7 +13595,7 @@ class run_info {
     put(text, n, forgotten_bytes, forgotten_end_);
   }
 
-  /// Its name; empty where there is none yet.
+  /// The file's name; empty if there is no file yet.
   const char* file() const noexcept { return file_; }
 
  private:
@@ -13470,7 +13605,7 @@ class run_info {
     append(lines);
   }
 
-  /// Whether the file is there still, not too long, and no ring file has its name.
+  /// Whether the file still exists, is not too long, and no ring file shares its name.
   bool can_go_on() const noexcept {
     constexpr off_t most_bytes = off_t{1} << 20;
     const int directory = directory_->descriptor();
@@ -13497,7 +13632,7 @@ class run_info {
     append(lines.text(), lines.bytes());
   }
 
-  /// Returns where the file ends then, or 0 where it could not be written.
+  /// Returns where the file ends afterwards, or 0 if it could not be written.
   off_t append(const char* text, int bytes) noexcept {
     struct stat status {};
     const int fd = open_file(status);
@@ -13509,7 +13644,7 @@ class run_info {
     return error == 0 && end > 0 ? end : 0;
   }
 
-  /// Returns its end, as append().
+  /// Appends a blank line of this size. Returns its end, as append() does.
   off_t append_room(int bytes) noexcept {
     char text[forgotten_bytes];
     std::memset(text, ' ', sizeof(text));
@@ -13517,20 +13652,20 @@ class run_info {
     return append(text, bytes);
   }
 
-  /// Writes a line into the room that ends there, all of it, should this be the second time; at the
-  /// end of the file where there is none.
+  /// Writes a line into the space that ends at `room_end`, padded with blanks to overwrite an
+  /// earlier line completely; appends it if there is no such space.
   void put(char* text, int length, int room_bytes, off_t room_end) noexcept {
     std::memset(text + length, ' ', static_cast<std::size_t>(room_bytes - length));
     text[room_bytes - 1] = '\n';
     if (!replace(text, room_bytes, room_end)) append(text, length);
   }
 
-  /// Writes into the room that create() has left. False where there is none.
+  /// Writes into the space that create() reserved. Returns false if there is none.
   bool replace(const char* text, int bytes, off_t end) const noexcept {
     struct stat status {};
     const int fd = end > 0 ? open_file(status) : -1;
     if (fd < 0) return false;
-    // What is opened to append does so wherever it is told to write.
+    // With O_APPEND every write goes to the end of the file, so the flag is removed.
     const bool placed = lseek(fd, 0, SEEK_END) >= end && fcntl(fd, F_SETFL, 0) == 0 &&
                         lseek(fd, end - bytes, SEEK_SET) >= 0;
     const int error = placed ? write_all(fd, text, static_cast<std::size_t>(bytes)) : EIO;
@@ -13538,7 +13673,7 @@ class run_info {
     return error == 0;
   }
 
-  // The longest such lines, and the blank that ends them.
+  // Length of the longest such lines, including a blank at the end.
   static constexpr int records_bytes = 52;
   static constexpr int forgotten_bytes = 74;
 
@@ -13552,7 +13687,7 @@ class run_info {
   std::uint64_t dropped_ = 0;
   forgotten_logs forgotten_;
   reported_reach reach_;
-  off_t records_end_ = 0;  ///< of the room for the line; 0: none
+  off_t records_end_ = 0;  ///< end of the space reserved for the line; 0: none
   off_t forgotten_end_ = 0;
 };
 
@@ -13561,7 +13696,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_RUN_INFO_HPP
 
-// The running session's clock: when the map from ticks to time is tied again.
+// The running session's clock, which ties its map from ticks to time to the wall clock again and
+// again.
 #ifndef LOTUS_STORE_SESSION_CLOCK_HPP
 #define LOTUS_STORE_SESSION_CLOCK_HPP
 
@@ -13573,10 +13709,10 @@ class session_clock {
  public:
   session_clock() noexcept : hardware_{hardware_ticks_invariant()} {}
 
-  /// Whether ticks are those of the hardware counter, and not ns of CLOCK_MONOTONIC.
+  /// Whether ticks come from the hardware counter rather than from CLOCK_MONOTONIC in ns.
   bool hardware() const noexcept { return hardware_; }
 
-  /// Takes 1 ms, which gives the rate to some 20 ppm; the first tie, 5 ms later, improves it.
+  /// Takes 1 ms, which determines the rate to about 20 ppm; the first tie, 5 ms later, improves it.
   void begin() noexcept {
     const locked hold{lock_};
     const clock_anchor first = read_anchor();
@@ -13588,14 +13724,14 @@ class session_clock {
     last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
   }
 
-  /// Ties the map to CLOCK_REALTIME again when that is due: early ones soon, for they give the
-  /// rate.
-  /// @param stored  called with the map, under the clock's lock, when it has changed.
-  /// @return the step of the wall clock that this has found, in ns, or 0.
+  /// Ties the map to CLOCK_REALTIME again if that is due. The first ties follow quickly because
+  /// they determine the rate.
+  /// @param stored  called with the map, under the clock's lock, after it has changed.
+  /// @return the step of the wall clock that was found, in ns, or 0.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
-    // A clock that goes on while the machine sleeps: a tie is due when it wakes.
+    // CLOCK_BOOTTIME also runs while the machine sleeps: so a tie is due when it wakes up.
     const auto early = [&] {
       const std::int64_t last_ns = last_tie_ns_.load(std::memory_order_relaxed);
       return clock_ns(CLOCK_BOOTTIME) - last_ns < due_ns;
@@ -13611,7 +13747,7 @@ class session_clock {
     return stepped_ns;
   }
 
-  /// Returns `use(map)`, called with nobody changing it.
+  /// Returns `use(map)`; the map does not change during the call.
   template <class Use>
   auto with_map(Use&& use) noexcept {
     const locked hold{lock_};
@@ -13622,7 +13758,7 @@ class session_clock {
     return hardware_ ? hardware_ticks() : static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// How many ticks so long a time has, if that is known yet.
+  /// Converts a duration to ticks, if the rate is known yet.
   std::optional<std::uint64_t> ticks_in(std::int64_t ns) noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(ns);
@@ -13635,9 +13771,9 @@ class session_clock {
   struct placed_span {
     std::uint64_t begin_ticks;
     std::uint64_t end_ticks;
-    std::int64_t over_for_ns;  ///< since its end, as logs tell time; less than 0: it will be
+    std::int64_t over_for_ns;  ///< since its end on the logs' clock; negative: it ends later
   };
-  /// Of a span with these times of CLOCK_MONOTONIC, by the rate of now.
+  /// Places a span with these times of CLOCK_MONOTONIC, using the current rate.
   placed_span place(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const locked hold{lock_};
     const clock_anchor now = hardware_ ? read_anchor() : clock_anchor{};
@@ -13655,13 +13791,13 @@ class session_clock {
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
-  /// Since the last call; caller holds lock_.
+  /// Time that the machine slept since the last call; the caller holds lock_.
   std::int64_t slept_ns() noexcept {
     const std::int64_t boottime_ns = clock_ns(CLOCK_BOOTTIME);
     return sleep_.slept_ns(boottime_ns, clock_ns(CLOCK_MONOTONIC));
   }
 
-  /// Caller holds lock_.
+  /// The caller holds lock_.
   std::uint64_t ticks_at(std::int64_t monotonic_ns, const clock_anchor& now) const noexcept {
     __extension__ using wide = __int128;
     if (!hardware_) return static_cast<std::uint64_t>(monotonic_ns);
@@ -13671,7 +13807,7 @@ class session_clock {
     return now.ticks + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
   }
 
-  /// The three clocks at one moment: the tightest of a few readings.
+  /// Reads the three clocks at one moment: takes the tightest of a few readings.
   clock_anchor read_anchor() const noexcept {
     clock_anchor best{};
     std::uint64_t tightest = ~std::uint64_t{0};
@@ -13704,9 +13840,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The directory of a run and the files in it that are the process's, not a thread's.
+/// The directory of a run and the files in it that belong to the process rather than to a thread.
 /// Thread safety: open, make_ring_file, close_files, close and after_fork_in_child under the
-/// session's control lock; all else any thread.
+/// session's control lock; everything else any thread.
 class LOTUS_DETAIL_PER_MODULE run_files {
  public:
   run_files(session_clock& clock, name_table& names, const cpu_clock& cpu) noexcept
@@ -13720,7 +13856,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   }
   storage_reports& reports() noexcept { return reports_; }
 
-  /// Finds or makes the directory. Returns 0 or errno, after saying why once.
+  /// Finds or creates the directory. Returns 0 or errno; reports the reason once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     int error = location_.parse(chosen.log_file);
     if (error == 0) error = directory_.open(location_);
@@ -13737,21 +13873,22 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return 0;
   }
 
-  /// After open(). @param limited  whether logs are deleted when there are too many.
+  /// Call it after open(). @param limited  whether logs are deleted when they exceed limits.
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
     make_ring_file_locked();
   }
 
-  /// In a forked child, which makes its own at the first use.
+  /// In a forked child, which creates its own file at the first use.
   void make_due_ring_file() noexcept {
     const locked hold{lock_};
     if (ring_file_due_) make_ring_file_locked();
   }
 
   /// Closes the ring file and completes the run's information.
-  /// @param keep     leave the ring file on disk: it holds what is not in the logs.
+  /// @param keep     leave the ring file on disk, because it holds records that are not in the
+  /// logs.
   /// @param dropped  records lost since open().
   LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
     const locked hold{lock_};
@@ -13766,7 +13903,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     directory_.close();
   }
 
-  /// Whether a name can be found after a kill. It must be before any record has it.
+  /// Whether a name can be found after a kill. It must be so before any record uses the name.
   bool keeps_name(std::uint32_t id) const noexcept { return kept_names_.has(id); }
   void keep_names() noexcept {
     const locked hold{lock_};
@@ -13775,7 +13912,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- for threads
 
-  /// What a dead process's thread with this id left goes into its logs, before this one logs.
+  /// Writes what a dead process's thread with this id left to its logs, before this thread logs.
   void recover_thread(std::uint32_t tid) noexcept { leftovers_.of_thread(directory_, tid); }
 
   void add_thread(std::uint32_t tid) noexcept {
@@ -13783,8 +13920,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_thread(tid);
   }
 
-  /// A number for logs that several threads are going to share, of no other log; the first of them
-  /// is `tid`.
+  /// Returns a number for logs that several threads will share and that no other log has; `tid` is
+  /// the first of these threads.
   std::uint32_t new_log_number(std::uint32_t tid) noexcept {
     const locked hold{lock_};
     const std::uint32_t number = number_of_no_thread(tid);
@@ -13792,7 +13929,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return number;
   }
 
-  /// A ring for a thread; null without memory.
+  /// Returns a ring for a thread; null without memory.
   /// @param survives  set to whether it survives the process.
   ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
     const locked hold{lock_};
@@ -13805,7 +13942,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return ring;
   }
 
-  /// A block for the aggregates of a thread; as add_ring().
+  /// Returns a block for the aggregates of a thread; see add_ring().
   aggregates_block* add_aggregates(std::uint32_t tid, std::uint32_t chain) noexcept {
     const locked hold{lock_};
     int error = 0;
@@ -13814,18 +13951,18 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     return block;
   }
 
-  /// As ring_file::add_copy().
+  /// See ring_file::add_copy().
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     const locked hold{lock_};
     return file_.add_copy(from, heads);
   }
 
-  /// How many records are in the logs; counted up by those who write them.
+  /// How many records are in the logs; incremented by the threads that write them.
   std::atomic<std::uint64_t>& written() noexcept { return written_; }
 
-  // --- what the files say of the run
+  // --- what the files contain about the run
 
-  /// When this recording began, as in the ring file.
+  /// When this recording began; the ring file contains the same time.
   std::uint64_t begun_ns() noexcept {
     const locked hold{lock_};
     return begun_ns_;
@@ -13838,8 +13975,8 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// A span comes that ends there. The first that ends so far away waits for the disk, those that
-  /// follow do not.
+  /// Called before a span with this end is recorded. The first span that ends so far away waits for
+  /// the disk, later ones do not.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -13854,13 +13991,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   // --- what dead processes left
 
-  /// Puts a part of it into the logs. Whether more is left.
+  /// Writes some of these records to the logs. Returns whether more are left.
   bool recover_leftovers() noexcept { return leftovers_.step(directory_); }
   void leave_leftovers() noexcept { leftovers_.leave(); }
 
   // --- fork
 
-  /// The ring file is the parent's.
+  /// The ring file belongs to the parent.
   void after_fork_in_child() noexcept {
     file_.forget();
     leftovers_.forget();
@@ -13870,14 +14007,14 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.no_file();
   }
 
-  // The directory's is a leaf; the other two are taken in this order.
+  // The directory's lock is a leaf; the other two are taken in this order.
   mutex& fork_lock() noexcept { return lock_; }
   mutex& leftovers_fork_lock() noexcept { return leftovers_.fork_lock(); }
   mutex& directory_fork_lock() noexcept { return directory_.fork_lock(); }
 
  private:
-  /// After what dead processes left has been looked at: this file may have a process or thread id
-  /// of theirs. Caller holds lock_.
+  /// First recovers what dead processes left, because the new file may use a process or thread id
+  /// of theirs. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
     leftovers_.begin(directory_, location_);
     ring_file_due_ = false;
@@ -13906,7 +14043,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   storage_reports reports_;
   leftovers leftovers_;
 
-  mutex lock_;  ///< of all below, but for what is atomic
+  mutex lock_;  ///< protects everything below that is not atomic
   ring_file file_;
   run_info info_;
   std::atomic<std::uint64_t> written_{0};
@@ -13923,15 +14060,16 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: any thread, with the guard of the producer that it is about; of `all` nobody's.
+/// Thread safety: any thread that holds the guard of the producer in question; functions with `all`
+/// need no guard.
 class LOTUS_DETAIL_PER_MODULE aggregate_store {
  public:
   aggregate_store(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  // --- one thread's
+  // --- for one thread
 
-  /// Takes a call that there may be no room for yet. False where there is none to be had.
+  /// Adds a call for which there may be no room yet. Returns false if there is no memory.
   bool add(producer& p, const aggregate_call& call) noexcept {
     thread_aggregates& a = aggregates_of(p);
     files_.make_due_ring_file();
@@ -13953,7 +14091,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     return taken;
   }
 
-  /// Writes a call at once: nobody writes later.
+  /// Writes a call at once, because nothing will write it later.
   LOTUS_DETAIL_COLD void write_late(const producer& p, const aggregate_call& call) noexcept {
     auto* const one = static_cast<whole_aggregate*>(map_memory(sizeof(whole_aggregate)));
     if (one == nullptr) return;
@@ -13971,7 +14109,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     munmap(one, sizeof(whole_aggregate));
   }
 
-  /// Another thread goes on with what a dead one has added up.
+  /// Another thread continues with the sums of a dead one.
   LOTUS_DETAIL_COLD static void hand_over(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     a.storing.store(0, std::memory_order_relaxed);
@@ -13987,44 +14125,44 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
 
   static bool has_any(const producer& p) noexcept { return aggregates_of(p).memory != nullptr; }
 
-  /// Sends the thread's next call the slow way.
+  /// Makes the thread's next call use the slow path.
   static void close(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_seq_cst);
   }
-  /// The other way round.
+  /// Reverses close().
   static void reopen(producer& p) noexcept {
     const aggregate_memory* const memory = aggregates_of(p).memory;
     if (memory != nullptr && !memory->retired) {
       gate_of(p).aggregates.store(memory->first, std::memory_order_release);
     }
   }
-  /// After close(): the call that is being added at this moment takes no longer than this, unless
-  /// its thread does not run.
+  /// Call it after close(): waits for a call that is being added at this moment, unless its thread
+  /// is not running.
   static void await_call(const producer& p) noexcept {
     const thread_aggregates& a = aggregates_of(p);
     for (int i = 0; i < 100 && a.storing.load(std::memory_order_seq_cst) != 0; ++i) sched_yield();
   }
 
-  /// They begin anew with the next call.
+  /// The next call begins new aggregates.
   static void retire(producer& p) noexcept {
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     if (aggregates_of(p).memory != nullptr) aggregates_of(p).memory->retired = true;
   }
 
-  /// In a forked child: they are the parent's.
+  /// In a forked child: these aggregates belong to the parent.
   static void after_fork_in_child(producer& p) noexcept {
     thread_aggregates& a = aggregates_of(p);
     gate_of(p).aggregates.store(nullptr, std::memory_order_release);
     a.untold_ticks = 0;
-    // Where a handler forks that interrupted a call.
+    // `storing` is not 0 if a signal handler that interrupted a call forks.
     if (a.memory != nullptr) a.memory->give_back(a.storing.load(std::memory_order_relaxed) != 0);
     a.memory = nullptr;
   }
 
-  // --- all threads'
+  // --- for all threads
 
-  /// Writes what all have added up, and lets their next calls go the slow way. False where it is in
-  /// the ring file only.
+  /// Writes the sums of all threads, and makes their next calls use the slow path. Returns false if
+  /// they remain in the ring file only.
   LOTUS_DETAIL_COLD bool write(const producer_list& all) noexcept {
     bool any = false;
     all.for_each([&any](producer& p) {
@@ -14051,15 +14189,16 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
                             }) == 0;
   }
 
-  /// Likewise to a copy of the run in `folder`, each thread's as they are at one moment, and all go
-  /// on; a call that ends just then waits for so long. Returns 0 or what file_error_text() knows.
+  /// Writes them to a copy of the run in `folder`, each thread's as of one moment. The threads
+  /// continue; a call that ends just then waits for so long. Returns 0 or an error that
+  /// file_error_text() knows.
   LOTUS_DETAIL_COLD int copy(const producer_list& all, int folder) noexcept {
     aggregate_copies copies;
     all.for_each([&copies](producer& p) {
       const locked guard{p.guard};
       thread_aggregates& a = aggregates_of(p);
       if (a.memory == nullptr || a.memory->retired) return;
-      // Its next call goes the slow way, where this guard is waited for.
+      // The thread's next call takes the slow path and waits for this guard there.
       std::atomic<aggregates_block*>& open = gate_of(p).aggregates;
       aggregates_block* const first = open.exchange(nullptr, std::memory_order_seq_cst);
       copies.add_whole([&a](each_block each) { a.memory->for_each_block(each); });
@@ -14067,7 +14206,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
     });
     copies.finish();
     if (copies.failed()) return ENOMEM;
-    // No lock from here on: nobody waits for the disk.
+    // From here on no lock is held, so no thread waits for the disk.
     return for_each_section(
         {files_.begun_ns(), 0}, rate(), names_.line_starts(),
         [&copies](each_chain each) { copies.for_each_chain(aggregate_state::moving, each); },
@@ -14098,7 +14237,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_store {
   run_files& files_;
   session_clock& clock_;
   const name_table& names_;
-  mutex lock_;  ///< of all threads' blocks, while they grow or are written
+  mutex lock_;  ///< guards all threads' blocks while they grow or are written
   std::uint32_t chains_ = 0;
   std::uint64_t late_calls_ = 0;
 };
@@ -14108,14 +14247,14 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_AGGREGATES_STORE_AGGREGATE_STORE_HPP
 
-// The thread that drains in the background. A convenience: nothing depends on it.
+// The thread that drains in the background. It is an optimization: nothing depends on it.
 #ifndef LOTUS_STORE_DRAIN_THREAD_HPP
 #define LOTUS_STORE_DRAIN_THREAD_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The pauses between the rounds of a recording. Thread safety: all.
+/// Determines the pauses between the rounds of a recording. Thread safety: all.
 class drain_pace {
  public:
   void begin(std::uint32_t interval_ms) noexcept {
@@ -14123,8 +14262,9 @@ class drain_pace {
     early_ms_.store(5, std::memory_order_relaxed);
   }
 
-  /// 5, 20, 80 ms: the clock's rate wants early ties. Then as the program chose.
-  /// @param more_to_do  besides draining: then the pause is never longer than 100 ms.
+  /// Returns 5, 20 and 80 ms first, because early ties improve the clock's rate; then the program's
+  /// interval.
+  /// @param more_to_do  there is work besides draining: limits the pause to 100 ms.
   std::uint32_t next_ms(bool more_to_do) noexcept {
     const std::uint32_t early_ms = early_ms_.load(std::memory_order_relaxed);
     const std::uint32_t chosen_ms = most_ms_.load(std::memory_order_relaxed);
@@ -14145,13 +14285,13 @@ class drain_pace {
 /// Thread safety: all functions; the caller has signals blocked, which the thread inherits.
 class drain_thread {
  public:
-  /// @param round  called with `context`; returns the pause until the next round in ms, 0 to sleep
-  /// until wake() is called again.
+  /// @param round  called with `context`; returns the pause until the next round in ms, or 0 to
+  /// sleep until wake() is called.
   drain_thread(std::uint32_t (*round)(void*) noexcept, void* context) noexcept
       : round_{round}, context_{context} {}
 
-  /// Starts the thread, or the next round where it runs. Where there can be no thread, there is
-  /// none.
+  /// Starts the thread, or the next round if it runs already. Does nothing if no thread can be
+  /// created.
   void wake() noexcept {
     wakes_.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -14164,10 +14304,10 @@ class drain_thread {
     pthread_attr_destroy(&detached);
   }
 
-  /// Whether there is a thread; not in a child that was just forked.
+  /// Whether the thread runs; false in a child that was just forked.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
-  /// In a forked child, where the thread is not.
+  /// In a forked child, which has no such thread.
   void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
 
  private:
@@ -14194,22 +14334,23 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_DRAIN_THREAD_HPP
 
-// A process with a recorder forks: parent and child each go on with a whole one.
+// Keeps the recorder consistent in parent and child when the process forks.
 #ifndef LOTUS_STORE_FORK_GUARD_HPP
 #define LOTUS_STORE_FORK_GUARD_HPP
 
-// What every thread asks of the recording: whether there is one, and what a full ring means.
+// The state that every thread checks: whether recording is on, and what happens to a full ring.
 #ifndef LOTUS_STORE_RECORDING_STATE_HPP
 #define LOTUS_STORE_RECORDING_STATE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: all; begin() and those after it, one at a time.
+/// Thread safety: all; begin() and the functions after it, one at a time.
 class recording_state {
  public:
   bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Each record goes into its log at once, for the process exits and nobody drains later.
+  /// Whether each record is written to its log at once, because the process exits and no later
+  /// drain follows.
   bool writes_through() const noexcept { return write_through_.load(std::memory_order_relaxed); }
   bool drops_when_full() const noexcept {
     return when_full_.load(std::memory_order_relaxed) == full_ring::drop;
@@ -14234,36 +14375,36 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RECORDING_STATE_HPP
 
-// What a thread does where its record does not just go into its ring.
+// What a thread does if it cannot store its record in its ring at once.
 #ifndef LOTUS_STORE_SLOW_PATH_HPP
 #define LOTUS_STORE_SLOW_PATH_HPP
 
-// Threads' rings, and the way of what they hold to the logs.
+// The rings of all threads, and the path of their records to the logs.
 #ifndef LOTUS_STORE_STORAGE_HPP
 #define LOTUS_STORE_STORAGE_HPP
 
-// Records in memory while the disk does not take them.
+// Keeps records in memory while the disk does not accept them.
 #ifndef LOTUS_STORE_BACKLOG_HPP
 #define LOTUS_STORE_BACKLOG_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A ring block that was full when the disk was, in private memory, waiting with what it held.
+/// A copy, in private memory, of a ring that was full while it could not be written.
 struct backlog_chunk {
   backlog_chunk* next;
-  std::uint64_t bytes;  ///< of the mapping
-  ring_block ring;      ///< last, since its records follow
+  std::uint64_t bytes;  ///< size of the mapping
+  ring_block ring;      ///< last, because its records follow it
 };
 
-/// What is set aside of all threads, each thread's oldest first.
-/// Thread safety: begin() while nobody else calls; all else with the producer's guard.
+/// The records that were moved to memory, in order of age for each thread.
+/// Thread safety: begin() while nothing else is called; everything else with the producer's guard.
 class backlog {
  public:
   void begin(std::size_t max_bytes) noexcept { max_bytes_ = max_bytes; }
 
-  /// Moves what `p`'s ring holds into memory and empties the ring. False where the memory for that
-  /// is used up; then nothing has moved.
+  /// Moves the records of `p`'s ring to memory and empties the ring. Returns false if the memory
+  /// limit is reached; then nothing was moved.
   bool set_aside(producer& p) noexcept {
     ring_block& ring = *p.ring;
     const std::size_t bytes = offsetof(backlog_chunk, ring) + ring_block::bytes_for(ring.capacity);
@@ -14316,10 +14457,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps a few for the next drain. Thread safety: all.
+/// Keeps a few unused buffers for the next drain. Thread safety: all.
 class drain_buffers {
  public:
-  /// Null where there is no memory.
+  /// Returns null if there is no memory.
   drain_buffer* take() noexcept {
     const locked hold{lock_};
     if (spare_count_ > 0) return spare_[--spare_count_];
@@ -14357,8 +14498,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Opening for each drain would cost a file system more than the writing; but descriptors are the
-/// program's, so only some threads' logs stay open. Thread safety: all, with the producer's guard.
+/// Opening the logs for each drain would cost more than writing to them, but the program needs the
+/// descriptors too. So only some threads' logs stay open. Thread safety: all, with the producer's
+/// guard.
 class kept_logs {
  public:
   void keep_or_close(producer& p) noexcept {
@@ -14376,7 +14518,7 @@ class kept_logs {
   }
 
  private:
-  static constexpr std::uint32_t most_threads = 32;  ///< of three logs each
+  static constexpr std::uint32_t most_threads = 32;  ///< with three logs each
 
   std::atomic<std::uint32_t> threads_{0};
 };
@@ -14386,17 +14528,17 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_KEPT_LOGS_HPP
 
-// When the calling thread was started.
+// Determines when the calling thread was started.
 #ifndef LOTUS_STORE_LIMITS_THREAD_START_HPP
 #define LOTUS_STORE_LIMITS_THREAD_START_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// As the kernel tells it, to 10 ms; asked once, where it is needed at all.
+/// The kernel's start time, accurate to 10 ms; read at the first use.
 class thread_start {
  public:
-  /// Whether it is sure to be later than `ticks`.
+  /// Whether the thread certainly started later than `ticks`.
   LOTUS_DETAIL_COLD bool is_after(std::uint64_t ticks, session_clock& clock) noexcept {
     if (!known_) find(clock);
     return static_cast<std::int64_t>(now_ - ticks) > 0 && now_ - ticks > age_ticks_;
@@ -14409,13 +14551,14 @@ class thread_start {
     age_ticks_ = UINT64_MAX;
     char text[1024];
     read_beginning("/proc/thread-self/stat", text);
-    // Behind the name, which may hold anything: "state ppid pgrp ...", of which the 20th is it.
+    // After the name, which may contain anything, follows "state ppid pgrp ..."; the start is the
+    // 20th of these fields.
     const char* at = std::strrchr(text, ')');
     for (int field = 0; at != nullptr && field < 20; ++field) at = std::strchr(at + 1, ' ');
     if (at == nullptr) return;
     const long long per_second = sysconf(_SC_CLK_TCK);
     if (per_second <= 0) return;
-    // Rounded down, so the thread seems older than it is.
+    // The kernel rounds down, so the thread seems older than it is.
     const long long started_ns = std::strtoll(at, nullptr, 10) * (1'000'000'000 / per_second);
     const std::int64_t age_ns = clock_ns(CLOCK_BOOTTIME) - started_ns;
     if (age_ns >= 0) age_ticks_ = clock.ticks_in(age_ns).value_or(UINT64_MAX);
@@ -14423,7 +14566,7 @@ class thread_start {
 
   bool known_ = false;
   std::uint64_t now_ = 0;
-  std::uint64_t age_ticks_ = 0;  ///< at `now_`
+  std::uint64_t age_ticks_ = 0;  ///< the thread's age at now_
 };
 
 }  // namespace detail
@@ -14431,7 +14574,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LIMITS_THREAD_START_HPP
 
-// All that a thread has recorded, to its logs.
+// Writes all records of one thread to its logs.
 #ifndef LOTUS_STORE_PRODUCER_DRAIN_HPP
 #define LOTUS_STORE_PRODUCER_DRAIN_HPP
 
@@ -14445,10 +14588,10 @@ struct drain_context {
   bool compact;
   drain_buffer& buffer;
   backlog& set_aside;
-  std::atomic<std::uint64_t>& written;  ///< records, counted up
+  std::atomic<std::uint64_t>& written;  ///< incremented by the number of records written
 };
 
-/// What waits in memory first, then the ring.
+/// Writes the records that were moved to memory first, then those in the ring.
 template <class Filler>
 int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_context& context,
                log_appender& logs) noexcept {
@@ -14472,8 +14615,8 @@ int drain_with(Filler& fill, producer& p, const lane_heads& heads, const drain_c
   return error;
 }
 
-/// Returns 0 or errno; then what could not be written stays. Caller holds p.guard.
-/// @param heads  read before the clock was made.
+/// Returns 0 or errno; then the records that were not written stay. The caller holds p.guard.
+/// @param heads  read before the clock was constructed.
 inline int drain_producer(producer& p, const lane_heads& heads, const drain_context& context,
                           log_appender& logs) noexcept {
   const name_lookup names = context.names.line_starts();
@@ -14497,20 +14640,20 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the logs did not take of a thread's records when nobody will drain it again.
+/// The records of a thread that were not written to its logs when it was drained for the last time.
 struct unwritten_records {
-  std::uint64_t recoverable = 0;  ///< it stands in the ring file
+  std::uint64_t recoverable = 0;  ///< they are in the ring file
   std::uint64_t lost = 0;
 };
 
-/// Thread safety: open under the session's control lock; all else any thread, with the guard of the
-/// producer it is about.
+/// Thread safety: open() under the session's control lock; everything else from any thread that
+/// holds the guard of the producer concerned.
 class LOTUS_DETAIL_PER_MODULE storage {
  public:
   storage(run_files& files, session_clock& clock, const name_table& names) noexcept
       : files_{files}, clock_{clock}, names_{names} {}
 
-  /// Returns 0 or errno, after saying why once.
+  /// Returns 0 or errno; reports the reason once.
   LOTUS_DETAIL_COLD int open(const options& chosen) noexcept {
     if (const int error = files_.open(chosen); error != 0) return error;
     compact_ = files_.logs_folder().compact;
@@ -14527,7 +14670,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- a thread's ring
 
-  /// Gives the producer a ring of this run. False where there is no memory.
+  /// Gives the producer a ring of this run. Returns false if there is no memory.
   LOTUS_DETAIL_COLD bool attach(producer& p) noexcept {
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.make_due_ring_file();
@@ -14550,10 +14693,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return true;
   }
 
-  /// Whether the calling thread, which may have begun what it records before it came to the
-  /// session, may take over a dead thread's ring. Where it would share that one's logs, all there
-  /// must have ended before it started: readers take spans of one log that lie within each other
-  /// for nested.
+  /// Whether the calling thread may take over a dead thread's ring. It may have begun a span before
+  /// it first called the session. If it would share the dead thread's logs, all spans in them must
+  /// have ended before it started, because readers treat spans of one log that lie within each
+  /// other as nested.
   bool may_hand_over(const producer& p, thread_start& started) noexcept {
     if (!p.attached || !shares_logs()) return true;
     const std::uint64_t head = p.ring->published[0].load(std::memory_order_relaxed);
@@ -14563,7 +14706,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return started.is_after(ended, clock_);
   }
 
-  /// Makes a drained producer's ring that of another thread.
+  /// Gives the ring of a drained producer to another thread.
   LOTUS_DETAIL_COLD void hand_over(producer& p) noexcept {
     const bool share = p.attached && shares_logs();
     if (!share) kept_logs_.close(p);
@@ -14576,7 +14719,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // What is there becomes a part, which can go if there are limits.
+      // The existing logs become parts, so that they can be deleted if there are limits.
       if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
@@ -14588,9 +14731,9 @@ class LOTUS_DETAIL_PER_MODULE storage {
     p.ring->commit(c);
   }
 
-  /// Takes the ring out of use; it stays mapped until the next attach, as its thread may be storing
-  /// a record at this moment. What could not be written is given up.
-  /// @return how many records that were in memory only are lost.
+  /// Takes the ring out of use. It stays mapped until the next attach, because its thread may be
+  /// storing a record at this moment. Records that were not written are discarded.
+  /// @return how many records that were only in memory are lost.
   std::uint64_t detach(producer& p) noexcept {
     const bool survives = p.ring == nullptr || p.ring_in_file;
     std::uint64_t lost = survives ? 0 : lane_heads{*p.ring}.beyond(p.ring->committed());
@@ -14602,8 +14745,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   // --- from rings to logs
 
-  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then what could not be
-  /// written stays.
+  /// Writes all complete records of `p` to its logs. Returns 0 or errno; then the records that were
+  /// not written stay in the ring.
   int drain(producer& p) noexcept {
     const lane_heads heads{*p.ring};
     const bool empty = heads.beyond(p.ring->committed()) == 0 && p.backlog_first == nullptr;
@@ -14624,13 +14767,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return error;
   }
 
-  /// Empties a ring that cannot be drained into memory. False where that is used up.
+  /// Moves the records of a ring that cannot be drained to memory. Returns false if the limit is
+  /// reached.
   bool set_aside(producer& p) noexcept { return backlog_.set_aside(p); }
-  /// Of what was set aside of a producer's. Returns how many records.
+  /// Drops the oldest records that a producer has in memory. Returns how many.
   std::uint64_t drop_oldest(producer& p) noexcept { return backlog_.drop_oldest(p); }
 
-  /// Where `p` could not be drained for the last time. What is in memory only goes into the ring
-  /// file, as far as that can grow, and is given up else.
+  /// Called if the last drain of `p` failed. Copies records that are only in memory to the ring
+  /// file as far as it can grow, and discards the rest.
   LOTUS_DETAIL_COLD unwritten_records leave(producer& p) noexcept {
     unwritten_records sum;
     while (p.backlog_first != nullptr) {
@@ -14645,7 +14789,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     return sum;
   }
 
-  /// What the logs have beyond their limits goes.
+  /// Deletes the logs that exceed their limits.
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     forgotten_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
@@ -14654,10 +14798,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
 
   log_retention& retention() noexcept { return retention_; }
 
-  // --- in a forked child: rings, and what is in them, are the parent's
+  // --- in a forked child: the rings and their records belong to the parent
 
   LOTUS_DETAIL_COLD void after_fork_in_child(producer& p) noexcept {
-    // Where a handler forks that interrupted a scope, that one will go on with the ring.
+    // If a signal handler that interrupted a scope forks, that scope continues to use the ring.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
     p.ring = nullptr;
@@ -14670,8 +14814,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Logs of a thread's own are for the first threads. With very many short ones, each would leave
-  /// files of a few lines, more than limits can look through.
+  /// Only the first threads get logs of their own. With very many short-lived threads, each would
+  /// leave files of a few lines, too many for the limits to examine.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t most_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= most_own_logs;
@@ -14704,9 +14848,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// A thread gets its ring here, finds room in a full one, and enters a loader. Every entry of the
-/// first part blocks signals itself and takes the producer's guard; those of the second part are
-/// called with it. Thread safety: all.
+/// Gives a thread its ring, makes room in a full ring, and enters a loader. The functions of the
+/// first part block signals and take the producer's guard themselves; the caller of those of the
+/// second part holds the guard. Thread safety: all.
 class LOTUS_DETAIL_PER_MODULE slow_path {
  public:
   slow_path(const recording_state& state, storage& rings, aggregate_store& aggregates,
@@ -14717,7 +14861,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
   void push(producer& p, const record& r) noexcept {
     if (this_thread_forks) return drop(p);
-    // A limit other than 0 means a ring that is merely full, or half.
+    // A limit other than 0 means that the ring is just full or half full.
     if (gate_of(p).limit.load(std::memory_order_relaxed) != 0 && state_.drops_when_full()) {
       if (!push_or_drop(p, r)) drop(p);
       return;
@@ -14731,10 +14875,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.writes_through()) drain(p);
   }
 
-  /// From a signal handler that interrupted this thread while it was storing a record. A handler
-  /// within a handler within these few instructions is dropped and counted.
+  /// Stores a record from a signal handler that interrupted this thread while it was storing one. A
+  /// record from a second handler that interrupts the first one here is dropped and counted.
   void push_nested(producer& p, const record& r) const noexcept {
-    // Without a ring, before a thread's first record or where recording is off, there is no room.
+    // Without a ring, before a thread's first record or while recording is off, there is no room.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
@@ -14755,7 +14899,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     p.storing_nested.store(0, std::memory_order_relaxed);
   }
 
-  /// A call that has no room yet, nor may the one before it have. False where it is lost.
+  /// Adds a call for which there is no memory yet, perhaps not even for the call before. Returns
+  /// false if it is lost.
   bool aggregate(producer& p, const aggregate_call& call) noexcept {
     if (this_thread_forks) return lose(p);
     const signals_blocked quiet;
@@ -14768,7 +14913,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return aggregates_.add(p, call) || lose(p);
   }
 
-  /// Where recording is on and the thread has none yet.
+  /// Attaches a ring if recording is on and the thread has none.
   void get_ring(producer& p) noexcept {
     if (this_thread_forks || interrupts_storing(p)) return;
     const signals_blocked quiet;
@@ -14776,15 +14921,16 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     if (state_.is_on() && !p.attached) attach(p);
   }
 
-  /// Returns whose the records of the thread were so far.
+  /// Returns the loader that the thread's records belonged to before.
   std::uint32_t enter_loader(producer& p, std::uint32_t loader) noexcept {
     if (p.loader == loader || interrupts_storing(p)) return p.loader;
     const signals_blocked quiet;
     const locked guard{p.guard};
     const std::uint32_t before = p.loader;
-    // Where there is no ring yet, that will begin with this one.
+    // Without a ring nothing needs to be recorded: the ring will begin with this loader.
     if (p.attached && state_.is_on()) {
-      // Without this record all that follow would be the wrong one's: no choice to drop counts.
+      // Without this record all following records would be assigned to the wrong loader, so it must
+      // not be dropped even if records may be.
       if (p.ring->full() && drain(p) != 0 && !rings_.set_aside(p)) {
         drop(p);
         return before;
@@ -14796,7 +14942,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return before;
   }
 
-  /// Where records are dropped, these are the first: the last quarter of a ring is not for them.
+  /// If full rings drop records, off-CPU records are dropped first: they may not use a ring's last
+  /// quarter.
   off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
     const off_cpu_time found = cpu_.read(p.cpu, watch);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
@@ -14805,7 +14952,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return {};
   }
 
-  // --- caller holds the guard
+  // --- the caller holds the guard
 
   int drain(producer& p) noexcept {
     const int error = rings_.drain(p);
@@ -14813,7 +14960,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return error;
   }
 
-  /// Lets the owner store up to where the committed records leave room.
+  /// Lets the owner store records until the ring is full of uncommitted ones.
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
@@ -14826,7 +14973,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
                            std::memory_order_release);
   }
 
-  /// Sends the owner's next record the slow way.
+  /// Forces the owner's next record onto the slow path.
   static void close_lanes(producer& p) noexcept {
     gate_of(p).limit.store(0, std::memory_order_relaxed);
     gate_of(p).interrupt_limit.store(0, std::memory_order_relaxed);
@@ -14852,8 +14999,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Room in a full ring: what it holds goes to the disk, or where that does not take it, or must
-  /// not be waited for, to memory.
+  /// Makes room in a full ring: writes its records to the disk, or moves them to memory if that
+  /// fails or the thread must not wait for the disk.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       p.drained_itself.store(true, std::memory_order_relaxed);
@@ -14866,9 +15013,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Without ever waiting for the disk. A ring that is half full wakes the drain thread. A full one
-  /// goes to memory, the oldest of which is dropped in the end; unless the drain thread is amid
-  /// writing it.
+  /// Stores a record without ever waiting for the disk. A half-full ring wakes the drain thread. A
+  /// full ring is moved to memory, where the oldest records are dropped if the limit is reached.
+  /// Fails if the drain thread is just writing the ring.
   bool push_or_drop(producer& p, const record& r) noexcept {
     std::uint64_t limit = gate_of(p).limit.load(std::memory_order_acquire);
     const std::uint64_t last_limit = gate_of(p).last_limit.load(std::memory_order_acquire);
@@ -14902,8 +15049,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a fork is about: every part of a recorder that has a lock, or something that a child must
-/// not share with its parent.
+/// The parts of a recorder that have a lock, or that a child must not share with its parent.
 struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const recording_state& state;
   mutex& round;
@@ -14917,8 +15063,8 @@ struct LOTUS_DETAIL_PER_MODULE forked_parts {
   const slow_path& slow;
 };
 
-/// Holds all of the recorder's locks from before the fork until after it, so that nothing is half
-/// done in the child. Thread safety: none; the session calls one function at a time.
+/// Holds all of the recorder's locks from before the fork until after it, so that no operation is
+/// half finished in the child. Thread safety: none; the session calls one function at a time.
 class LOTUS_DETAIL_PER_MODULE fork_guard {
  public:
   explicit fork_guard(const forked_parts& of) noexcept : of_{of} {}
@@ -14929,7 +15075,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
-    // A handler that records in between takes the slow way, which sees the fork.
+    // A signal handler that records in between takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
       if (p.tid.load(std::memory_order_relaxed) != forking_tid_) return;
       slow_path::close_lanes(p);
@@ -14937,7 +15083,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
   }
 
-  /// In the parent, and in the child after become_child().
+  /// Called in the parent, and in the child after become_child().
   void after() noexcept {
     const bool stores = of_.state.is_on() && !of_.state.writes_through();
     of_.producers.for_each([&](producer& p) {
@@ -14945,7 +15091,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // In the order in which they were taken: to have one does not help who waits for an outer one.
+    // Unlocks in the order of locking: a thread that waits for an outer lock does not need an inner
+    // one yet.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -14968,7 +15115,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
   }
 
  private:
-  /// Those within the guards of the producers, outermost first.
+  /// The locks inside the producers' guards, outermost first.
   void for_each_lock(void (*each)(mutex&)) noexcept {
     each(of_.aggregates.fork_lock());
     each(of_.files.fork_lock());
@@ -14988,19 +15135,19 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_FORK_GUARD_HPP
 
-// Records that no log will have, or only under another name: counted, and said once.
+// Counts records that no log will contain, or only under another name, and reports each kind once.
 #ifndef LOTUS_STORE_LOSSES_HPP
 #define LOTUS_STORE_LOSSES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Those that no living thread's producer counts. Thread safety: all; begin() and report() under
+/// Losses that no running thread's producer counts. Thread safety: all; begin() and report() under
 /// the session's control lock.
 class losses {
  public:
   /// A recording begins.
-  /// @param dropped  by this process so far.
+  /// @param dropped  records dropped by this process so far.
   void begin(std::uint64_t dropped) noexcept {
     dropped_at_start_ = dropped;
     said_unnamed_.store(false, std::memory_order_relaxed);
@@ -15018,11 +15165,11 @@ class losses {
   }
   std::uint64_t counted() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
-  /// How many this recording has lost, of `dropped` by the process.
+  /// How many records this recording has lost, given the `dropped` ones of the whole process.
   std::uint64_t of_recording(std::uint64_t dropped) const noexcept {
     return dropped - dropped_at_start_;
   }
-  /// @param recoverable  records that wait in the ring file.
+  /// @param recoverable  records that are still in the ring file.
   void report(std::uint64_t dropped, std::uint64_t recoverable) const noexcept {
     const auto lost = static_cast<unsigned long long>(of_recording(dropped));
     if (lost > 0) say("%llu records were dropped", lost);
@@ -15033,14 +15180,14 @@ class losses {
   }
 
   /// There is no room for another name.
-  /// @param names  that there are.
+  /// @param names  the number of existing names.
   void unnamed(std::uint32_t names) noexcept {
     if (said_unnamed_.exchange(true)) return;
     say("no %s for a name after the first %u: such operations are recorded as %s",
         names >= name_table::limit ? "room" : "memory", names, unnamed_name.data());
   }
 
-  /// A record of a batch whose number has no room in it.
+  /// A record of a batch was refused because its number is too large for a record.
   void refused_batch(std::uint64_t number) noexcept {
     count(1);
     if (said_batch_.exchange(true)) return;
@@ -15070,29 +15217,29 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_LOSSES_HPP
 
-// Snapshots of the running recording: on request, and by what triggers them.
+// Snapshots of the running recording, made on request or by a trigger.
 #ifndef LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 #define LOTUS_STORE_RECORDING_SNAPSHOTS_HPP
 
-// A copy of a run as it is now, beside it.
+// Creates a snapshot: a copy of a run's directory as it is now.
 #ifndef LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 #define LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
 #include <sys/file.h>
 
-// Where snapshots lie, and what they are called.
+// Where snapshots are stored, and how they are named.
 #ifndef LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 #define LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Where the snapshots of a run lie: "run" has run.snapshot-<UTC>-<reason> beside it; a run that is
-/// in the directory that the program works in has them there, with its prefix for a name. Names are
-/// in the order of time.
+/// Where the snapshots of a run are stored. Those of the run directory "run" are next to it, as
+/// run.snapshot-<UTC>-<reason>. If the run directory is the program's working directory, they are
+/// inside it and begin with the logs' prefix. Sorting by name sorts by time.
 class snapshot_place {
  public:
-  /// @param directory  descriptor of the run's, borrowed.
+  /// @param directory  descriptor of the run's directory, borrowed.
   snapshot_place(int directory, const log_location& run) noexcept {
     const char* const slash = std::strrchr(run.directory, '/');
     const char* name = slash == nullptr ? run.directory : slash + 1;
@@ -15112,7 +15259,7 @@ class snapshot_place {
   int error() const noexcept { return error_; }
   int parent() const noexcept { return parent_; }
 
-  /// Whether a folder is a snapshot of this run, finished.
+  /// Whether a folder of this name is a finished snapshot of this run.
   bool is_one(const char* name) const noexcept {
     const std::size_t bytes = std::strlen(start_);
     return std::strncmp(name, start_, bytes) == 0 && is_time(name + bytes);
@@ -15142,7 +15289,7 @@ class snapshot_place {
   static constexpr char between[] = ".snapshot-";
   static constexpr std::size_t most_reason_bytes = 64;
 
-  /// "20261123T101500.123456Z-"
+  /// Whether `text` begins with a time such as "20261123T101500.123456Z-".
   static bool is_time(const char* text) noexcept {
     for (const char form : std::string_view{"ddddddddTdddddd.ddddddZ-"}) {
       const char c = *text++;
@@ -15162,15 +15309,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_FOLDER_SNAPSHOT_PLACE_HPP
 
-// How far a log that somebody is appending to holds whole lines or blocks.
+// Finds the end of the whole lines or blocks in a log that another process is appending to.
 #ifndef LOTUS_RECOVERY_WHOLE_END_HPP
 #define LOTUS_RECOVERY_WHOLE_END_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Behind the last line break of the first `bytes`; looks back 64 KB at most, further than a line
-/// is long.
+/// Position after the last line break in the first `bytes`. Looks back at most 64 KB, which is more
+/// than a line's maximum length.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   char text[4096];
   std::uint64_t end = bytes;
@@ -15185,8 +15332,8 @@ inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
   return 0;
 }
 
-/// Behind the last block that is all there. A block that is damaged ends the search; the reader
-/// tells of it.
+/// Position after the last complete block. A damaged block ends the search; the whole file is then
+/// kept, and its reader reports the damage.
 inline std::uint64_t end_of_whole_blocks(int fd, std::uint64_t bytes) noexcept {
   std::uint64_t end = 0;
   while (bytes - end >= sizeof(compact_block_header)) {
@@ -15215,20 +15362,20 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a process has counted itself, which makes a snapshot of its run.
+/// Aggregates of the process that makes a snapshot of its own run.
 struct own_aggregates {
   void* of = nullptr;
-  /// Appends them to files in `folder`, as of now. Returns 0 or what file_error_text() knows.
+  /// Appends the current aggregates to files in `folder`. Returns 0 or an error that
+  /// file_error_text() knows.
   int (*append)(void* of, int folder) noexcept = nullptr;
 };
 
-/// Appends to the files of aggregates in another folder what a ring file holds, whether its process
-/// lives or not. Of threads that are in such calls just then, some calls of that moment may be
-/// missing in one figure and not in another. A file that cannot be read, or takes too long, is
-/// passed over.
+/// Appends the aggregates in a ring file to the files of another folder, whether or not its process
+/// runs. If threads are finishing such calls meanwhile, some of these calls may be missing from one
+/// number and not from another. A file that cannot be read, or takes too long, is skipped.
 /// @param from    descriptor of the ring file's directory, borrowed; as is `to`.
-/// @param prefix  only of runs with this prefix.
-/// @return 0, ENOMEM, or what file_error_text() knows of the files in `to`.
+/// @param prefix  only files of runs with this prefix.
+/// @return 0, ENOMEM, or an error that file_error_text() knows about the files in `to`.
 LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, const char* prefix,
                                                   const file_owners& owners, int to) noexcept {
   constexpr std::int64_t most_ns = 50'000'000;
@@ -15245,20 +15392,20 @@ LOTUS_DETAIL_COLD inline int copy_ring_aggregates(int from, const char* name, co
   });
 }
 
-/// Makes a snapshot; what is left undone is deleted again.
+/// Makes a snapshot; deletes an incomplete one.
 class snapshot_folder {
  public:
   static constexpr std::size_t name_bytes = 352;
 
-  /// @param from   descriptor of the run's directory, borrowed, as all else.
-  /// @param mode   of new files, less the umask.
+  /// @param from   descriptor of the run's directory, borrowed, like all other arguments.
+  /// @param mode   of new files, before the umask applies.
   snapshot_folder(int from, const log_location& run, const file_owners& owners,
                   mode_t mode) noexcept
       : from_{from}, run_{run}, owners_{owners}, mode_{mode}, place_{from, run} {}
 
-  /// Returns 0 or what file_error_text() knows; then there is nothing.
-  /// @param info  name of the information file that tells of the snapshot; of that process where
-  /// `own` is given.
+  /// Returns 0 or an error that file_error_text() knows; then no snapshot exists.
+  /// @param info  name of the information file that receives the snapshot's line; if `own` is
+  /// given, that of the calling process.
   LOTUS_DETAIL_COLD int make(std::string_view reason, const char* info,
                              const own_aggregates& own = {}) noexcept {
     if (place_.error() != 0) return place_.error();
@@ -15280,11 +15427,11 @@ class snapshot_folder {
       error = errno;
     }
     if (error != 0) remove_folder(unfinished_);
-    close(folder);  // and so its lock
+    close(folder);  // also releases its lock
     return error;
   }
 
-  /// Deletes the oldest, all but the newest, while all have more than so many bytes.
+  /// Deletes the oldest snapshots, but never the newest, while all together exceed this many bytes.
   void keep_within(std::uint64_t most_bytes) noexcept {
     for (;;) {
       char oldest[256] = "";
@@ -15302,20 +15449,22 @@ class snapshot_folder {
     }
   }
 
-  /// Its name, beside the run.
+  /// The snapshot's name, without the path.
   const char* name() const noexcept { return name_; }
 
  private:
   static constexpr std::string_view unfinished_end = ".unfinished";
 
-  /// Opens the new folder, and locks it as long as that is open: so the snapshot of a process that
-  /// was killed is known, and the next one removes it. EEXIST: another process did so already.
+  /// Opens the new folder, and locks it while it is open. So the snapshot of a killed process has
+  /// no lock, and the next snapshot removes it. Returns EEXIST if another process removed the
+  /// folder already.
   int open_unfinished(int& folder) const noexcept {
     folder = open_out_of_the_way(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
     struct stat opened {};
     struct stat named {};
-    // Where there are no locks, nobody takes it for a dead one's.
+    // On a file system without locks, remove_dead() cannot lock the folder either and leaves it
+    // alone.
     const bool locked = flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && fstat(folder, &opened) == 0 &&
         fstatat(place_.parent(), unfinished_, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -15327,7 +15476,7 @@ class snapshot_folder {
     return EEXIST;
   }
 
-  /// Deletes what processes that were killed while they made a snapshot of this run have left.
+  /// Deletes unfinished snapshots of this run whose processes were killed.
   void remove_dead() const noexcept {
     for_each_entry(place_.parent(), [&](const char* name) {
       const std::string_view text = name;
@@ -15340,7 +15489,7 @@ class snapshot_folder {
     });
   }
 
-  /// Calls `each(folder, name, status)` for the files of a snapshot, and those of its folders.
+  /// Calls `each(folder, name, status)` for the files of a snapshot and of its folders.
   using each_file = function_ref<void(int folder, const char* name, const struct stat& status)>;
   static void for_each_file(int folder, unsigned depth, each_file each) noexcept {
     for_each_entry(folder, [&](const char* name) {
@@ -15390,9 +15539,10 @@ class snapshot_folder {
 
   LOTUS_DETAIL_COLD int fill(int folder, const char* info, const own_aggregates& own,
                              std::int64_t now_ns) noexcept {
-    // First, so that a folder within the run is none of its loaders'.
+    // Written first, so that a snapshot inside the run's directory is not mistaken for a loader's
+    // folder.
     int error = tell(folder, info, now_ns);
-    // What becomes a part meanwhile is left out rather than there twice.
+    // Copies parts first: a log that becomes a part meanwhile is left out rather than copied twice.
     for (const bool parts : {true, false}) {
       for_each_log(from_, run_.prefix, owners_, [&](const run_log& log) {
         if (error == 0 && (log.said.part != 0) == parts) error = add(folder, log);
@@ -15423,9 +15573,9 @@ class snapshot_folder {
     return std::strncmp(name, start, std::strlen(start)) == 0;
   }
 
-  /// Those of ring files first: what is written from one of them into the run's file meanwhile is
-  /// then there twice, in sections of one name, of which one counts.
-  /// @param own_info  the process with this information file adds its own.
+  /// Copies the ring files' aggregates first: what is written from a ring file to the run's file
+  /// meanwhile is then copied twice, in sections of one name, of which readers count only one.
+  /// @param own_info  information file of the process that adds its own aggregates.
   int add_aggregates(int folder, const char* own_info) const noexcept {
     int error = 0;
     for_each_entry(from_, [&](const char* name) {
@@ -15447,7 +15597,7 @@ class snapshot_folder {
     return error;
   }
 
-  /// @param to  of the loader's, made where missing; `folder` itself where `loader` is "".
+  /// @param to  the loader's folder, created if missing; `folder` itself if `loader` is "".
   LOTUS_DETAIL_COLD int open_folder(int folder, const char* loader, int& to) const noexcept {
     to = folder;
     if (*loader == '\0') return 0;
@@ -15456,8 +15606,8 @@ class snapshot_folder {
     return to < 0 ? errno : 0;
   }
 
-  /// A part has a second name from now on, where the file system knows that; of what grows there is
-  /// a copy, as far as it is whole.
+  /// Adds a hard link to a part if the file system supports that; otherwise, and for a log that
+  /// still grows, copies its whole lines or blocks.
   int add(int folder, const run_log& log) const noexcept {
     int to = folder;
     int error = open_folder(folder, log.loader, to);
@@ -15465,7 +15615,7 @@ class snapshot_folder {
     if (log.said.part == 0 || linkat(log.folder, log.name, to, log.name, 0) != 0) {
       struct stat status {};
       const int fd = open_regular(log.folder, log.name, O_RDONLY, status);
-      // It may have become a part meanwhile, or be gone.
+      // The log may have become a part meanwhile, or be deleted.
       error = fd < 0 ? 0 : copy(fd, whole_end(fd, log.said.compact, status), to, log.name);
       if (fd >= 0) close(fd);
     }
@@ -15473,10 +15623,10 @@ class snapshot_folder {
     return error;
   }
 
-  /// Who may read its files may look for them.
+  /// Everyone who may read the folder's files may also search the folder.
   mode_t folder_mode() const noexcept { return mode_ | (mode_ & 0444U) >> 2U | 0700U; }
 
-  /// All of a file, or nothing where it cannot be read; behind what has its name there already.
+  /// Appends a whole file to the file of this name in `folder`; does nothing if it cannot be read.
   LOTUS_DETAIL_COLD int append_copy(int from, int folder, const char* name) const noexcept {
     struct stat status {};
     const int fd = open_regular(from, name, O_RDONLY, status);
@@ -15532,14 +15682,15 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_RECOVERY_SNAPSHOT_FOLDER_HPP
 
-// A running recording's logs, put aside; and what asks for that.
+// Snapshots of a running recording, and what triggers them.
 #ifndef LOTUS_STORE_SNAPSHOT_HPP
 #define LOTUS_STORE_SNAPSHOT_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Copies what is in the logs, and what was counted; says where, or why not. Whether it did.
+/// Copies the logs and the aggregates; reports where, or why it failed. Returns whether it
+/// succeeded.
 LOTUS_DETAIL_COLD inline bool make_snapshot(const log_folder& logs, const log_location& run,
                                             std::string_view reason, std::uint64_t most_bytes,
                                             const own_aggregates& own) noexcept {
@@ -15570,8 +15721,9 @@ LOTUS_DETAIL_PER_MODULE inline void on_snapshot_signal(int number, siginfo_t* in
   }
 }
 
-/// What makes a snapshot without a call: a signal, `lotus-tool snapshot`, a long wait. Thread
-/// safety: none; begin() and end() while nobody else calls, the others the drain thread.
+/// Triggers snapshots without a call: by a signal, `lotus-tool snapshot`, or a long wait. Thread
+/// safety: none; begin() and end() while nothing else is called, the other functions only by the
+/// drain thread.
 class snapshot_triggers {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
@@ -15601,16 +15753,16 @@ class snapshot_triggers {
     signal_ = 0;
   }
 
-  /// That all snapshots may have.
+  /// Maximum size of all snapshots together.
   std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// How long a wait is that is worth a snapshot; 0: none is.
+  /// Minimum duration of a wait that triggers a snapshot; 0: waits do not.
   std::int64_t wait_ns() const noexcept { return wait_ns_; }
-  /// Caller holds the guard of the producer, which has a ring.
+  /// The caller holds the guard of the producer, which has a ring.
   void look_at_wait(producer& p, std::uint64_t long_ticks) noexcept {
     const std::uint64_t since = p.ring->waiting_since.load(std::memory_order_relaxed);
     const bool was_long = p.longest_wait_ticks.exchange(0, std::memory_order_relaxed) >= long_ticks;
     const bool is_long = since != 0 && now_ticks() - since >= long_ticks;
-    // Of one that lasts there is one snapshot.
+    // A wait that is still going on triggers only one snapshot.
     if ((!was_long && !is_long) || (is_long && since == told_wait_)) return;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (last_wait_ns_ != 0 && now_ns - last_wait_ns_ < between_waits_ns) return;
@@ -15619,8 +15771,8 @@ class snapshot_triggers {
     wait_seen_ = true;
   }
 
-  /// Takes what asks for a snapshot now; false where nothing does.
-  /// @param reason  snapshot_place::most_reason_bytes + 1
+  /// Consumes a pending trigger; returns false if there is none.
+  /// @param reason  buffer of snapshot_place::most_reason_bytes + 1
   bool take(const log_folder& logs, char* reason) noexcept {
     constexpr std::size_t room = snapshot_place::most_reason_bytes + 1;
     if (std::exchange(wait_seen_, false)) {
@@ -15638,7 +15790,8 @@ class snapshot_triggers {
  private:
   static constexpr std::int64_t between_waits_ns = 60'000'000'000;
 
-  /// Of the processes of a run that see it, one takes it.
+  /// If several processes of the run see the request, only the one that deletes the file makes the
+  /// snapshot.
   static bool take_request(const log_folder& logs, char* reason) noexcept {
     struct stat status {};
     if (logs.directory < 0 ||
@@ -15669,8 +15822,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Thread safety: none; the recorder calls one function at a time, begin() and end() with the
-/// recording.
+/// Thread safety: none; the recorder calls one function at a time, and begins and ends the triggers
+/// with the recording.
 class LOTUS_DETAIL_PER_MODULE recording_snapshots {
  public:
   recording_snapshots(run_files& files, storage& rings, aggregate_store& aggregates,
@@ -15679,7 +15832,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
 
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
-  /// Takes one; false, after saying why, where that fails.
+  /// Makes a snapshot; returns false, after reporting the reason, if that fails.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
     log_retention& retention = rings_.retention();
@@ -15696,7 +15849,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     return made;
   }
 
-  /// Takes one where something asks for it.
+  /// Makes a snapshot if one was triggered.
   void take_if_triggered(function_ref<void()> flush) noexcept {
     char reason[snapshot_place::most_reason_bytes + 1];
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
@@ -15718,8 +15871,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Every entry blocks signals itself, but for those that the session calls one at a time, with
-/// signals blocked: open, close, close_at_exit and the three of a fork.
+/// All functions block signals themselves, except open, close, close_at_exit and the three fork
+/// functions: the session calls those one at a time, with signals blocked.
 ///
 /// Locks, outermost first: the drain thread's round, the list of producers, a producer's guard,
 /// aggregates, the ring file, leftovers, the clock; names and buffers are leaves.
@@ -15730,13 +15883,13 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   const log_location& location() const noexcept { return files_.location(); }
   const name_entry& name(std::uint32_t id) const noexcept { return names_.entry(id); }
   const message_handler& messages() const noexcept { return messages_; }
-  /// What is told of the running recording; null where there is none.
+  /// The losses reported for the running recording; null if nothing is being recorded.
   losses* losses_if_on() noexcept { return is_on() ? &losses_ : nullptr; }
   slow_path& slow() noexcept { return slow_; }
 
   // --- a recording
 
-  /// False, after saying why, when the directory cannot be written.
+  /// Returns false, after reporting the reason, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
@@ -15770,7 +15923,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     losses_.report(dropped(), recoverable);
   }
 
-  /// The process exits: from now on each record goes into its log at once, for nobody drains later.
+  /// The process exits: from now on each record is written to its log at once, because no later
+  /// drain follows.
   LOTUS_DETAIL_COLD void close_at_exit() noexcept {
     const locked round{round_};
     if (!is_on()) return;
@@ -15779,7 +15933,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
-      // A thread that still runs may be storing a record, or adding a call: these can be recovered.
+      // A thread that still runs may be storing a record or adding a call; both can be recovered
+      // later.
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       const bool runs = tid != 0 && tid != thread_id() && !thread_is_dead(tid);
       if (runs && (p.attached || aggregate_store::has_any(p))) keep = true;
@@ -15800,7 +15955,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     });
   }
 
-  /// False, after saying why, where there is none.
+  /// Returns false, after reporting the reason, if no snapshot was made.
   bool snapshot(std::string_view reason) noexcept {
     const signals_blocked quiet;
     const locked round{round_};
@@ -15817,7 +15972,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- for threads; more in slow()
 
-  /// @param begins  nothing that this thread will record has begun yet.
+  /// @param begins  this thread has not yet begun anything that it will record.
   LOTUS_DETAIL_COLD producer* this_thread(bool begins) noexcept {
     if (this_thread_forks) return nullptr;
     const signals_blocked quiet;
@@ -15854,26 +16009,26 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return id;
   }
 
-  /// Returns whose the records of this thread were so far.
+  /// Returns the loader that this thread's records belonged to before.
   std::uint32_t enter_loader(std::uint32_t loader) noexcept {
     producer* const p = this_thread(true);
     return p == nullptr ? 0 : slow_.enter_loader(*p, loader);
   }
 
-  /// Of a span that is recorded next with these times of CLOCK_MONOTONIC.
+  /// Ticks for the next recorded span, given its times on CLOCK_MONOTONIC.
   given_ticks ticks_of_span(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const signals_blocked quiet;
     const session_clock::placed_span span = clock_.place(begin_ns, end_ns);
-    // Before the span is anywhere, so that whoever finds it, also after a kill, is told.
+    // Reported before the span is stored, so that every reader knows, even after a kill.
     if (is_on() && !this_thread_forks) files_.report_span(span_distance{span.over_for_ns});
     return {span.begin_ticks, span.end_ticks};
   }
 
-  // --- fork: as fork_guard
+  // --- fork: see fork_guard
 
   void before_fork() noexcept { forks_.before(); }
   void after_fork() noexcept { forks_.after(); }
-  /// Before after_fork().
+  /// Call it before after_fork().
   LOTUS_DETAIL_COLD void become_child() noexcept {
     forks_.become_child();
     losses_.forget();
@@ -15881,7 +16036,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
  private:
-  /// For the last time, with the guard. False where the logs did not take all.
+  /// Drains for the last time; the caller holds the guard. Returns false if the logs did not
+  /// receive all records.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
     if (slow_.drain(p) == 0) return true;
     const unwritten_records left = rings_.leave(p);
@@ -15890,7 +16046,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return false;
   }
 
-  /// What the drain thread does. Returns the pause in ms.
+  /// One round of the drain thread. Returns the pause in ms.
   LOTUS_DETAIL_COLD std::uint32_t drain_round() noexcept {
     const locked round{round_};
     if (!is_on()) return 0;
@@ -15899,8 +16055,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
     producers_.for_each([&](producer& p) {
-      // A thread that fills its ring between two rounds drains it itself, with the records still in
-      // its cache: to come between would only make it wait.
+      // A thread that fills its ring between two rounds drains it itself, while the records are
+      // still in its cache. Draining here as well would only make that thread wait.
       const bool drained = p.drained_itself.exchange(false, std::memory_order_relaxed);
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
@@ -15913,7 +16069,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     return pace_.next_ms(files_.recover_leftovers());
   }
 
-  mutex round_;  ///< none begins or ends while the drain thread looks, or a snapshot is made
+  mutex round_;  ///< no recording begins or ends during a round of the drain thread or a snapshot
   recording_state state_;
   message_handler messages_;
   losses losses_;
@@ -15941,30 +16097,30 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Made at first use, never destroyed. Its control lock is taken before any of the recorder's; the
-/// list of shared objects is a leaf.
+/// Created at first use, never destroyed. Take its control lock before any lock of the recorder;
+/// while the list of shared objects is locked, take no other lock.
 class LOTUS_DETAIL_PER_MODULE session {
  public:
   static session& instance() noexcept { return *instance_; }
   static bool exists() noexcept { return instance_ != nullptr; }
-  /// Null in a child process that was made without fork handlers (_Fork, clone): its session and
-  /// ring file are its parent's, and locks may be held for ever.
+  /// Returns null in a child process that was created without fork handlers (_Fork, clone): its
+  /// session and ring file are its parent's, and locks may be held forever.
   static session* of_this_process() noexcept {
     session* const s = instance_;
     return LOTUS_DETAIL_LIKELY(s->process_.is_this() || this_thread_forks) ? s : nullptr;
   }
-  /// Likewise, for what would be recorded: reports once that it is not.
+  /// The same for calls that would record something: reports once that nothing is recorded.
   static session* to_record() noexcept {
     session* const s = of_this_process();
     if (s == nullptr) instance().report_foreign_process();
     return s;
   }
-  /// Makes the process's session, if there is none yet that other objects do not find.
-  /// @param table  what it does for shared objects, this one included; lives as long as the
-  /// process.
+  /// Creates the session, unless this object already has one that other objects cannot find.
+  /// @param table  the functions for shared objects, including this one; must stay valid until the
+  /// process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // Memory of its own, never freed: scopes may end after every static object is gone.
+    // In memory of its own, never freed: scopes may end after all static objects are destroyed.
     instance_ = new (map_memory(sizeof(session))) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
@@ -15974,20 +16130,20 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   recorder& records() noexcept { return recorder_; }
-  /// The first of async_ids_at_once numbers that nobody else of this process gets.
+  /// Reserves async_ids_at_once numbers within this process and returns the first.
   std::uint32_t take_async_ids() noexcept { return async_ids_.fetch_add(async_ids_at_once); }
 
   LOTUS_DETAIL_COLD void join(module_state& m, bool environment_counts) noexcept {
-    choose_annotation();  // may load a library: before any lock
+    choose_annotation();  // may load a library, so before taking any lock
     heap_.find();
     const signals_blocked quiet;
-    // Outside of every lock too: a static constructor may be recording, under the loader's.
+    // Also before any lock: a static constructor, which holds the loader's lock, may be recording.
     if (!pinned_.exchange(true)) pin_module_of(&instance_);
-    if (this_thread_forks) return;  // the next scope joins
+    if (this_thread_forks) return;  // the next scope will join
     const locked control{control_};
     if (environment_counts && !environment_read_) start_as_environment_says();
     modules_.tell(m, table_, recorder_.clock().hardware(), mode());
-    // Others may have come, and begun, while this thread looked for libraries.
+    // Other threads may have joined and started recording while this one looked for libraries.
     if (recorder_.is_on()) heap_.begin_where_missed();
     if (annotation_wanted() || heap_.on()) modules_.set_mode(mode());
   }
@@ -15995,7 +16151,8 @@ class LOTUS_DETAIL_PER_MODULE session {
   LOTUS_DETAIL_COLD void leave(module_state& m) noexcept {
     const signals_blocked quiet;
     if (&m != &this_module) return modules_.remove(m);
-    // That of the object with this code is destroyed when the process exits, for it is pinned.
+    // The object with this code is pinned, so its own state is destroyed only when the process
+    // exits.
     const locked control{control_};
     if (recorder_.is_on()) end_heap();
     recorder_.close_at_exit();
@@ -16010,7 +16167,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     return begin(chosen);
   }
 
-  /// @param steps  its listener is kept.
+  /// @param steps  its listener is kept alive.
   bool start_steps(const options& chosen, const schedule& steps) noexcept {
     const signals_blocked quiet;
     const locked control{control_};
@@ -16055,7 +16212,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (annotation_wanted()) modules_.set_mode(mode());
   }
 
-  /// What a record of this tag is called.
+  /// Returns the name of a record with this tag.
   std::string_view name_in(record_tag tag) const noexcept {
     const record_kind& kind = kind_of(tag);
     return has_name(kind) ? recorder_.name(name_of(kind, tag)).raw() : kind.task();
@@ -16083,7 +16240,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     end_async_task(static_cast<std::uint32_t>(tag.value()));
   }
 
-  /// What ranges and aggregated scopes allocate belongs to the operation around them.
+  /// Allocations in ranges and aggregated scopes belong to the enclosing operation.
   bool has_heap(record_tag tag) const noexcept {
     return heap_.on() && recorder_.is_on() && tag.kind() != event_kind::range &&
            tag.kind() != event_kind::aggregated;
@@ -16112,7 +16269,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     if (heap_.on()) heap_.end_recording(heap_name(no_unit));
   }
 
-  /// Each number has a name of its own there.
+  /// On the timeline each number needs a name of its own.
   static void begin_range(std::string_view name, record_tag tag) noexcept {
     const auto number = static_cast<std::uint32_t>(tag.value());
     char text[256 + 24];
@@ -16124,7 +16281,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     begin_task({text, static_cast<std::size_t>(end - text)}, handle);
   }
 
-  // --- caller holds control_
+  // --- the caller holds control_
 
   void start_as_environment_says() noexcept {
     environment_read_ = true;
@@ -16135,12 +16292,12 @@ class LOTUS_DETAIL_PER_MODULE session {
     started_by_environment_ = begin(chosen);
   }
 
-  /// By a start() without a schedule, which stop() has to end.
+  /// Whether it was started by a start() without a schedule, which only stop() can end.
   bool is_recording_on_request() const noexcept {
     return recorder_.is_on() && !started_by_environment_ && !steps_.running();
   }
 
-  /// To another start().
+  /// Ends the current recording for another start().
   void give_way() noexcept {
     end();
     steps_.stop();
@@ -16159,9 +16316,9 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// What the environment says where the program says nothing.
+  /// Fills settings that the program did not choose from the environment.
   static void ask_environment(options& chosen) noexcept {
-    constexpr std::size_t compact = 1;  // its place in the table
+    constexpr std::size_t compact = 1;  // its index in the table
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
     }
@@ -16183,7 +16340,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     modules_.set_mode(mode());
   }
 
-  // --- fork: parent and child each go on with a whole session
+  // --- fork: parent and child each continue with a complete session
 
   LOTUS_DETAIL_COLD static void before_fork() noexcept {
     session& s = instance();
@@ -16209,14 +16366,15 @@ class LOTUS_DETAIL_PER_MODULE session {
 
   explicit session(const services& table) noexcept : table_{table} {}
 
-  /// Once. Not to the program's handler, which may wait for ever there for a lock of its own.
+  /// Reports once. Not to the program's handler, which might wait forever for a lock of its own
+  /// here.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
     if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
     say("this process was made without fork handlers (by _Fork or clone), so nothing is recorded "
         "in it: use fork()");
   }
 
-  /// What a process is told to count where it has begun none.
+  /// The unit that is reported if the process has begun none.
   static constexpr record_tag no_unit{event_kind::batch_preprocessed, 0};
 
   static inline session* instance_ = nullptr;
@@ -16228,7 +16386,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   std::atomic<bool> pinned_{false};
   bool environment_read_ = false;
   bool started_by_environment_ = false;
-  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< as name_entry::task_handle
+  std::atomic<void*> kind_handles_[record_kinds.size()]{};  ///< like name_entry::task_handle
   std::atomic<std::uint32_t> async_ids_{0};
   module_list modules_;
   recorder recorder_;
@@ -16244,7 +16402,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// In the object with this code.
+/// Creates the table in the shared object that contains this code.
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
