@@ -227,7 +227,8 @@ TEST_CASE("the last percent of a target is not worth more workers") {
   const json& change = fed["changes"][0];
   CHECK(change["change"]["workers"].integer() == 4);
   CHECK(change["steady_batches_per_s"].number() > 0.97 * target);
-  CHECK(change["steady_batches_per_s"].number() < target);  // so workers that reach it would be more
+  CHECK(change["steady_batches_per_s"].number() <
+        target);  // so workers that reach it would be more
 }
 
 TEST_CASE("memory of what is out at once is told where a batch's is known") {

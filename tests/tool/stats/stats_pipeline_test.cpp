@@ -75,7 +75,8 @@ TEST_CASE("stages in the table and in CSV") {
   const result r = run({"stats", dir.path(), "--slowest", "1"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const char* part : {"could make", "starved", "in steady state 50", "30 batches", "Huffman"}) {
+  for (const char* part :
+       {"could make", "starved", "in steady state 50", "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }

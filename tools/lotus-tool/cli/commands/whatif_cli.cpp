@@ -123,7 +123,7 @@ void add_whatif(CLI::App& app, action& chosen) {
   auto options = std::make_shared<whatif_options>();
   auto given = std::make_shared<whatif_texts>();
   CLI::App* command =
-      app.add_subcommand("whatif", "Predict the effect of more workers, a faster operation, ...");
+      app.add_subcommand("whatif", "Predict the effect of more workers or a faster operation");
   command->footer(
       "Examples:\n"
       "  lotus-tool whatif run/                                single changes\n"

@@ -7,14 +7,14 @@ function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", t
 /** The measured throughput and the capacity of each side, on one scale. */
 function rateTable(run) {
   const v = run.verdict;
-  const rows = [["measured between batches", v.achieved_batches_per_s, undefined],
+  const rows = [["measured", v.achieved_batches_per_s, undefined],
     [v.workers ? "workers could make" : "stages could make", v.preprocessing_capacity, v.preprocessing_capacity_interval],
     ["consumer could take", v.consumer_capacity, v.consumer_capacity_interval]]
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
   const table = simpleTable("Batches per second", ["", "rate", ""], rows.map(([name, rate, interval]) => {
-    const bar = element("div", undefined, name === "measured between batches" ? "rate-bar achieved" : "rate-bar");
+    const bar = element("div", undefined, name === "measured" ? "rate-bar achieved" : "rate-bar");
     bar.style.width = Math.max(100 * rate / most, 0.5) + "%";
     return [name, interval ? threeDigits(interval[0]) + " to " + batchesPerSecond(interval[1]) : batchesPerSecond(rate), bar];
   }));
