@@ -149,12 +149,13 @@ void consumer_passes::place_discarded() {
     }
     const std::uint32_t after = next_pass[i];
     const auto is_free = [&](std::uint32_t pass) { return taken.count({pass, of.number}) == 0; };
-    if (before > 0 && is_free(before - 1) && of.number > last_received[before - 1]) {
-      of.epoch = before - 1;  // prefetched before the pass was left early
-    } else if (after < passes_ && is_free(after)) {
+    const bool left_early =
+        before > 0 && is_free(before - 1) && of.number > last_received[before - 1];
+    const bool lost = before > 0 && (is_free(before - 1) || after == before - 1);
+    if (!left_early && after < passes_ && is_free(after)) {
       of.epoch = after;
-    } else if (before > 0 && (is_free(before - 1) || after == before - 1)) {
-      of.epoch = before - 1;  // lost, or built again
+    } else if (left_early || lost) {
+      of.epoch = before - 1;  // prefetched before the pass was left, lost, or built again
     } else {
       const bool joins = !groups.empty() && groups.back().after == before &&
                          groups.back().numbers.count(of.number) == 0;
