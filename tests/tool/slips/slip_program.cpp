@@ -47,7 +47,7 @@ void receive(std::int64_t i, marks how, const std::function<std::int64_t()>& nex
   } else {
     lotus::wait_for_batch wait;
     next();
-    wait.got(number);
+    wait.got(static_cast<std::uint64_t>(number));
   }
   if (how != marks::without_consumed) LOTUS_BATCH_CONSUMED(number);
   work_for(std::chrono::milliseconds(1));

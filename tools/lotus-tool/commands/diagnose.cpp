@@ -226,7 +226,8 @@ class screen_printer {
     text += '\n';
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
-      text += start + command + std::string(width - command.size(), ' ') + "  " + what + '\n';
+      text.append(start).append(command).append(width - command.size(), ' ');
+      text.append("  ").append(what).append("\n");
       start = "       ";
     }
     return text;

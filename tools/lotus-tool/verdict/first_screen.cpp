@@ -313,6 +313,7 @@ class composer {
       rest.name = std::to_string(more) + " more";
       shares.push_back(rest);
     }
+    parts.reserve(shares.size());
     for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
     const auto run_ns = static_cast<double>(d_.path.run_ns);
     const std::vector<int> rounded = percents(parts, run_ns, 100);
