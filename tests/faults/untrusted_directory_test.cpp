@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 #include "catch.hpp"
@@ -195,7 +196,7 @@ TEST_CASE("names that come twice: the same is no harm, another one is, and then 
   char* const second = names->entries() + names->used_bytes;
   const lotus::detail::stored_name head{1, static_cast<std::uint32_t>(again.size())};
   std::memcpy(second, &head, sizeof(head));
-  std::memcpy(second + sizeof(head), again.data(), again.size());
+  std::copy(again.begin(), again.end(), second + sizeof(head));
   names->used_bytes += lotus::detail::padded_name_bytes(again.size());
   std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
   for (int i = 0; i < 2; ++i) {

@@ -12,7 +12,7 @@ using namespace lotus::tool_test;
 namespace {
 
 /// The text in one line, as if no line had been broken.
-std::string joined(std::string text) {
+std::string joined(const std::string& text) {
   std::string line;
   for (const char c : text) {
     if (c == ' ' || c == '\n') {
