@@ -6673,6 +6673,10 @@ struct stack_walk {
 /// walked.
 /// @param place  stack_pointer() of the code in question.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer calls handlers as plain functions, whose stack has no frame of a signal.
+  return place != 0;
+#endif
   stack_t other{};
   const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;
   const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
