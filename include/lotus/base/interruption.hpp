@@ -10,6 +10,14 @@
 #include "lotus/base/stack_pointer.hpp"
 #include "lotus/config.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+  #define LOTUS_DETAIL_THREAD_SANITIZER
+#elif defined(__has_feature)
+  #if __has_feature(thread_sanitizer)
+    #define LOTUS_DETAIL_THREAD_SANITIZER
+  #endif
+#endif
+
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
@@ -47,10 +55,10 @@ struct stack_walk {
 /// walked.
 /// @param place  stack_pointer() of the code in question.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
-#if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer calls handlers as plain functions, whose stack has no frame of a signal.
+#ifdef LOTUS_DETAIL_THREAD_SANITIZER
+  // It calls handlers as plain functions, so their stacks have no frame of a signal.
   return place != 0;
-#endif
+#else
   stack_t other{};
   const bool known = sigaltstack(nullptr, &other) == 0 && (other.ss_flags & SS_DISABLE) == 0;
   const auto begin = known ? reinterpret_cast<std::uintptr_t>(other.ss_sp) : 0;
@@ -61,6 +69,7 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
   _Unwind_Backtrace(stack_walk::look, &walk);
   return walk.interrupted || !walk.passed;
+#endif
 }
 
 }  // namespace detail

@@ -58,7 +58,7 @@ std::set<std::string> failed_checks_of(const std::string& folder) {
 /// replay is unlike it, and no verdict is right.
 bool was_held_up(const std::string& folder) {
   const result d = run({"diagnose", folder, "--json", "-q"});
-  return contains(d.out, "what holds it up is not in its logs");
+  return contains(d.out, "its logs do not show what slows it down");
 }
 
 void judge(const real_program& program, const std::string& folder) {

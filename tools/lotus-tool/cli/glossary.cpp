@@ -106,13 +106,14 @@ constexpr entry entries[] = {
      "batches per second if every batch were ready when it is asked for"},
     {"the workers alone, samples/s", "the same in samples"},
     {"the consumer alone, samples/s", "the same in samples"},
-    {"try first", "suggested changes, the one with the shortest run time first"},
+    {"try first",
+     "suggested changes; those that may gain nothing come last and begin with 'perhaps'"},
     {"run time", "as recorded, and as the simulation predicts it with the change"},
     {"likely range", "range that contains the new run time 9 times in 10"},
     {"where the run's time went",
      "the chain of work, each part waiting for the one before it, that determines the run's "
      "length"},
-    {"attack first", "the parts of the critical path, by the gain of making them faster"},
+    {"optimize first", "the parts of the critical path, by the gain of making them faster"},
     {"of the run's time",
      "share of the critical path: the chain of work, each part waiting for the one before "
      "it, that determines the run's length"},

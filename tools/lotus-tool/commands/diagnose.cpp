@@ -49,7 +49,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
     return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
   };
   table ops;
-  ops.row({"attack first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
+  ops.row({"optimize first", "of the run's time", "running", "no CPU", "blocked", "if 1.25x faster",
            "if free"});
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;

@@ -236,30 +236,32 @@ class composer {
 
   std::string time_with(double gain) const { return human_time(d_.run_ns / gain); }
 
+  /// The range of the run time with a change ends at the recorded run time divided by this.
+  static double least_gain(const prediction& p) {
+    return p.low > 0 && p.per_s > 0 ? p.gain * p.low / p.per_s : p.gain;
+  }
+  static double most_gain(const prediction& p) {
+    return p.low > 0 && p.per_s > 0 ? p.gain * p.high / p.per_s : p.gain;
+  }
+
+  /// A change that may gain nothing never comes before one that certainly gains.
   void advice() {
-    std::vector<const move*> all;
-    const auto add = [&](const std::vector<move>& moves) {
-      const auto first = static_cast<std::ptrdiff_t>(all.size());
-      for (const move& m : moves) {
-        if (m.would_be.gain > 1) all.push_back(&m);
+    for (const std::vector<move>* const moves : {&d_.moves, &d_.possible}) {
+      for (const move& m : *moves) {
+        if (m.would_be.gain > 1) advised_.push_back(&m);
       }
-      std::stable_sort(all.begin() + first, all.end(), [](const move* a, const move* b) {
-        return a->would_be.gain > b->would_be.gain;
-      });
-    };
-    add(d_.moves);
-    add(d_.possible);
-    if (all.size() > most_advice) all.resize(most_advice);
-    std::stable_sort(all.begin(), all.end(), [](const move* a, const move* b) {
-      return a->would_be.gain > b->would_be.gain;
+    }
+    std::stable_sort(advised_.begin(), advised_.end(), [](const move* a, const move* b) {
+      const bool a_gains = least_gain(a->would_be) > 1;
+      const bool b_gains = least_gain(b->would_be) > 1;
+      return a_gains != b_gains ? a_gains : a->would_be.gain > b->would_be.gain;
     });
-    advised_ = all;
-    for (const move* const m : all) {
+    if (advised_.size() > most_advice) advised_.resize(most_advice);
+    for (const move* const m : advised_) {
       const prediction& p = m->would_be;
-      const double shorter = p.low > 0 && p.per_s > 0 ? p.high / p.per_s : 1;
-      const double longer = p.low > 0 && p.per_s > 0 ? p.low / p.per_s : 1;
-      s_.advice.push_back({printable_line(m->what), time_with(1), time_with(p.gain),
-                           time_with(p.gain * shorter), time_with(p.gain * longer)});
+      const std::string certainty = least_gain(p) > 1 ? "" : "perhaps: ";
+      s_.advice.push_back({certainty + printable_line(m->what), time_with(1), time_with(p.gain),
+                           time_with(most_gain(p)), time_with(least_gain(p))});
     }
   }
 

@@ -272,8 +272,12 @@ std::string why_unlike(const what_if& run) {
     return "a simulation of the run makes only " + rate(run.fitted()) + ", not " +
            rate(run.achieved()) + ": the run did more at once than its logs show";
   }
+  if (!run.recorded().has_consumer) {
+    return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
+           rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
+  }
   return "a simulation of the run makes " + rate(run.fitted()) + ", not " + rate(run.achieved()) +
-         ": what holds it up is not in its logs";
+         ": its logs do not show what slows it down";
 }
 
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {

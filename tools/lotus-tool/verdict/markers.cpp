@@ -96,7 +96,7 @@ std::string why_no_pipeline(const run_data& run) {
       "`for (auto&& batch : lotus::consume(loader))`, or lotus::wait_for_batch with consumed(i), "
       "into the consumer";
   if (marked.has_makers()) {
-    return "no consumer is marked, so it is unknown who waits for these batches; put " + consumer;
+    return "no consumer is marked, so the waits for these batches are unknown; put " + consumer;
   }
   return "no batches are marked; for a verdict put LOTUS_BATCH_PREPROCESSED(i) into the function "
          "that builds a batch, and " +

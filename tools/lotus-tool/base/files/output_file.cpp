@@ -120,9 +120,9 @@ new_output open_new_output(const std::string& path) {
   if (unreplaced >= 0) return {unreplaced, {}};
   const fs::path folder = folder_of(path);
   new_output made;
-  unfinished beside = make_unfinished_file(folder.string(), fs::path(path).filename().string());
-  made.beside = std::move(beside.path);
-  made.descriptor = beside.descriptor;
+  unfinished incomplete = make_unfinished_file(folder.string(), fs::path(path).filename().string());
+  made.incomplete = std::move(incomplete.path);
+  made.descriptor = incomplete.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
   // mkstemp creates private files; set the permissions of the old file, or of any new file.
   const mode_t mask = ::umask(0);
@@ -147,13 +147,13 @@ output_file::output_file(const std::string& path, std::ostream& standard_output,
   }
   new_output made = open_new_output(path);
   descriptor_ = made.descriptor;
-  beside_ = std::move(made.beside);
+  incomplete_ = std::move(made.incomplete);
 }
 
 output_file::~output_file() {
   stop_writer();
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!beside_.empty()) ::unlink(beside_.c_str());
+  if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
 }
 
 void output_file::write(std::string_view text) {
@@ -264,11 +264,11 @@ void output_file::commit() {
   const int descriptor = std::exchange(descriptor_, -1);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;
   const bool renamed =
-      closed == 0 && (beside_.empty() || ::rename(beside_.c_str(), path_.c_str()) == 0);
+      closed == 0 && (incomplete_.empty() || ::rename(incomplete_.c_str(), path_.c_str()) == 0);
   const int error = closed != 0 ? closed : errno;
   if (lock >= 0) ::close(lock);
   if (!renamed) cannot_write(path_, error);
-  beside_.clear();
+  incomplete_.clear();
 }
 
 }  // namespace lotus::tool

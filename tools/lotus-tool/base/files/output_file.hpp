@@ -20,8 +20,8 @@ namespace lotus::tool {
 class gzip_stream;
 
 struct new_output {
-  int descriptor = -1;  ///< closed by the caller
-  std::string beside;   ///< temporary path to rename to the output's; empty: written directly
+  int descriptor = -1;     ///< closed by the caller
+  std::string incomplete;  ///< temporary path to rename to the output's; empty: written directly
 };
 
 /// Creates a file next to `path`, to be renamed to `path` while the descriptor is open, and removes
@@ -75,7 +75,7 @@ class output_file {
   void write_out(const char* data, std::size_t n);
 
   std::string path_;
-  std::string beside_;  // temporary path that will be renamed to path_; empty if there is none
+  std::string incomplete_;  // temporary path that will be renamed to path_; empty if there is none
   std::ostream* stream_ = nullptr;
   int descriptor_ = -1;
   std::unique_ptr<gzip_stream> gzip_;

@@ -24,13 +24,13 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
     : path_(std::move(path)) {
   const new_output made = open_new_output(path_);
   lock_ = made.descriptor;
-  if (made.beside.empty()) {
+  if (made.incomplete.empty()) {
     ::close(lock_);
     throw input_error(path_ + ": a database cannot be written to standard output");
   }
-  beside_ = made.beside;
+  incomplete_ = made.incomplete;
   sqlite3* database = nullptr;
-  const int opened = sqlite3_open(beside_.c_str(), &database);
+  const int opened = sqlite3_open(incomplete_.c_str(), &database);
   database_.reset(database);
   check(opened, SQLITE_OK);
   // No journal is needed, because nobody reads the database before it is complete.
@@ -57,7 +57,7 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
 sqlite_sink::~sqlite_sink() {
   inserts_.clear();
   database_.reset();
-  if (!beside_.empty()) ::unlink(beside_.c_str());
+  if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
   ::close(lock_);  // must be last: closing any descriptor of the file releases SQLite's locks
 }
 
@@ -82,10 +82,10 @@ void sqlite_sink::commit() {
   execute("COMMIT");
   inserts_.clear();
   database_.reset();
-  if (std::rename(beside_.c_str(), path_.c_str()) != 0) {
+  if (std::rename(incomplete_.c_str(), path_.c_str()) != 0) {
     throw input_error(path_ + ": cannot be written: " + std::strerror(errno));
   }
-  beside_.clear();
+  incomplete_.clear();
 }
 
 void sqlite_sink::execute(const std::string& sql) {

@@ -31,8 +31,8 @@ class sqlite_sink : public row_sink {
   void check(int status, int wanted) const;
 
   std::string path_;
-  std::string beside_;  // path of the incomplete database
-  int lock_ = -1;       // a lock on the incomplete database, held while this process runs
+  std::string incomplete_;  // path of the incomplete database
+  int lock_ = -1;           // a lock on the incomplete database, held while this process runs
   std::unique_ptr<sqlite3, closer> database_;
   std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;  // statements, by table
 };
