@@ -63,9 +63,14 @@ void check_advice(const std::string& screen) {
   double before = 0;
   bool certain_so_far = true;
   std::size_t rows = 0;
+  std::string name;  // a long one has a line of its own
   for (const std::string& line : lines_of(screen)) {
     std::smatch found;
-    if (!std::regex_search(line, found, row)) continue;
+    if (!std::regex_search(line, found, row)) {
+      name = line;
+      continue;
+    }
+    if (found.prefix().str().find_first_not_of(' ') != std::string::npos) name = found.prefix();
     INFO(line);
     ++rows;
     CHECK(found[1].str() + ' ' + found[2].str() == now);
@@ -74,7 +79,7 @@ void check_advice(const std::string& screen) {
     CHECK(seconds(found[5], found[6]) <= then);
     CHECK(then <= seconds(found[7], found[8]));
     const bool certain = seconds(found[7], found[8]) < seconds(found[1], found[2]);
-    CHECK(contains(line, "perhaps: ") != certain);
+    CHECK(contains(name, "perhaps: ") != certain);
     if (certain) CHECK(certain_so_far);
     if (certain == certain_so_far) CHECK(then >= before);
     certain_so_far = certain;
@@ -144,6 +149,8 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree") {
     check_screen(r.out);
     CHECK(contains(r.out, one.verdict));
     CHECK(contains(r.out, one.words));
+    // Work on the CPU waits for CPUs; only what blocks can wait for a lock or a device.
+    if (one.slip == "oversubscribed") CHECK_FALSE(contains(r.out, "served at once"));
   }
 }
 

@@ -13,6 +13,9 @@ namespace lotus::tool {
 namespace {
 
 constexpr double mostly_blocked = 0.2;
+/// Calls that wait for a lock, a device or a rate limit are blocked. Below this share they only
+/// wait for CPUs, whose number is known and simulated.
+constexpr double hardly_blocked = 0.05;
 
 /// Calls per ns that `servers` servers can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
@@ -47,6 +50,7 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
   std::vector<serving_limit> limits;
   for (const shared_operation& op : pipeline.shared) {
     if (op.served.most_inside < 2 || op.served.may_be_free()) continue;
+    if (op.blocked_share < hardly_blocked) continue;
     limits.push_back({&op, op.served.plausible.front(), op.served.plausible.back()});
   }
   // Inner operations take less time than outer ones and are called as often: put them first.
@@ -79,8 +83,8 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
   all.emplace_back();
   for (const shared_operation& op : pipeline.shared) {
     const std::size_t fewest = op.served.plausible.front();
-    if (fewest < op.served.most_inside || op.served.most_inside == 1)
-      all.push_back({&op, fewest, 0, 0});
+    const bool waited = fewest < op.served.most_inside && op.blocked_share >= hardly_blocked;
+    if (waited || op.served.most_inside == 1) all.push_back({&op, fewest, 0, 0});
     // Only the CPUs, which are known, limit work on the CPU; anything else may have unknown limits.
     if (op.blocked_share >= mostly_blocked && op.served.most_inside > 1) {
       all.push_back({&op, op.served.most_inside, 0, 0});

@@ -199,9 +199,9 @@ void sample_recorder::open_file(const std::string& folder) {
   // Rename before writing, so that the samples of a killed recorder can be read.
   const new_output made = open_new_output(path_);
   file_ = made.descriptor;
-  if (!made.beside.empty() && ::rename(made.beside.c_str(), path_.c_str()) != 0) {
+  if (!made.incomplete.empty() && ::rename(made.incomplete.c_str(), path_.c_str()) != 0) {
     const int error = errno;
-    ::unlink(made.beside.c_str());
+    ::unlink(made.incomplete.c_str());
     throw input_error(path_ + ": cannot be written: " + error_text(error));
   }
   layout::samples_file_header head{};
