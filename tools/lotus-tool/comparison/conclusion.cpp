@@ -141,11 +141,11 @@ std::string conclusion_of(const compared_loader& l) {
            human_time(*r->typical_ns.after) + " after" + but;
   }
   if (!r->is_sure() && tells_nothing(*r->likely)) {
-    return what + " did not change beyond chance: the runs of a side differ too much among " +
+    return what + " did not change significantly: the runs of a side differ too much among " +
            "themselves to tell" + runs_text(l);
   }
   if (!r->is_sure()) {
-    return what + " did not change beyond chance: " +
+    return what + " did not change significantly: " +
            times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long" +
            runs_text(l);
   }

@@ -56,7 +56,7 @@ function pathBar(run) {
     }
   }
   bar.setAttribute("aria-label", "The run's " + humanTime(all) + ": " + told.join("; "));
-  return [partHead("What the run's " + humanTime(all) + " are made of (critical path)"), bar, list];
+  return [partHead("Where the run's time went (critical path)"), bar, list];
 }
 
 /** The run time now and with one change, as `lotus-tool diagnose` prints it. */
@@ -99,7 +99,7 @@ function factsList(run) {
   };
   const f = run.facts;
   fact("started", f.started);
-  fact("length", f.length_ns === undefined ? "" : humanTime(f.length_ns));
+  fact("recorded", f.length_ns === undefined ? "" : humanTime(f.length_ns));
   fact("host", f.hosts.length > 3 ? f.hosts.length + " hosts" : f.hosts.join(", "));
   fact("ranks", f.ranks);
   fact("processes", f.processes);
