@@ -16,8 +16,23 @@ using support::count_named;
 namespace {
 
 std::atomic<std::uint64_t> handled{0};
+std::atomic<std::uint64_t> scopes_begun{0};
+
+/// On a slow machine signals may come faster than the interrupted scope advances. The records of
+/// all handlers within one scope share 64 places, so only the first ones record something.
+bool may_record() {
+  constexpr int most_within_a_scope = 16;
+  static std::uint64_t scope = 0;
+  static int within_scope = 0;
+  if (scope != scopes_begun) {
+    scope = scopes_begun;
+    within_scope = 0;
+  }
+  return within_scope++ < most_within_a_scope;
+}
 
 void handler(int) {
+  if (!may_record()) return;
   { LOTUS_SCOPE("InHandler"); }
   { LOTUS_SCOPE("InHandlerToo"); }
   handled.fetch_add(1, std::memory_order_relaxed);
@@ -55,8 +70,8 @@ TEST_CASE("a handler's scopes neither corrupt the ring nor deadlock, and none is
   {
     const timer_signals signals{50};
     while (handled < 5'000) {
-      for (int i = 0; i < 100; ++i) LOTUS_SCOPE("Interrupted");
-      own += 100;
+      scopes_begun = ++own;
+      LOTUS_SCOPE("Interrupted");
     }
   }
   lotus::stop();
