@@ -133,11 +133,13 @@ class screen_printer {
   void print() {
     const first_screen all = first_screen_of(d_, most_rows);
     const std::string head = head_of(all);
-    const std::string foot = foot_of(all);
-    // The table of shares gets the lines that are left.
-    const std::size_t used = lines_of(head) + lines_of(foot);
-    const std::size_t table_head = 2;
-    const std::size_t room = used + table_head < lines ? lines - used - table_head : 0;
+    std::string foot = foot_of(all, true);
+    // The table of shares gets the lines that are left. It is worth more than a third command.
+    std::size_t room = room_beside(head, foot);
+    if (room < good_rows) {
+      foot = foot_of(all, false);
+      room = room_beside(head, foot);
+    }
     out_ << head;
     if (room >= least_rows) print_where(first_screen_of(d_, std::min(room, most_rows)));
     out_ << foot;
@@ -146,8 +148,15 @@ class screen_printer {
  private:
   static constexpr std::size_t lines = 24;
   static constexpr std::size_t most_rows = 6;
+  static constexpr std::size_t good_rows = 4;
   static constexpr std::size_t least_rows = 2;
   static constexpr std::size_t most_warnings = 2;
+
+  static std::size_t room_beside(const std::string& head, const std::string& foot) {
+    const std::size_t table_head = 2;
+    const std::size_t used = lines_of(head) + lines_of(foot) + table_head;
+    return used < lines ? lines - used : 0;
+  }
 
   std::string head_of(const first_screen& s) const {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
@@ -204,7 +213,7 @@ class screen_printer {
     rows.print(out_);
   }
 
-  std::string foot_of(const first_screen& s) const {
+  std::string foot_of(const first_screen& s, bool with_whatif) const {
     std::string text;
     if (!s.slowest.empty()) text += '\n' + fitted(out_, s.slowest, "", "  ") + '\n';
     if (!next_commands_) return text;
@@ -215,7 +224,7 @@ class screen_printer {
 #else
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "see it");
 #endif
-    if (d_.is) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
+    if (d_.is && with_whatif) next.emplace_back("lotus-tool whatif " + dir, "try other changes");
     if (d_.operations.empty()) {
       next.emplace_back("lotus-tool diagnose " + dir + " --details", "every number");
     } else {
@@ -223,7 +232,7 @@ class screen_printer {
     }
     std::size_t width = 0;
     for (const auto& [command, what] : next) width = std::max(width, command.size());
-    text += '\n';
+    if (s.slowest.empty()) text += '\n';
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
       text.append(start).append(command).append(width - command.size(), ' ');

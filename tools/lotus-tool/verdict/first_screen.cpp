@@ -309,7 +309,17 @@ class composer {
     std::vector<double> parts;
     if (shares.size() > rows_) {
       path_share rest;
-      for (std::size_t i = rows_ - 1; i < shares.size(); ++i) rest.ns += shares[i].ns;
+      rest.cpu.emplace();
+      rest.cpu->run_queue_ns = rest.cpu->blocked_ns = 0;
+      for (std::size_t i = rows_ - 1; i < shares.size(); ++i) {
+        rest.ns += shares[i].ns;
+        const std::optional<cpu_split>& cpu = shares[i].cpu;
+        if (rest.cpu && cpu && cpu->run_queue_ns && cpu->blocked_ns) {
+          *rest.cpu += *cpu;
+        } else {
+          rest.cpu.reset();
+        }
+      }
       const std::size_t more = shares.size() - (rows_ - 1);
       shares.resize(rows_ - 1);
       rest.name = std::to_string(more) + " more";
