@@ -49,16 +49,25 @@ def names(n):
     return worker(f'SRead{i},{BEGIN + i * 1000},500' for i in range(n))
 
 
+def one_batch(n):
+    """All waits and all work are for one batch number."""
+    return {
+        'lotustrace_log_main_pid_1': (f'SBatchWait_7,{BEGIN + i * 1000},100' for i in range(n // 2)),
+        'lotustrace_log_worker_pid_2': (f'SBatchPreprocessed_7,{BEGIN + i * 1000},500' for i in range(n // 2)),
+    }
+
+
 COMMANDS = {
     'stats': lambda run, out: ['stats', run],
     'profile': lambda run, out: ['stats', run, '--style', 'profile'],
     'export': lambda run, out: ['export', run, '--format', 'csv', '-o', out],
     'viz': lambda run, out: ['viz', run, '-o', out],
     'report': lambda run, out: ['report', run, '-o', out],
+    'top': lambda run, out: ['top', run, '--once'],
 }
 CHECKED = {
-    backwards: ('stats',), crosswise: ('export',), deep: ('viz', 'profile'), deep_names: ('profile',),
-    instant: ('report',), names: ('stats',),
+    backwards: ('stats',), crosswise: ('export', 'viz'), deep: ('viz', 'profile'), deep_names: ('profile',),
+    instant: ('report',), names: ('stats',), one_batch: ('top', 'stats'),
 }
 
 

@@ -3,11 +3,68 @@
 #define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <queue>
 #include <utility>
 #include <vector>
 
 namespace lotus::tool {
+
+/// Finds, for slices in the order of their starts, the first lane on which each of them nests.
+/// One call takes O(log n) on average, however many lanes there are.
+class first_fitting_lane {
+ public:
+  /// @param start_ns  not less than in the call before.
+  std::size_t take(std::int64_t start_ns, std::int64_t end_ns) {
+    while (!ends_.empty() && ends_.top().first <= start_ns) {
+      const std::size_t lane = ends_.top().second;
+      ends_.pop();
+      // On a lane that nests, the slice that ends first is the innermost one.
+      open_ends_ns_[lane].pop_back();
+      update(lane);
+    }
+    if (room_[1] < end_ns) grow();
+    std::size_t node = 1;
+    while (node < leaves()) {
+      node *= 2;
+      if (room_[node] < end_ns) ++node;
+    }
+    const std::size_t lane = node - leaves();
+    open_ends_ns_[lane].push_back(end_ns);
+    ends_.emplace(end_ns, lane);
+    update(lane);
+    return lane;
+  }
+
+ private:
+  std::size_t leaves() const { return open_ends_ns_.size(); }
+
+  /// Doubles the number of lanes.
+  void grow() {
+    const std::size_t before = leaves();
+    open_ends_ns_.resize(before * 2);
+    room_.assign(before * 4, INT64_MAX);
+    for (std::size_t lane = 0; lane < before; ++lane) update(lane);
+  }
+
+  void update(std::size_t lane) {
+    const std::vector<std::int64_t>& open = open_ends_ns_[lane];
+    std::size_t node = leaves() + lane;
+    room_[node] = open.empty() ? INT64_MAX : open.back();
+    while (node /= 2) room_[node] = std::max(room_[2 * node], room_[2 * node + 1]);
+  }
+
+  using end_of_lane = std::pair<std::int64_t, std::size_t>;
+
+  /// Of each lane the ends of the slices that are open, innermost last.
+  std::vector<std::vector<std::int64_t>> open_ends_ns_ = std::vector<std::vector<std::int64_t>>(1);
+  /// A binary tree whose leaves are the lanes: up to which time the next slice may last there; each
+  /// inner node has the larger value of its two children. The root is at 1.
+  std::vector<std::int64_t> room_ = std::vector<std::int64_t>(2, INT64_MAX);
+  std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<end_of_lane>> ends_;
+};
 
 /// Viewers draw a track as a stack, so two of its slices must not overlap partly. Slices that would
 /// are kept for further lanes, as are slices that come out of order, because they may overlap what
@@ -16,7 +73,7 @@ namespace lotus::tool {
 template <class Slice>
 class nesting_lanes {
  public:
-  /// Returns whether the slice fits on the current lane; if not, keeps it for the next one.
+  /// Returns whether the slice fits on the first lane; if not, keeps it for the further ones.
   bool take(const Slice& slice) {
     const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
     bool fits = slice.start_ns >= last_ns_;
@@ -35,35 +92,48 @@ class nesting_lanes {
     return true;
   }
 
-  /// Keeps the slice for the next lane.
+  /// Keeps the slice for the further lanes.
   void keep(const Slice& slice) { kept_.push_back(slice); }
 
-  /// Starts the next lane with the slices that were kept. Returns false if there were none.
+  /// Begins the next lane. The first call distributes the slices that were kept; none may be added
+  /// after it. Returns false if there is no further lane.
   template <class Before>
   bool next(Before&& before) {
-    std::vector<Slice> waiting = std::move(kept_);
-    kept_.clear();
-    lane_.clear();
-    open_ends_ns_.clear();
-    last_ns_ = INT64_MIN;
-    std::stable_sort(waiting.begin(), waiting.end(), before);
-    for (const Slice& slice : waiting) {
-      if (take(slice)) lane_.push_back(slice);
-    }
-    return !lane_.empty();
+    if (!distributed_) distribute(before);
+    lane_begin_ = lane_end_;
+    if (lane_begin_ == laned_.size()) return false;
+    const std::size_t lane = laned_[lane_begin_].first;
+    while (lane_end_ < laned_.size() && laned_[lane_end_].first == lane) ++lane_end_;
+    return true;
   }
 
-  /// Calls `on_slice` for the slices of the lane that next() started, in order.
+  /// Calls `on_slice` for the slices of the lane that next() began, in order.
   template <class OnSlice>
   void for_each(OnSlice&& on_slice) const {
-    for (const Slice& slice : lane_) on_slice(slice);
+    for (std::size_t i = lane_begin_; i < lane_end_; ++i) on_slice(kept_[laned_[i].second]);
   }
 
  private:
-  std::vector<std::int64_t> open_ends_ns_;
-  std::int64_t last_ns_ = INT64_MIN;
+  template <class Before>
+  void distribute(Before&& before) {
+    std::stable_sort(kept_.begin(), kept_.end(), before);
+    first_fitting_lane lanes;
+    laned_.reserve(kept_.size());
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      const Slice& slice = kept_[i];
+      laned_.emplace_back(lanes.take(slice.start_ns, slice.start_ns + slice.duration_ns), i);
+    }
+    std::sort(laned_.begin(), laned_.end());
+    distributed_ = true;
+  }
+
+  std::vector<std::int64_t> open_ends_ns_;  ///< of the first lane
+  std::int64_t last_ns_ = INT64_MIN;        ///< likewise
   std::vector<Slice> kept_;
-  std::vector<Slice> lane_;
+  bool distributed_ = false;
+  std::vector<std::pair<std::size_t, std::size_t>> laned_;  ///< lane and index in kept_, sorted
+  std::size_t lane_begin_ = 0;
+  std::size_t lane_end_ = 0;
 };
 
 }  // namespace lotus::tool
