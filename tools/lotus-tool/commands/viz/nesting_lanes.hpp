@@ -63,7 +63,7 @@ class first_fitting_lane {
   /// A binary tree whose leaves are the lanes: up to which time the next slice may last there; each
   /// inner node has the larger value of its two children. The root is at 1.
   std::vector<std::int64_t> room_ = std::vector<std::int64_t>(2, INT64_MAX);
-  std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<end_of_lane>> ends_;
+  std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<>> ends_;
 };
 
 /// Viewers draw a track as a stack, so two of its slices must not overlap partly. Slices that would
