@@ -37,8 +37,8 @@ struct live_stage {
   std::size_t threads = 0;
   double per_s = 0;  ///< batches or items that it finished per second
   slot_shares shares;
-  /// Finished by this stage and not known to have left it, including what the next stage works on
-  /// now. Nullopt if nothing shows what happens after this stage.
+  /// Batches or items that the stage finished and that are not known to have left it, including
+  /// those that the next stage works on now. Nullopt if no record shows what follows this stage.
   std::optional<std::size_t> queued;
 };
 
