@@ -1,4 +1,5 @@
-// What processes counted instead of recording it, read by a reader of the tests' own.
+// Reads the operations that processes counted instead of recording. It shares no code with the
+// tool, so that an error there cannot hide an error of the library.
 #ifndef LOTUS_TESTS_AGGREGATES_HPP
 #define LOTUS_TESTS_AGGREGATES_HPP
 
@@ -24,8 +25,8 @@ struct aggregate {
   std::map<std::uint64_t, std::uint64_t> buckets;
 };
 
-/// The lines of all sections that end, of those with one name the last. Throws where a line does
-/// not add up.
+/// The lines of all complete sections; of several sections with one name, only the last. Throws if
+/// the sum of a line's buckets differs from its count.
 inline std::vector<aggregate> read_aggregates(const fs::path& directory) {
   std::vector<aggregate> all;
   for (const auto& entry : fs::directory_iterator(directory)) {
@@ -65,7 +66,7 @@ inline std::vector<aggregate> read_aggregates(const fs::path& directory) {
   return all;
 }
 
-/// All of one name, added up.
+/// The sum of all aggregates with this name.
 inline aggregate aggregate_of(const fs::path& directory, const std::string& name) {
   aggregate sum;
   for (const aggregate& a : read_aggregates(directory)) {

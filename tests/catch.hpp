@@ -2,7 +2,7 @@
 #ifndef LOTUS_TESTS_CATCH_HPP
 #define LOTUS_TESTS_CATCH_HPP
 
-// clang 22 warns of __COUNTER__ in each TEST_CASE; __LINE__ tells them apart as well.
+// clang 22 warns about __COUNTER__ in each TEST_CASE; __LINE__ gives unique names as well.
 #define CATCH_CONFIG_NO_COUNTER
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -16,8 +16,8 @@ using Catch::Approx;
 
 namespace lotus_test {
 
-/// Says what this machine lacks for the rest of a test case, which the caller then leaves out. The
-/// program is reported as skipped, unless something failed.
+/// Reports that this machine lacks something that the rest of the test case needs; the caller then
+/// returns. The program is reported as skipped, unless something failed.
 void skip(const std::string& why);
 
 }  // namespace lotus_test

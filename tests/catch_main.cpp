@@ -1,5 +1,5 @@
-// The main of every test program. Its exit status is 77, "skipped" to ctest, when nothing failed
-// but a test case lacked what it needs.
+// The main function of every test program. Its exit status is 77, which ctest reports as skipped,
+// if nothing failed but a test case was skipped.
 #define CATCH_CONFIG_RUNNER
 #include <atomic>
 #include <string>

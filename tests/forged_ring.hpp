@@ -1,5 +1,5 @@
-// A ring file as somebody may forge it, byte by byte as record/ring_layout.hpp says; and what tests
-// of such files need.
+// Writes forged ring files, byte by byte as record/ring_layout.hpp defines them, and runs code that
+// reads them.
 #ifndef LOTUS_TESTS_FORGED_RING_HPP
 #define LOTUS_TESTS_FORGED_RING_HPP
 
@@ -20,7 +20,7 @@ namespace support {
 
 namespace layout = lotus::detail;
 
-/// One process's ring file: one ring, and the names a line may begin with.
+/// The content of one process's ring file: one ring, and the names of its records.
 struct forged_ring {
   std::string prefix = "lotustrace_log";
   std::uint32_t tid = 77;
@@ -109,7 +109,7 @@ inline lotus::detail::recovery recover(const fs::path& directory) {
   return result;
 }
 
-/// Runs `what` in a child that is killed after 20 s. Returns its status; -1 where it was killed.
+/// Runs `what` in a child that is killed after 20 s. Returns its exit status; -1 if it was killed.
 template <class What>
 int in_child(What&& what, uid_t user = 0) {
   const pid_t pid = fork();
@@ -124,7 +124,7 @@ int in_child(What&& what, uid_t user = 0) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-inline std::string said;  ///< by the library, a line each
+inline std::string said;  ///< the library's messages, one per line
 
 inline bool heard(const std::string& text) {
   return said.find(text) != std::string::npos;
@@ -138,7 +138,7 @@ inline lotus::options noting(const fs::path& directory) {
   return o;
 }
 
-/// Records one scope from start to stop. Returns 0.
+/// Starts a recording, records one scope and stops. Returns 0; 1 if the recording did not start.
 inline int record_one(const fs::path& directory) {
   if (!lotus::start(noting(directory))) return 1;
   { LOTUS_SCOPE("One"); }

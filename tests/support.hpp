@@ -1,4 +1,4 @@
-// What many tests need: a directory that goes away, and the lines of the logs in it.
+// Provides a temporary directory, and functions that read the logs in a directory.
 #ifndef LOTUS_TESTS_SUPPORT_HPP
 #define LOTUS_TESTS_SUPPORT_HPP
 
@@ -18,7 +18,7 @@ namespace support {
 
 namespace fs = std::filesystem;
 
-/// An empty directory, deleted with all that is in it.
+/// A new empty directory; the destructor deletes it with its contents.
 class temp_directory {
  public:
   temp_directory() : temp_directory(fs::temp_directory_path()) {}
@@ -41,9 +41,9 @@ class temp_directory {
   fs::path path_;
 };
 
-/// Becomes `program`, in a forked child: through the emulator under which the test itself runs,
-/// if it does.
-/// @param arguments  the first of them too, by which a program is called.
+/// Executes `program` in a forked child. If the test itself runs under an emulator, so does the
+/// program.
+/// @param arguments  all arguments, beginning with argv[0].
 [[noreturn]] inline void exec_program(const char* program, std::vector<std::string> arguments) {
 #ifdef LOTUS_TEST_EMULATOR
   std::vector<std::string> command{LOTUS_TEST_EMULATOR};
@@ -59,12 +59,12 @@ class temp_directory {
   _exit(127);
 }
 
-/// Where files are made and deleted fastest.
+/// The folder in which creating and deleting files is fastest.
 inline fs::path in_memory() {
   return access("/dev/shm", W_OK) == 0 ? fs::path{"/dev/shm"} : fs::temp_directory_path();
 }
 
-/// One line of a log, taken apart.
+/// The fields of one line of a log.
 struct log_line {
   std::string name;
   std::int64_t start_ns = 0;
@@ -95,17 +95,18 @@ inline log_line parse_line(const std::string& line, const fs::path& file) {
   return l;
 }
 
-/// The same, where its logs are compact, with logs of text: LOTUS_TEST_UNPACK names lotus-tool.
+/// Returns a folder with the logs of `directory` as text. If LOTUS_TEST_UNPACK is set, the logs are
+/// compact, and the lotus-tool that the variable names converts them into `unpacked`.
 inline fs::path with_text_logs(const fs::path& directory, const temp_directory& unpacked) {
   const char* tool = std::getenv("LOTUS_TEST_UNPACK");
   if (tool == nullptr) return directory;
   const std::string command = std::string(tool) + " unpack -q '" + directory.string() + "' -o '" +
                               unpacked.path().string() + "' >/dev/null 2>&1";
-  // Without logs it fails, and so there are none.
+  // The exit status is ignored: without logs the command fails and the output stays empty.
   return std::system(command.c_str()) < 0 ? directory : unpacked.path();
 }
 
-/// The logs in `directory`, or the hidden ones beside them, in order.
+/// The paths of the logs in `directory`, or those of its hidden side logs, sorted.
 inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
@@ -118,7 +119,8 @@ inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   return files;
 }
 
-/// Calls each(line, file) for all lines of all files. Throws on a torn one.
+/// Calls each(line, file) for all lines of all files. Throws if a file ends with an incomplete
+/// line.
 template <class Each>
 void for_each_line(const std::vector<fs::path>& files, Each&& each) {
   for (const fs::path& file : files) {
@@ -133,7 +135,7 @@ void for_each_line(const std::vector<fs::path>& files, Each&& each) {
   }
 }
 
-/// All lines of all logs in `directory`, file by file. Throws on a torn or malformed one.
+/// All lines of all logs in `directory`, file by file. Throws if a line is incomplete or malformed.
 inline std::vector<log_line> read_logs(const fs::path& directory) {
   std::vector<log_line> lines;
   const temp_directory unpacked;
@@ -144,7 +146,7 @@ inline std::vector<log_line> read_logs(const fs::path& directory) {
   return lines;
 }
 
-/// One line of a hidden log beside the others, taken apart.
+/// The fields of one line of a hidden side log.
 struct beside_line {
   std::string kind;
   std::string name;
@@ -181,7 +183,8 @@ inline beside_line parse_beside(const std::string& line, const fs::path& file) {
           static_cast<std::uint32_t>(std::stoul(path.substr(path.rfind('_') + 1)))};
 }
 
-/// All lines of one kind of the hidden logs in `directory`. Throws on a torn or malformed one.
+/// All lines of one kind in the side logs of `directory`. Throws if a line is incomplete or
+/// malformed.
 inline std::vector<beside_line> read_beside(const fs::path& directory, const std::string& kind) {
   std::vector<beside_line> lines;
   const temp_directory unpacked;
@@ -198,7 +201,7 @@ inline std::size_t count_named(const std::vector<log_line>& lines, const std::st
       std::count_if(lines.begin(), lines.end(), [&](const auto& l) { return l.name == name; }));
 }
 
-/// Files in `directory` whose names begin with `start`.
+/// The number of files in `directory` whose names begin with `start`.
 inline std::size_t count_files(const fs::path& directory, const std::string& start) {
   std::size_t n = 0;
   for (const auto& entry : fs::directory_iterator(directory)) {

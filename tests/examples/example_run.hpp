@@ -1,4 +1,4 @@
-// What the tests of the examples of pipelines share: an example's run, and its lines.
+// Runs the example pipelines for tests and reads their logs.
 #ifndef LOTUS_TESTS_EXAMPLE_RUN_HPP
 #define LOTUS_TESTS_EXAMPLE_RUN_HPP
 
@@ -38,10 +38,10 @@ inline std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// An example's run in a folder of its own.
+/// One run of an example, in a new folder.
 class example {
  public:
-  /// @param arguments  words for the shell.
+  /// @param arguments  shell words.
   explicit example(const char* program, const std::string& arguments = "") {
     const std::string command = "cd " + quoted(folder_.path().string()) + " && " + quoted(program) +
                                 ' ' + arguments + " > said 2>&1";
@@ -55,8 +55,8 @@ class example {
   }
 
 #ifdef LOTUS_TOOL_PROGRAM
-  /// What the tool prints; it must succeed.
-  /// @param arguments  words for the shell.
+  /// Returns the output of lotus-tool. Fails the test if the tool fails.
+  /// @param arguments  shell words.
   std::string tool_says(const std::string& arguments) const {
     const std::string command = "cd " + quoted(folder_.path().string()) +
                                 " && '" LOTUS_TOOL_PROGRAM "' " + arguments + " > tool";
@@ -65,7 +65,7 @@ class example {
   }
 #endif
 
-  /// The tool reads it.
+  /// Checks that lotus-tool can read the run.
   void check_tool() const {
 #ifdef LOTUS_TOOL_PROGRAM
     CHECK_FALSE(tool_says("stats --strict run").empty());
@@ -78,7 +78,7 @@ class example {
   support::temp_directory folder_;
 };
 
-/// The numbers behind a name in the logs, sorted: of SBatchWait_3 and SBatchWait_0 {0, 3}.
+/// The numbers that follow a name in the logs, sorted: SBatchWait_3 and SBatchWait_0 give {0, 3}.
 inline std::vector<std::uint64_t> numbers_of(const std::vector<log_line>& lines,
                                              const std::string& name) {
   std::vector<std::uint64_t> numbers;
@@ -90,7 +90,7 @@ inline std::vector<std::uint64_t> numbers_of(const std::vector<log_line>& lines,
   return numbers;
 }
 
-/// Each number below `count`, `times` times.
+/// The numbers below `count`, each of them `times` times.
 inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) {
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t i = 0; i < count; ++i)
@@ -98,7 +98,7 @@ inline std::vector<std::uint64_t> all_below(std::uint64_t count, int times = 1) 
   return numbers;
 }
 
-/// Of the stage's spans or operation's pieces, by the number in the last column.
+/// The spans of a stage, or the segments of an operation, by the number in the last column.
 inline std::map<std::int64_t, std::vector<beside_line>> by_number(
     const std::vector<beside_line>& lines, const std::string& name) {
   std::map<std::int64_t, std::vector<beside_line>> found;
@@ -112,7 +112,7 @@ inline std::size_t named(const std::vector<log_line>& lines, const std::string& 
   return support::count_named(lines, name);
 }
 
-/// Whether every line of `inner` lies in one of `outer`, of its own thread.
+/// Whether every span of `inner` is inside a span of `outer` on the same thread.
 inline bool lies_within(const std::vector<log_line>& lines, const std::string& inner,
                         const std::string& outer) {
   return std::all_of(lines.begin(), lines.end(), [&](const log_line& in) {

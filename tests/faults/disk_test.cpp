@@ -1,4 +1,4 @@
-// Disks and descriptors that fail: the pipeline goes on, records are kept, losses are counted.
+// If a disk is full or descriptors run out, the program continues and lost records are counted.
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -1,4 +1,4 @@
-// Parent and child both go on recording; nothing twice, nothing missing, no hang.
+// After a fork, parent and child continue recording: no record is lost or duplicated, no hang.
 
 #include <pthread.h>
 #include <sys/wait.h>

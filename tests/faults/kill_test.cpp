@@ -1,4 +1,4 @@
-// Killed at any instant: every scope that ended is in the log exactly once.
+// Kills recording processes at random moments; every scope that ended must be logged exactly once.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -76,7 +76,7 @@ TEST_CASE("whatever ends the process, what had ended is in the log after recover
   for (const char* name : {"St0", "St1", "St2"}) CHECK(count_named(lines, name) == 1000);
   CHECK(lines.size() == 3000);
   CHECK(count_files(run.path(), ".lotus_ring_") == 0);
-  // A second recovery finds nothing.
+  // A second recovery must find nothing.
   CHECK(recover(run).records == 0);
   CHECK(read_logs(run.path()).size() == 3000);
 }

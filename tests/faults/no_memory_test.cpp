@@ -1,4 +1,4 @@
-// A process that gets no more memory goes on, and records what it can.
+// A process that cannot allocate memory continues to run, and records as much as possible.
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-// What tests of faults need of the library: silent options, and recovery of all that died.
+// Helpers for tests of faults: options without messages, and recovery of the logs of dead
+// processes.
 #ifndef LOTUS_TESTS_RECORDING_HPP
 #define LOTUS_TESTS_RECORDING_HPP
 
@@ -27,7 +28,7 @@ inline void recover_all(const temp_directory& run) {
   close(fd);
 }
 
-/// How a forked child ended; one that hangs is killed.
+/// Runs `body` in a forked child and returns its exit status. Kills the child if it hangs.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();

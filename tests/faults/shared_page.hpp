@@ -1,4 +1,5 @@
-// Counters that survive the process which counts: what a log has to agree with.
+// Counters that survive the process that increments them, so that its log can be compared with
+// them.
 #ifndef LOTUS_TESTS_SHARED_PAGE_HPP
 #define LOTUS_TESTS_SHARED_PAGE_HPP
 
@@ -14,7 +15,7 @@
 
 namespace support {
 
-/// An array of counters in a file that all processes map.
+/// An array of counters in a file that all processes have mapped.
 class shared_page {
  public:
   static constexpr std::size_t slots = 8192;

@@ -1,4 +1,4 @@
-// A disk that can be filled.
+// A small file system that a test can fill.
 #ifndef LOTUS_TESTS_SMALL_DISK_HPP
 #define LOTUS_TESTS_SMALL_DISK_HPP
 
@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// A file system of a given size, where this user may make one.
+/// A file system of a given size, if this user has the right to create one.
 class small_disk {
  public:
   small_disk(const std::filesystem::path& at, std::size_t bytes) : at_{at} {
@@ -36,7 +36,7 @@ class small_disk {
   bool mounted_ = false;
 };
 
-/// Writes `filler` until there is no room left.
+/// Writes to the file `filler` until the disk is full.
 inline void fill_disk(const std::filesystem::path& filler) {
   std::ofstream fill{filler, std::ios::binary};
   const std::string block(4096, 'x');

@@ -1,4 +1,4 @@
-// What the fuzzers share.
+// Declarations that all fuzzers share.
 #ifndef LOTUS_TESTS_FUZZ_HPP
 #define LOTUS_TESTS_FUZZ_HPP
 
@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-/// One input; libFuzzer's entry, and that of the program that repeats known inputs.
+/// Processes one input. Called by libFuzzer, and by the program that repeats known inputs.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-/// Ends the program when something does not hold: that is what a fuzzer sees.
+/// Aborts if a condition is false, because a fuzzer detects only crashes.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }

@@ -1,4 +1,4 @@
-// A file in memory for fuzzers of what reads files.
+// A file in memory, for fuzzers of functions that read files.
 #ifndef LOTUS_TESTS_FUZZ_FILE_HPP
 #define LOTUS_TESTS_FUZZ_FILE_HPP
 
@@ -12,7 +12,7 @@
 
 #include "fuzz.hpp"
 
-/// Removed at the end.
+/// A file whose destructor removes it.
 class fuzz_file {
  public:
   explicit fuzz_file(const std::string& name)

@@ -1,4 +1,4 @@
-// Logs with limits: only the oldest goes, and what goes is counted.
+// Logs with a size limit: only the oldest records are deleted, and their number is counted.
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// A run in a folder of its own, beside which its snapshots are.
+// A run in its own folder, next to which its snapshots are created.
 #ifndef LOTUS_TESTS_SNAPSHOT_RUN_HPP
 #define LOTUS_TESTS_SNAPSHOT_RUN_HPP
 
@@ -25,7 +25,7 @@ inline void forget_messages() {
   messages.clear();
 }
 
-/// A run in a folder of its own, beside which there is room.
+/// A run in its own folder, inside a temporary directory that also holds its snapshots.
 struct snapshot_run {
   temp_directory around;
   fs::path run = around.path() / "run";

@@ -1,4 +1,4 @@
-// CPU time of operations: what the clock tells within each, and what the logs tell of it.
+// CPU time of operations: measured by the test itself, and computed from the logs.
 #ifndef LOTUS_TESTS_CPU_ACCOUNTS_HPP
 #define LOTUS_TESTS_CPU_ACCOUNTS_HPP
 
@@ -18,17 +18,17 @@ namespace support {
 
 using lotus::detail::clock_ns;
 
-/// Of one operation, in all its calls.
+/// The sums over all calls of one operation.
 struct account {
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
   std::int64_t calls = 0;
-  /// Off the CPU without a context switch: a machine below this one took it. Nobody can notice
-  /// that before the next switch, in whatever operation.
+  /// Time that the hypervisor took without a context switch. It becomes visible only at the next
+  /// switch, which may be in another operation.
   std::int64_t stolen_ns = 0;
 };
 
-/// What the machine below took of all CPUs so far, as far as that is told.
+/// The time that the hypervisor has taken from all CPUs so far, if the kernel reports it.
 inline std::int64_t stolen_of_all_cpus_ns() {
   std::ifstream in{"/proc/stat"};
   std::string word;
@@ -44,8 +44,8 @@ inline long switches_of_this_thread() {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/// Calls `work` within a scope, and adds what the clock within it tells. Around it, it would tell
-/// of the library's own readings, too.
+/// Calls `work` in a scope, and adds the time that the clocks measure inside the scope. Clocks read
+/// outside of it would also measure the library's own clock reads.
 template <class Work>
 void call(const char* name, account& truth, Work work) {
   LOTUS_SCOPE_DYNAMIC(name);
@@ -60,8 +60,8 @@ void call(const char* name, account& truth, Work work) {
   ++truth.calls;
 }
 
-/// What the logs say: for each name of an operation that has none within it, wall time less time
-/// off the CPU between its begin and its end.
+/// Computes the times from the logs: for each operation without nested ones, wall time minus the
+/// time off the CPU between its begin and its end.
 inline std::map<std::string, account> read_accounts(const fs::path& run) {
   std::map<std::string, account> accounts;
   const auto off = read_beside(run, "off_cpu");
@@ -71,7 +71,7 @@ inline std::map<std::string, account> read_accounts(const fs::path& run) {
     a.wall_ns += l.duration_ns;
     a.cpu_ns += l.duration_ns;
     for (const auto& o : off) {
-      // Found where the operation began, it belongs to what was before.
+      // Time off the CPU that ended when the operation began is not part of the operation.
       if (o.tid == l.tid && o.time_ns > l.start_ns && o.time_ns <= l.end_ns()) a.cpu_ns -= o.a;
     }
   }

@@ -59,7 +59,8 @@ inline bool read_tag(const void* block, std::size_t usable, block_tag& tag) noex
          (tag.size_and_check & ~block_tag::most_bytes) == tag_check(block, size, tag.owner);
 }
 
-/// Needed because these bytes may be allocated again without our functions.
+/// Erases a block's tag, because code without our functions may get the same bytes, and a stale tag
+/// would look valid.
 inline void erase_tag(void* block, std::size_t usable) noexcept {
   std::memset(static_cast<char*>(block) + usable - tag_bytes, 0, sizeof(std::uint64_t));
 }

@@ -50,7 +50,7 @@ thread_counts* take_over() noexcept {
 
 thread_counts* make() noexcept {
   if (threads.load(std::memory_order_relaxed) >= most_threads) return nullptr;
-  // Most of it is never touched: each page holds 512 slots.
+  // Most pages are never touched, so they use no memory: each page holds 512 slots.
   void* const memory = mmap(nullptr, sizeof(thread_counts), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -72,7 +72,7 @@ void thread_ends(void* counts) noexcept {
   t.taken.store(false, std::memory_order_release);
 }
 
-/// In a forked child: the other threads exist only in the parent.
+/// Called in a forked child, which has only one thread: merges the counts of the others.
 void forked() noexcept {
   heap_sums sums{};
   for (thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
@@ -155,7 +155,7 @@ void held(void (*tell)(void*, std::uint32_t, std::uint64_t, std::uint64_t) noexc
     for (const thread_counts* t = all.load(std::memory_order_acquire); t != nullptr; t = t->next) {
       bytes += t->held[slot].get();
     }
-    // Negative: freed meanwhile by a thread whose count was read before.
+    // The sum is negative if a thread freed blocks after its count was read.
     if (name != 0 && bytes > 0) {
       tell(to, name, when.first_unit(slot), static_cast<std::uint64_t>(bytes));
     }
@@ -195,7 +195,7 @@ thread_counts& first_counts() noexcept {
   thread_counts* t = take_over();
   if (t == nullptr) t = make();
   if (t == nullptr) return of_no_thread;
-  mine = t;  // first, because the following call may allocate
+  mine = t;  // set before the next call, which may allocate
   if (has_key) pthread_setspecific(at_thread_end, t);
   return *t;
 }

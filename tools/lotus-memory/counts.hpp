@@ -6,12 +6,12 @@
 
 namespace lotus::memory {
 
-/// Stored in the static TLS block and not as a C++ thread_local, which might need construction:
-/// access takes one load and no call.
+/// The counts of this thread; null before its first allocation. Declared with __thread in the
+/// static TLS block, so that an access is one load: a C++ thread_local might call a constructor.
 extern
     __attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread thread_counts* mine;
 
-/// The counts for a thread that has none yet, or none any more. Never null.
+/// Creates the counts of a thread that has none yet, or has already released them.
 __attribute__((cold)) thread_counts& first_counts() noexcept;
 
 inline thread_counts& counts() noexcept {

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t slots = 1U << 16U;
 /// continues. Thread safety: all.
 class generations {
  public:
-  /// A unit begins.
+  /// Called when a unit begins; starts a new generation if the current one is complete.
   void unit_begins() noexcept {
     const std::uint64_t unit = units_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t end = end_.load(std::memory_order_relaxed);

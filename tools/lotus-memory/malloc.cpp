@@ -23,7 +23,8 @@ using lotus::memory::real;
 using lotus::memory::tag_bytes;
 using lotus::memory::thread_counts;
 
-/// The size to request from the heap; a size that is too large stays too large.
+/// The size to request from the heap. A size that is too large is kept, so that the heap rejects
+/// it.
 std::size_t with_tag(std::size_t bytes) noexcept {
   return bytes <= PTRDIFF_MAX - tag_bytes ? bytes + tag_bytes : bytes;
 }
@@ -85,7 +86,7 @@ LOTUS_MEMORY_FUNCTION void* realloc(void* block, std::size_t bytes) noexcept {
                                                static_cast<char*>(block));
     return std::memcpy(moved, block, bytes < room ? bytes : room);
   }
-  // The tag is erased before, because another thread may get the block at once.
+  // The tag is erased before the call, because another thread may get the block immediately.
   const std::size_t usable = lotus::memory::usable(block);
   block_tag tag;
   const bool tagged = lotus::memory::read_tag(block, usable, tag);

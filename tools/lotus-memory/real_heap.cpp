@@ -25,7 +25,7 @@ __attribute__((constructor)) void begin() noexcept {
 constexpr bool begun = true;
 #endif
 
-bool looking = false;  // the dynamic loader allocates first, before there are other threads
+bool looking = false;  // not atomic: the first allocation is before there are other threads
 std::size_t early_used = 0;
 
 template <class Function>

@@ -12,7 +12,8 @@
 
 namespace lotus::memory {
 
-/// A number that one thread changes and all may read, without a lock or a locked instruction.
+/// A number that one thread changes and all threads may read. Needs no lock and no atomic
+/// read-modify-write instruction.
 template <class Number>
 class counted {
  public:
@@ -27,7 +28,7 @@ class counted {
 /// An operation that has begun and not ended.
 struct open_operation {
   std::uint64_t owner_around;
-  std::uint64_t allocated_bytes;  // of the thread, at its begin; so are the next four
+  std::uint64_t allocated_bytes;  // the thread's value when the operation began, as the next four
   std::uint64_t allocated_calls;
   std::uint64_t freed_bytes;
   std::uint64_t freed_calls;
@@ -50,7 +51,7 @@ struct alignas(64) thread_counts {
   counted<std::uint64_t> freed_bytes;
   counted<std::uint64_t> freed_calls;
   counted<std::int64_t> peak;  // of live(), since the innermost operation began
-  std::uint64_t owner;         // goes into the tags of new blocks
+  std::uint64_t owner;         // stored in the tags of new blocks
   std::uint32_t open;          // number of open operations
   std::uint32_t too_deep;      // number of operations beyond most_open
   std::uint32_t operations;    // number of operations that have begun
@@ -94,7 +95,8 @@ struct alignas(64) thread_counts {
     owner = owner_word(0, number, operations);
   }
 
-  /// A signal handler that interrupts this adds and removes its operations above the current ones.
+  /// Begins an operation. Safe if a signal handler interrupts it: the handler's operations are
+  /// added and removed above the current ones.
   void enter(std::uint32_t name, std::uint32_t slot, bool is_unit) noexcept {
     if (open == most_open) {
       ++too_deep;
@@ -117,7 +119,7 @@ struct alignas(64) thread_counts {
     owner = owner_word(slot, number, operations);
   }
 
-  /// See heap_hook::leave.
+  /// Ends an operation; see heap_hook::leave.
   int leave(std::uint32_t name, lotus::detail::heap_change& change) noexcept {
     if (too_deep > 0) {
       --too_deep;
@@ -151,8 +153,8 @@ struct alignas(64) thread_counts {
       stack[open - 2].own_freed_bytes += o.own_freed_bytes;
       stack[open - 2].own_freed_calls += o.own_freed_calls;
     }
-    // Blocks allocated outside all operations get a number too, close to those they are compared
-    // with.
+    // Blocks allocated outside all operations also get the latest number: comparisons of numbers
+    // allow for wraparound and need numbers that are close.
     owner = open > 1 ? o.owner_around : owner_word(0, number, operations);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --open;

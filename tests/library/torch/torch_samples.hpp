@@ -1,4 +1,4 @@
-// Small datasets, and what the log says of the batches made of them.
+// Small datasets, and checks of the logged batches that are built from them.
 #ifndef LOTUS_TESTS_TORCH_SAMPLES_HPP
 #define LOTUS_TESTS_TORCH_SAMPLES_HPP
 
@@ -30,7 +30,7 @@ inline example numbered_example(std::size_t i) {
           ::torch::tensor(number)};
 }
 
-/// `count` samples that tell their index; before(index) is called for each.
+/// A dataset of `count` samples whose values are their indexes. Calls before(index) for each.
 class numbers : public ::torch::data::datasets::Dataset<numbers> {
  public:
   explicit numbers(std::size_t count, std::function<void(std::size_t)> before = nullptr)
@@ -47,7 +47,8 @@ class numbers : public ::torch::data::datasets::Dataset<numbers> {
   std::function<void(std::size_t)> before_;
 };
 
-/// Gives `count` samples an epoch, a batch at a time, to however many workers ask.
+/// A dataset that any number of workers can share. Returns `count` samples per epoch, one batch per
+/// call.
 class stream
     : public ::torch::data::datasets::StatefulDataset<stream, std::vector<example>, std::size_t> {
  public:
@@ -88,7 +89,7 @@ class recorded_run {
   recorded_run& operator=(const recorded_run&) = delete;
 
   bool started() const { return started_; }
-  /// @param loader  folder of the run's; empty: the run itself.
+  /// @param loader  a loader's folder inside the run's folder; empty: the run's folder itself.
   std::vector<support::log_line> lines(const char* loader = "") const {
     lotus::stop();
     return support::read_logs(directory_.path() / loader);
@@ -113,7 +114,7 @@ inline std::vector<support::log_line> named(const std::vector<support::log_line>
   return found;
 }
 
-/// How many lines are of any batch: named "<kind><number>".
+/// The number of lines whose names are "<kind><number>", that is, of any batch.
 inline std::size_t count_kind(const std::vector<support::log_line>& lines,
                               const std::string& kind) {
   std::size_t count = 0;
@@ -163,7 +164,7 @@ inline auto traced_pipeline(numbers dataset) {
       .map(traced(::torch::data::transforms::Stack<>{}));
 }
 
-/// Each batch of each epoch has one line of each kind, and these fit together.
+/// Checks that each batch of each epoch has one line of each kind, with consistent times.
 inline void check_batches(const std::vector<support::log_line>& lines, std::size_t batches,
                           std::size_t epochs) {
   for (const char* kind :

@@ -1,11 +1,11 @@
-// The same pipeline in a file that records and in one with LOTUS_DISABLE: included once by each,
-// which says how the function is called and with what the names begin.
+// A pipeline that a recording file and a file with LOTUS_DISABLE each include once, to compare
+// them. The includer defines the function's name and the prefix of the operations' names.
 #include <string>
 #include <utility>
 
 #include "lotus/lotus.hpp"
 
-/// @return  how many arguments of macros were evaluated.
+/// @return  the number of macro arguments that were evaluated.
 int PIPELINE() {
   int evaluated = 0;
   const auto [name, batch] = std::pair{std::string{PIPELINE_NAME "Dynamic"}, 1};
@@ -27,7 +27,7 @@ int PIPELINE() {
   return evaluated;
 }
 
-// As a program's own macro may be.
+// Like a macro that a program could define itself.
 #if !defined(TIMED_TWICE)
   #define TIMED_TWICE(name) \
     LOTUS_SCOPE(name);      \

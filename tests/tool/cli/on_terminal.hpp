@@ -1,4 +1,4 @@
-// Runs the program on a terminal of its own.
+// Runs lotus-tool on a new pseudo-terminal.
 #ifndef LOTUS_TESTS_ON_TERMINAL_HPP
 #define LOTUS_TESTS_ON_TERMINAL_HPP
 
@@ -16,11 +16,11 @@
 
 namespace lotus::tool_test {
 
-/// Variables to set; of no value: to unset.
+/// Environment variables to set; a variable whose value is null is unset.
 using environment = std::vector<std::pair<const char*, const char*>>;
 
-/// What LOTUS_TOOL_PROGRAM wrote there.
-/// @param columns  of the terminal; 0: it does not say.
+/// Runs LOTUS_TOOL_PROGRAM and returns what it wrote to the terminal.
+/// @param columns  width of the terminal; 0: unknown to the program.
 inline std::string on_terminal(const std::vector<std::string>& arguments, const environment& set,
                                unsigned short columns = 0) {
   int master = -1;

@@ -1,4 +1,4 @@
-// The threads of a program's stage, and the bounded queues between them.
+// The threads of a stage in a test program, and the bounded queues between stages.
 #ifndef LOTUS_TESTS_CREW_HPP
 #define LOTUS_TESTS_CREW_HPP
 
@@ -15,25 +15,25 @@
 
 namespace lotus::tool_test {
 
-/// Numbers in order. Thread safety: all.
+/// A bounded queue of numbers. Thread safety: all.
 class channel {
  public:
   explicit channel(std::size_t bound) : bound_{bound} {}
 
-  /// Waits for room.
+  /// Appends a number; waits while the queue is full.
   void put(int number) {
     std::unique_lock guard{mutex_};
     changed_.wait(guard, [this] { return numbers_.size() < bound_; });
     numbers_.push_back(number);
     changed_.notify_all();
   }
-  /// Nothing follows.
+  /// Marks the end of the numbers.
   void close() {
     const std::lock_guard guard{mutex_};
     closed_ = true;
     changed_.notify_all();
   }
-  /// Waits for a number; nullopt where none follows.
+  /// Waits for a number and removes it. Returns nullopt after the last one.
   std::optional<int> take() {
     std::unique_lock guard{mutex_};
     changed_.wait(guard, [this] { return closed_ || !numbers_.empty(); });
@@ -52,10 +52,10 @@ class channel {
   bool closed_ = false;
 };
 
-/// Threads that call each(number) until there is none left; then `to` is closed.
+/// Threads that call each(number) until no number is left, and then close `to`.
 class crew {
  public:
-  /// @param next  gives each number once.
+  /// @param next  returns each number once, then nullopt.
   crew(int threads, const std::function<std::optional<int>()>& next, channel& to,
        const std::function<void(int)>& each)
       : left_{threads} {
@@ -80,7 +80,7 @@ class crew {
   std::vector<std::thread> threads_;
 };
 
-/// From 0 on, each once.
+/// Returns a function that returns each number from 0 to `below` - 1 once.
 inline std::function<std::optional<int>()> numbers(int below) {
   return [below, next = std::make_shared<std::atomic<int>>(0)] {
     const int i = (*next)++;
@@ -88,7 +88,7 @@ inline std::function<std::optional<int>()> numbers(int below) {
   };
 }
 
-/// What comes out of another crew.
+/// Returns a function that takes the numbers that another crew puts into `from`.
 inline std::function<std::optional<int>()> out_of(channel& from) {
   return [&from] { return from.take(); };
 }

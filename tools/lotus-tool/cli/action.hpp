@@ -1,4 +1,4 @@
-// The work that a command line asks for.
+// Defines the type of the work that a command does.
 #ifndef LOTUS_TOOL_CLI_ACTION_HPP
 #define LOTUS_TOOL_CLI_ACTION_HPP
 
@@ -7,8 +7,8 @@
 
 namespace lotus::tool {
 
-/// What the called command does; set while the arguments are parsed. The variable that holds it
-/// must outlive the CLI::App. Returns the exit status.
+/// The function that executes the called command and returns the exit status. It is set while the
+/// arguments are parsed; the variable that it is stored in must outlive the CLI::App.
 using action = std::function<int(std::ostream& out, std::ostream& err)>;
 
 }  // namespace lotus::tool

@@ -14,10 +14,10 @@ namespace lotus::tool {
 /// Accepts a count: digits only, at least `least`.
 CLI::Validator whole_number(std::size_t least);
 
-/// Rejects "", which a script passes if it expands a variable that is not set.
+/// Rejects an empty argument, which a script passes if a variable is not set.
 CLI::Validator not_empty();
 
-/// Every accepted word with the number that it stands for.
+/// The accepted words, each with the number that it stands for.
 using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 

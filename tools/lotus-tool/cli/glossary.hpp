@@ -9,7 +9,7 @@
 
 namespace lotus::tool {
 
-/// A label's meaning in a few words; "" if `label` is not one of ours but a name of the user's.
+/// A label's meaning in a few words; "" if `label` is a name from the user's program.
 std::string_view meaning_of(std::string_view label);
 
 /// Prints a line for each label that has a meaning.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t help_columns = 80;
 constexpr std::size_t name_columns = 24;
-/// A longer list of choices is printed after the description.
+/// A list of choices with more characters than this is printed after the description.
 constexpr std::size_t most_choices = 30;
 
 bool is_repeated(const CLI::Option& option) {
@@ -41,7 +41,7 @@ std::string usage(const CLI::App& app, const std::string& words) {
   if (!options_of(app, false).empty()) line += " [OPTIONS]";
   if (!app.get_subcommands(nullptr).empty()) line += " COMMAND";
   for (const CLI::Option* option : options_of(app, true)) {
-    // The arguments after PROGRAM belong to that program, so "--" has to separate them.
+    // "--" separates the tool's own options from the arguments of PROGRAM.
     if (option->get_name(true) == "PROGRAM") line += " --";
     const std::string name = positional_name(*option);
     line += option->get_required() ? ' ' + name : " [" + name + ']';
@@ -114,9 +114,8 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// The footer of a command as it is printed: examples (lines that begin with blanks) stay on lines
-/// of their own, the other lines are joined and wrapped. The exit statuses, which all commands
-/// share, follow.
+/// Formats the footer of a command: keeps the line breaks of examples (lines that begin with
+/// blanks), wraps the other text, and appends the exit statuses, which all commands share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {

@@ -14,7 +14,7 @@
 
 namespace {
 
-/// See no-color.org: any value except "" turns colors off.
+/// Whether colors are wanted. By no-color.org, any value of NO_COLOR except "" turns them off.
 bool colours_wanted() {
   const char* const no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe)
   const char* const terminal = std::getenv("TERM");      // NOLINT(concurrency-mt-unsafe)
@@ -22,8 +22,8 @@ bool colours_wanted() {
          std::string_view(terminal) != "dumb";
 }
 
-/// $COLUMNS, else the terminal's width, else 80. An output that is not a terminal (a pager, a file,
-/// a mail) gets 80 columns too, because people read it as well; programs have --csv and --json.
+/// Returns $COLUMNS, or the terminal's width, or 80. Output to a pager or a file also gets 80
+/// columns, because people read it too; programs can use --csv and --json.
 std::size_t columns_of_output(int descriptor) {
   constexpr std::size_t usual = 80;
   const char* const told = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)

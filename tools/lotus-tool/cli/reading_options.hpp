@@ -20,7 +20,7 @@ void add_reading(CLI::App& command, Options& options) {
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
 }
 
-/// For commands that print tables. The caller handles the flags.
+/// Adds the flags of commands that print tables. The caller handles the flags.
 inline void add_wide(CLI::App& command) {
   command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
 }

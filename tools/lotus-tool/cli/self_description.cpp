@@ -116,7 +116,7 @@ std::string find_command(const CLI::App& app, const std::string& words_before) {
          names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
 }
 
-/// Cases of "$command/$previous" for options that accept only a few words.
+/// Shell cases of "$command/$previous", one for each option that accepts only a few words.
 std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
   std::string text;
   for (const named_command& c : commands_of(app)) {
@@ -131,7 +131,7 @@ std::string value_cases(const CLI::App& app, std::string_view before, std::strin
   return text;
 }
 
-/// Cases of "$command"; the empty command is the program itself.
+/// Shell cases of "$command", one for each command; the empty command is the program itself.
 std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
                           std::string (*words)(const CLI::App&)) {
   std::string text = "    \"\") ";

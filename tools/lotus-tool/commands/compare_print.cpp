@@ -33,7 +33,7 @@ std::string last_parts(std::string path, std::size_t parts) {
   return at == std::string::npos || at == 0 ? path : path.substr(at + 1);
 }
 
-/// The names of their folders, with as many parent folders as needed to distinguish them.
+/// Names each side after its folder, with as many parent folders as needed to distinguish them.
 side_names names_of_sides(const compared_sides& given) {
   constexpr std::size_t widest = 12;
   constexpr std::size_t most_parts = 4;

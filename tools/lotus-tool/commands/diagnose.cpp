@@ -297,7 +297,8 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
          (d.is == verdict::stage_bound && is_named(verdict_name(verdict::preprocessing_bound)));
 }
 
-/// An unreadable log gives no verdict for its run; other runs are still judged.
+/// Diagnoses one run. If one of its logs is unreadable, the run gets no verdict, but the caller can
+/// still diagnose the other runs.
 judgement diagnose_one(const run_files& run, std::size_t skip_batches,
                        diagnostic_log& diagnostics) {
   try {

@@ -37,7 +37,7 @@ launched launch(const launch_options& options) {
   what.environment = asked.environment;
   what.environment.emplace_back("LOTUS_RUN_LIST", starts.path());
   if (options.memory) {
-    // First, so that allocations of other preloaded libraries are counted too.
+    // Our library comes first, so that allocations of other preloaded libraries are counted too.
     const char* const others = std::getenv("LD_PRELOAD");
     const std::string behind =
         others == nullptr || *others == '\0' ? "" : std::string(":") + others;

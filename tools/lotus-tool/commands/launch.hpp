@@ -9,9 +9,9 @@ namespace lotus::tool {
 
 struct launch_options {
   std::vector<std::string> program;  ///< with its arguments
-  /// Folder for its logs. Empty: run/, or run-2/, ... if that exists and is not empty.
+  /// Folder for the logs. Empty: run/, or run-2/, ... if run/ exists and is not empty.
   std::string dir;
-  bool memory = false;  ///< count its allocations
+  bool memory = false;  ///< count the program's allocations
 };
 
 struct launched {

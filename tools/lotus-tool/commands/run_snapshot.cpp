@@ -121,7 +121,7 @@ bool ask(int directory, const snapshot_options& options) {
   return taken || (asked && unlinkat(directory, name, 0) != 0);
 }
 
-/// The name of an information file of one of its processes; a new name if there is none.
+/// The name of an information file in `dir`; a new name if there is none.
 std::string info_in(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     std::string name = entry.path().filename().string();
@@ -159,7 +159,8 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  for (const auto& entry : fs::directory_iterator(dir)) {  // or only counted calls
+  for (const auto& entry :
+       fs::directory_iterator(dir)) {  // runs without logs may have counted calls
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
   }

@@ -1,4 +1,4 @@
-// Makes a snapshot of a run, next to it.
+// lotus-tool snapshot: copies a run to a new folder next to it.
 #ifndef LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
 #define LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
 
@@ -18,9 +18,9 @@ struct snapshot_options {
   std::chrono::milliseconds patience{5000};
 };
 
-/// Asks a process that records there for a snapshot of all complete records; copies the logs itself
-/// if no process is running or answers. Prints the snapshot's path. Returns the exit status; throws
-/// input_error if there is no run or not enough space.
+/// Asks a process that records in this folder to copy all complete records. If no process is
+/// running, or none answers, copies the logs itself. Prints the snapshot's path. Returns the exit
+/// status; throws input_error if there is no run or not enough space.
 int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

@@ -70,8 +70,8 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
     const bool longer = r.is_sure() && (r.likely->value > 0) == (of.ns_a_batch > 0);
     of.more_calls = differ(calls_before, calls_after) &&
                     (calls_after > calls_before) == (of.ns_a_batch > 0) && !longer;
-    // A share far above 1 means that something else changed the other way, which a single cause
-    // cannot explain.
+    // A share far above 1 means that something else changed in the opposite direction, so this
+    // operation alone does not explain the change.
     if (of.share >= 0.25 && of.share <= 1.5 && (longer || of.more_calls)) causes.push_back(of);
   }
   std::stable_sort(causes.begin(), causes.end(),
@@ -80,8 +80,7 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 }
 
 std::string other_size(const pooled_loader& before, const pooled_loader& after) {
-  // Operations on samples run once for each sample of a batch, so their numbers of calls all change
-  // together.
+  // If batches have more samples, the calls per batch of all per-sample operations grow equally.
   std::string told;
   double most_ns = 0;
   bool all_differ = true;
@@ -91,7 +90,7 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
     if (before.batches == 0 || after.batches == 0) break;
     const double a = was.calls / before.batches;
     const double b = is->calls / after.batches;
-    if (std::max(a, b) < 1.5) continue;  // about once per batch
+    if (std::max(a, b) < 1.5) continue;  // called about once per batch, not per sample
     all_differ = all_differ && differ(a, b);
     if (was.self_ns < most_ns) continue;
     most_ns = was.self_ns;

@@ -17,12 +17,12 @@ namespace lotus::tool {
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
                              const std::vector<compared_times>& rows);
 
-/// Reports that the batches of the two sides differ in size, or that different numbers of workers
-/// built them; "" if they do not differ or this is unknown.
+/// Both return a sentence that says how the sides differ: in the size of their batches, or in the
+/// number of workers that built them. "" if they do not differ or this is unknown.
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 std::string other_workers(const pooled_loader& before, const pooled_loader& after);
-/// Reports that preprocessing takes longer only because more workers share the CPUs: the CPU time
-/// of a batch is unchanged. "" if that is not the case or is unknown.
+/// Reports that preprocessing takes longer only because more workers share the CPUs, which is the
+/// case if a batch's CPU time is unchanged. "" if this is not so or unknown.
 /// @param cpus_after  the numbers of CPUs that the runs of `after` could use.
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,

@@ -28,7 +28,8 @@ std::vector<std::string> names_of(const pooled_by_name<Pooled>& before,
   return names;
 }
 
-/// The geometric mean, whose change is that of change_between_runs(); for a single run, its value.
+/// The geometric mean, because change_between_runs() compares geometric means; for a single run,
+/// its value.
 std::optional<double> mean_of_runs(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   if (values.size() == 1) return values.front();
@@ -60,8 +61,9 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
   return r;
 }
 
-/// The order of counted calls is unknown and neighboring calls are correlated, so the spread of the
-/// calls does not show how much their means vary. Only differences between runs do.
+/// Compares counted calls. Their intervals come only from differences between runs: neighboring
+/// calls are correlated and the order of counted calls is unknown, so the spread of the calls does
+/// not show how much their mean varies.
 compared_times compare_counts(std::string name, const pooled_counts& before,
                               const pooled_counts& after) {
   compared_times r;

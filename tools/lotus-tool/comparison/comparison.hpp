@@ -44,19 +44,20 @@ struct compared_times {
   std::size_t count_before = 0;
   std::size_t count_after = 0;
   compared_value mean_ns;      ///< of all values
-  compared_value typical_ns;   ///< what the output shows: each of several runs has the same weight
+  compared_value typical_ns;   ///< shown in the output: gives each of several runs the same weight
   compared_value mean_cpu_ns;  ///< present for both sides or for neither
   std::optional<change> likely;  ///< with its 95 % interval; also missing if a side has few values
   std::optional<double> p;       ///< permutation_p() over the runs
   bool counts = true;            ///< whether it may make the comparison fail
 
-  /// With fewer values, resampling says little about how much a mean varies.
+  /// The minimum number of values for an interval: resampling fewer ones does not show how much
+  /// their mean varies.
   static constexpr std::size_t least_values = 5;
   bool enough() const noexcept {
     return count_before >= least_values && count_after >= least_values;
   }
-  /// The change that the interval belongs to, if there is one: it gives each of several runs the
-  /// same weight.
+  /// The relative change. If there is an interval, this is the value inside it, which gives each of
+  /// several runs the same weight.
   std::optional<double> grown_by() const noexcept {
     return likely ? std::optional(likely->value) : mean_ns.grown_by();
   }
@@ -87,9 +88,9 @@ struct compared_loader {
   std::optional<change> rate_change;  ///< change_between_runs()
   std::optional<double> rate_p;
   std::vector<cause> causes;  ///< largest first
-  std::string other_size;     ///< that batches differ in size; "" if they do not
-  std::string other_workers;  ///< that the numbers of workers differ; "" if they do not
-  std::string shared_cpus;    ///< that sharing CPUs makes preprocessing slower; "" if it does not
+  std::string other_size;     ///< result of other_size()
+  std::string other_workers;  ///< result of other_workers()
+  std::string shared_cpus;    ///< result of shared_cpus()
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };

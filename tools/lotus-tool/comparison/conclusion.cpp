@@ -50,7 +50,7 @@ std::string times_text(double value, double low, double high) {
   return text(value) + " times (" + text(low) + " to " + text(high) + ")";
 }
 
-/// Two runs with little in common give a uselessly wide interval.
+/// Whether an interval is too wide to be useful, as for two runs with little in common.
 bool tells_nothing(const change& likely) {
   return likely.high > 999 || likely.low < -0.999;
 }
@@ -61,7 +61,7 @@ std::string runs_text(const compared_loader& l) {
          (l.runs_before + l.runs_after > 3 ? " runs" : " run") + ")";
 }
 
-/// How a row changed: "became 1.23 ± 0.04 times slower".
+/// Describes how a row changed: "became 1.23 ± 0.04 times slower".
 std::string became(const compared_times& r) {
   const change& c = *r.likely;
   if (c.value >= 0) {
@@ -92,7 +92,8 @@ std::string because(const compared_loader& l) {
   return text;
 }
 
-/// The row that the conclusion is about: preprocessing, or else the operation with the most time.
+/// The row that the conclusion is about: preprocessing, or the operation with the most time if
+/// there is no such row.
 const compared_times* main_row(const compared_loader& l) {
   const compared_times* found = nullptr;
   double most_ns = -1;

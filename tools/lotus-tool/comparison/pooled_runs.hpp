@@ -28,8 +28,8 @@ class pooled_times {
   const value_blocks& durations() const noexcept { return durations_; }
   /// The mean of each run that has any values.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
-  std::optional<double> mean_ns() const;  ///< missing if there are no values
-  /// Also missing if the CPU time is unknown for one of the runs.
+  std::optional<double> mean_ns() const;  ///< nullopt if there are no values
+  /// Nullopt if there are no values, or if the CPU time is unknown for one of the runs.
   std::optional<double> mean_cpu_ns() const;
 
  private:
@@ -57,7 +57,7 @@ class pooled_stage {
 
   /// The mean over all items or batches.
   std::optional<double> service_ns() const;
-  /// The mean over the runs; missing if a run has none.
+  /// The mean over the runs; nullopt if a run has no capacity.
   std::optional<double> capacity_per_s() const;
 
  private:
@@ -94,7 +94,7 @@ struct pooled_loader {
   std::map<quantity, pooled_times> quantities;
   pooled_by_name<pooled_stage> stages;
   std::map<std::string, pooled_work> work;  ///< by operation
-  double batches = 0;                       ///< batches that were preprocessed
+  double batches = 0;                       ///< number of batches that were preprocessed
   std::size_t runs = 0;
   std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
   std::set<std::size_t> workers;      ///< numbers of threads that preprocessed batches

@@ -64,10 +64,11 @@ class function_index {
     if (at == names.end()) return std::nullopt;
     const std::string wanted = comparable_module(module);
     users all = users_where(at->second, [&](const std::string& known) {
-      // Either side may lack the module; VTune's window shows none.
+      // Either module may be unknown, such as in tables copied from VTune's window.
       return wanted.empty() || known.empty() || known == wanted;
     });
-    // A probe is a different program from the one that it represents; both contain the same code.
+    // Any program matches any other one, because the probe has another name than the program that
+    // it represents, although both contain the same code.
     if (all.empty() && is_program(wanted)) all = users_where(at->second, is_program);
     if (all.empty()) return std::nullopt;
     return all;
@@ -155,7 +156,7 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
   }
 }
 
-/// The digits at the end, because "b1024_gpu4_dataloader20" and "20" name the same configuration.
+/// Returns the digits at the end: "b1024_gpu4_dataloader20" and "20" name the same configuration.
 std::string_view number_at_end(std::string_view text) {
   const std::size_t last = text.find_last_not_of("0123456789");
   return last == std::string_view::npos ? text : text.substr(last + 1);
@@ -239,7 +240,7 @@ double metric_value(const attribution& a, const std::vector<double>& values, std
 
 namespace {
 
-/// Warns about operations without numbers: most likely the mapping was made from other code.
+/// Warns about operations that got no counts; the mapping was probably made from other code.
 void warn_of_strangers(const attribution& a, const elapsed_by_op& elapsed, const std::string& path,
                        diagnostic_log& diagnostics) {
   for (const auto& [op, values] : a.ops) {

@@ -22,8 +22,8 @@ enum class weighting {
 struct attribution_inputs {
   std::string mapping;
   std::vector<std::string> counters;
-  std::vector<std::string> traces;  ///< either these: folders of runs
-  std::string elapsed;  ///< or this: a table with the seconds per configuration and operation
+  std::vector<std::string> traces;  ///< folders of runs; empty if `elapsed` is given
+  std::string elapsed;  ///< path of a table with the seconds per configuration and operation
   weighting weights = weighting::elapsed;
   std::string prefix = std::string(default_prefix);
 };
@@ -44,8 +44,8 @@ struct attribution {
 attribution attribute(const counter_table& counters, const mapping& m, const elapsed_by_op& elapsed,
                       weighting weights);
 
-/// A metric as users read it: shares in percent of the clockticks; CPI and frequency as ratios of
-/// the sums.
+/// Converts a metric for display: a share to percent of the clockticks, CPI and frequency to the
+/// ratio of their sums.
 double metric_value(const attribution& a, const std::vector<double>& values, std::size_t index);
 
 /// Attributes the numbers of all counter tables. Throws input_error and usage_error.

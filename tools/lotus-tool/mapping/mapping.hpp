@@ -1,4 +1,4 @@
-// Which functions run for which operation, as stored in mapping_funcs.json.
+// Defines which functions run in which operation, as stored in mapping_funcs.json.
 #ifndef LOTUS_TOOL_MAPPING_MAPPING_HPP
 #define LOTUS_TOOL_MAPPING_MAPPING_HPP
 
@@ -16,7 +16,7 @@ namespace lotus::tool {
 
 /// How often a function was seen in the runs of one operation.
 struct function_use {
-  std::uint64_t hits = 0;  ///< runs that saw it
+  std::uint64_t hits = 0;  ///< number of runs whose report contains it
   double samples = 0;      ///< over all runs, in mapping::unit
   double share = 0;        ///< of all samples of the operation, 0..1
   /// The part of the samples in functions inlined there, by inlined function.
@@ -38,14 +38,14 @@ struct mapping {
   bool has_shares() const;
 };
 
-/// How often a function must be seen to be part of the mapping.
+/// In how many runs a function must be seen to be part of the mapping.
 struct hit_rule {
   std::uint64_t min_hits = 1;
   bool majority = false;  ///< also in more than half of the runs
 };
 
-/// Combines the runs of operations. Functions that are seen too rarely are left out of the mapping,
-/// but shares are of all samples.
+/// Combines the runs of operations. Leaves functions that are seen too rarely out of the mapping,
+/// but counts their samples in the total from which shares are computed.
 class mapping_builder {
  public:
   void add(const std::string& op, const function_report& run);

@@ -1,6 +1,6 @@
 #include "mapping/mapping_file.hpp"
 
-// mapping_funcs.json: writing and reading.
+// Writes and reads mapping_funcs.json.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +46,7 @@ void write_uses(const operation_use& op, json_writer& to) {
     const function_use& use = op.functions.at(function);
     to.newline(6).key(function).begin_object().member("hits", use.hits).member("runs", op.runs);
     to.member("samples", use.samples).member("share", use.share);
-    if (!use.inlined.empty()) {  // known only with debug info
+    if (!use.inlined.empty()) {  // inlined functions are known only with debug info
       to.key("inlined").begin_object();
       for (const auto& [inner, samples] : use.inlined) to.member(inner, samples);
       to.end_object();
@@ -78,7 +78,7 @@ double amount_member(const json& object, const char* key) {
 }
 
 std::uint64_t count_member(const json& object, const char* key) {
-  constexpr double most = 1e18;  // a larger number is not a count
+  constexpr double most = 1e18;  // a larger number cannot be a count
   return static_cast<std::uint64_t>(std::min(amount_member(object, key), most));
 }
 

@@ -29,8 +29,8 @@ function_report instructions_of(const callgrind_profile& profile) {
   return report;
 }
 
-/// Whether the name has the form of a log's name: "…_main_pid_12" or "…_worker_pid_12". The prefix
-/// may be anything, so a report whose name merely contains a process id must not match.
+/// Whether the name has the form of a log's name with any prefix: "…_main_pid_12" or
+/// "…_worker_pid_12". The name of a report may contain a process id too, but has another form.
 bool is_any_log_name(std::string_view name) noexcept {
   const std::size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == name.size()) return false;

@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-/// Whether a file of this name can be a report: neither a log nor JSON, and hidden only if it holds
+/// Whether a file of this name can be a report: no log, no JSON, and no hidden file except one of
 /// samples.
 bool is_report_name(std::string_view name) noexcept;
 

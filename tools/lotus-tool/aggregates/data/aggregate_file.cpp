@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Removes and returns the text before the next `mark`, or all text if there is none.
+/// Returns the text before the next `mark`, or all text if there is none, and removes both.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view taken = text.substr(0, at);
@@ -109,7 +109,8 @@ class section_reader {
   }
 
  private:
-  /// The process was killed while it wrote this section; the sums are still in its ring file.
+  /// Discards an incomplete section: the process was killed while it wrote it. The sums are not
+  /// lost, because its ring file still contains them.
   void leave_section() {
     if (!name_.empty()) said_.note(file_.path + ": an incomplete section ignored");
     section_ = {};

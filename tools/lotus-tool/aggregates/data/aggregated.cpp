@@ -22,7 +22,7 @@ void add(std::int64_t& to, std::int64_t n) {
   if (__builtin_add_overflow(to, n, &to)) to = std::numeric_limits<std::int64_t>::max();
 }
 
-/// The duration at this rank: that many calls did not take longer.
+/// The duration that `rank` calls did not exceed.
 double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank) {
   for (const duration_bucket& d : durations) {
     if (rank < d.count) return d.ns;

@@ -58,7 +58,7 @@ void counted_window::add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_
     return;
   }
   const std::size_t n = looks_.size();
-  // A look less than an eighth of the window after the previous one is replaced by the next look.
+  // Readings closer than an eighth of the window are replaced by the next one, to limit memory.
   const bool instead = n >= 2 && looks_[n - 1].at_ns - looks_[n - 2].at_ns < window_ns_ / 8;
   if (instead) looks_.pop_back();
   looks_.push_back({now_ns, now_ns, std::move(sums)});

@@ -1,4 +1,4 @@
-// The operations that a process counted during the last seconds without recording them.
+// Computes what a process counted during the last seconds without recording it.
 #ifndef LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
 #define LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
 
@@ -43,17 +43,16 @@ class counted_window {
 
   explicit counted_window(std::int64_t window_ns) : window_ns_(window_ns) {}
 
-  /// Adds the sums that a process whose recording began at `begun_ns` had reached at `now_ns` (both
-  /// since 1970).
+  /// Adds the sums that a process has reached at `now_ns`. Its recording began at `begun_ns`; both
+  /// times are since 1970.
   void add(std::int64_t begun_ns, std::int64_t now_ns, counted_by_name sums);
 
-  /// The calls since `begin_ns`, or since the last look before it. Returns nullopt if only one look
-  /// is known and the process had begun before the window.
+  /// The calls since `begin_ns`, or since the last reading of the sums before it. Returns nullopt
+  /// if there was only one reading and the process began before the window.
   std::optional<stretch> since(std::int64_t begin_ns) const;
-  /// Whether sums are known from one look only, so that a second look is needed to get a
-  /// difference.
+  /// Whether the sums were read only once, so that a second reading is needed for a difference.
   bool wants_another_look() const { return looks_.size() == 1 && !looks_.front().sums.empty(); }
-  /// The time of the last look; nullopt if there was none.
+  /// The time of the last reading; nullopt if there was none.
   std::optional<std::int64_t> last_ns() const {
     return looks_.empty() ? std::nullopt : std::optional(looks_.back().until_ns);
   }
@@ -61,7 +60,7 @@ class counted_window {
  private:
   struct one_look {
     std::int64_t at_ns = 0;
-    std::int64_t until_ns = 0;  ///< time of the last look that showed the same sums
+    std::int64_t until_ns = 0;  ///< time of the last reading with the same sums
     counted_by_name sums;
   };
 

@@ -1,4 +1,4 @@
-// The aggregates in the ring file of a running process.
+// Reads the sums of counted operations from the ring file of a running process.
 #ifndef LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
 #define LOTUS_TOOL_AGGREGATES_LIVE_LIVING_COUNTS_HPP
 
@@ -28,7 +28,7 @@ class living_counts {
   void found(std::uint64_t at, std::uint64_t bytes);
   bool any() const noexcept { return !blocks_.empty(); }
 
-  /// The sums of all threads since the recording began; what cannot be read is left out.
+  /// The sums of all threads since the recording began; unreadable blocks are left out.
   /// @param fd  descriptor of the ring file, not owned.
   counted_by_name read(int fd, const names& of);
 

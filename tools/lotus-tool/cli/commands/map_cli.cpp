@@ -63,7 +63,7 @@ void add_hit_rule(CLI::App& command, hit_rule& rule) {
       ->excludes(hits);
 }
 
-/// The file for the mapping: the given one, else the usual name if a table is printed, else none.
+/// The file for the mapping: the given one, or the default if a table is printed, or none ("").
 std::string mapping_output(const std::string& given, print_as print) {
   return given.empty() && print == print_as::table ? mapping_file : given;
 }

@@ -36,7 +36,7 @@ std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, ex
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The output as one line.
+/// Joins the lines of an output to one line.
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : printable(text)) {

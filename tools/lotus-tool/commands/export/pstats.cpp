@@ -100,7 +100,8 @@ class pstats_writer {
     marshal_.end_dict();
   }
 
-  /// Returns its self time. Which of its calls were recursive, and who called it, is unknown.
+  /// Writes a counted operation and returns its self time. All calls count as primitive and the
+  /// root as their caller, because recursion and callers are unknown.
   std::int64_t counted(const aggregated_op& op) {
     call_times times;
     times.calls = times.primitive = op.count;
@@ -115,21 +116,22 @@ class pstats_writer {
     return op.self_ns;
   }
 
-  /// As cProfile names a function without source: file "~", line 0.
+  /// Writes a name as cProfile names a function without source: file "~", line 0.
   void function(std::string_view name) {
     marshal_.begin_tuple(3);
     marshal_.string("~");
     marshal_.integer(0);
     marshal_.string(name);
   }
-  /// A function's tuple without the dictionary of callers at its end.
+  /// Writes a function's tuple without the dictionary of callers at its end.
   void entry(const call_times& t) {
     marshal_.begin_tuple(5);
     marshal_.integer(t.primitive);
     marshal_.integer(t.calls);
     times(t);
   }
-  /// A caller's tuple: unlike a function's tuple, it has all calls before the primitive ones.
+  /// Writes a caller's tuple. Unlike a function's tuple, its order is all calls, then primitive
+  /// calls.
   void caller_entry(const call_times& t) {
     marshal_.begin_tuple(4);
     marshal_.integer(t.calls);

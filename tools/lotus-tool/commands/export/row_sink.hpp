@@ -27,7 +27,7 @@ struct table_definition {
   std::vector<std::pair<const char*, column_type>> columns;
 };
 
-/// Not thread-safe. Without commit() nothing remains.
+/// Receives the rows of all tables. Removes the output if commit() is not called. Not thread-safe.
 class row_sink {
  public:
   row_sink() = default;

@@ -27,7 +27,7 @@ namespace {
 
 enum table : std::size_t { runs, spans, batches, stages, counters, aggregated };
 
-/// Where a row was recorded. Its texts are valid as long as the run's processes.
+/// Where a row was recorded. Its texts point into the run's processes, which must outlive it.
 struct recorded_by {
   cell host, rank, pid, tid, thread;
 };
@@ -93,7 +93,7 @@ class table_writer {
                run_.last_ns, affinity, static_cast<std::int64_t>(run_.records.dropped)});
   }
 
-  /// The batch that a thread worked on during the whole time.
+  /// The batch that a thread worked on during the whole interval; null if there is none.
   const batch* batch_of(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const {
     const std::vector<const making_span*>& made = making_of_file_[file];
     auto at = std::upper_bound(
@@ -123,7 +123,7 @@ class table_writer {
   }
 
   static cell index_of(const batch* b) { return b != nullptr ? cell(b->index) : cell(); }
-  /// Ranks train together, so their steps are matched by the epoch that each process counts itself.
+  /// The epoch as the batch's own process counts it, so that equal steps of several ranks match.
   cell epoch_of(const batch* b) const {
     if (b == nullptr) return {};
     return static_cast<std::int64_t>(run_.batches.epoch_of_consumer(*b));
@@ -167,7 +167,7 @@ class table_writer {
     }
   }
 
-  /// The number of this file belongs to its process.
+  /// The file's number identifies the process that counted the calls.
   void write_aggregated(const log_file& file) {
     const recorded_by by = recorded_by_log(file.number);
     std::ostringstream told_already;  // the same messages were printed when the run was read

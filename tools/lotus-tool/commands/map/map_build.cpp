@@ -50,8 +50,8 @@ std::string name_of(const std::string& dir) {
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-/// Callgrind counts a region in parts if other regions are inside it. Joins the parts of a folder's
-/// reports, given in the order of their files, to one report per region.
+/// Joins reports in the order of a folder's files to one report per region, because Callgrind
+/// splits the report of a region that contains other regions.
 class part_joiner {
  public:
   /// Whether `report`, joined with the parts before it, is complete.
@@ -83,7 +83,8 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
   for (const fs::directory_entry& entry : entries) {
     std::error_code ignored;
     const std::string name = entry.path().filename().native();
-    // Hidden samples are stored with logs, so links are not followed; other files may be links.
+    // Hidden samples are in the folder of the logs, where links are not trusted. Other files may be
+    // links.
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;

@@ -14,10 +14,10 @@ namespace lotus::tool {
 
 struct map_run_options {
   std::string collector = "builtin";
-  double rate_hz = 0;             ///< 0: the collector's usual
+  double rate_hz = 0;             ///< 0: the collector's default
   std::vector<std::string> ops;   ///< empty: all regions
   double confidence = 0.75;       ///< probability of seeing a function at least once
-  std::int64_t span_ns = 660000;  ///< of a function that takes this long in each run
+  std::int64_t span_ns = 660000;  ///< duration of the function in each run
   std::uint64_t runs = 0;         ///< 0: calculated from confidence and span
   hit_rule rule;
   std::string output;   ///< empty: print only

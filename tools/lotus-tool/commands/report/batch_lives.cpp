@@ -49,8 +49,8 @@ class life_writer {
   std::int64_t before_ns_ = 0;
 };
 
-/// Writes the work of stages on a batch, with the page's numbers of their names; nothing if there
-/// are more spans than anyone would read.
+/// Writes the stage spans of a batch, with the numbers that the page uses for the stages' names.
+/// Writes none if there are too many to read.
 void write_stages(life_writer& to, const run_data& run, const batch& b, name_table& names) {
   constexpr std::uint32_t most_told = 16;
   const std::vector<making_span>& all = run.batches.making();

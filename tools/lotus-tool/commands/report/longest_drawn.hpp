@@ -1,4 +1,4 @@
-// Chooses what is drawn of very many intervals.
+// Limits how many intervals are drawn, by leaving out the shortest.
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 

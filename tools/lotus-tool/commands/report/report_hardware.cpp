@@ -64,7 +64,8 @@ void write_joined_op(json_writer& json, const std::string& name, const joined_op
   write_op(json, name, std::move(functions));
 }
 
-/// Whether values can be stacked: sums as they are, shares as clockticks, but not ratios.
+/// Whether a metric's values can be stacked: sums directly, shares converted to clockticks, ratios
+/// not at all.
 bool stacks(metric_kind kind) {
   return kind == metric_kind::sum || kind == metric_kind::share;
 }

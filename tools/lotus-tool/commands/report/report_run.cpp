@@ -61,8 +61,8 @@ class histogram {
   std::array<std::uint64_t, histogram_bins> bins_{};
 };
 
-/// If durations are only known as buckets (less than 1 % wide), each counts in the bin of its lower
-/// end.
+/// If durations are only known as buckets (less than 1 % wide), each bucket counts in the bin that
+/// contains its lower end.
 histogram histogram_of(const kept_durations& durations) {
   histogram counts;
   if (durations.are_all()) {

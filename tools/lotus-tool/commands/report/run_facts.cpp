@@ -24,7 +24,7 @@ std::string utc_text(std::int64_t time_ns) {
   return text;
 }
 
-/// Counts the complete lines that a killed process had not written.
+/// Counts the complete records in the rings of killed processes, which no log contains.
 std::uint64_t recovered_lines(const run_files& run) {
   std::uint64_t lines = 0;
   for (const auto* list : {&run.files, &run.beside}) {

@@ -14,7 +14,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr int marker_on_page = 3;  ///< after the page's numbers of batch_kinds
+constexpr int marker_on_page = 3;  ///< the page's next number after those of batch_kinds
 
 struct drawn_batches {
   time_span span;

@@ -29,8 +29,7 @@
 namespace lotus::tool {
 namespace {
 
-/// The share of very long values, for the quantities for which the paper of the original tool gives
-/// it.
+/// The share of values above 500 ms, for the quantities of which the Lotus paper reports it.
 std::optional<double> share_above_500ms(quantity of, const std::vector<std::int64_t>& values) {
   if (of != quantity::wait && of != quantity::delay) return std::nullopt;
   return values.empty() ? 0 : 1 - share_below(values, 500'000'001);
@@ -101,7 +100,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (op_samples& sampled : result.run.ops) {
     figures of = figures_of(sampled);
-    // Grouped by arguments, the plain name has no calls if all calls had arguments.
+    // If calls are grouped by arguments and all had some, none is left for the plain name.
     if (of.time.count == 0) continue;
     result.ops.push_back({std::move(of), std::move(sampled.by_file)});
   }

@@ -39,8 +39,8 @@ struct stats_options {
   std::vector<std::string> dirs;
   std::string prefix{default_prefix};
   stats_form form = stats_form::table;
-  stats_order order = stats_order::logged;  ///< of the operations; numbers fall
-  std::optional<std::size_t> limit;         ///< only this many operations
+  stats_order order = stats_order::logged;  ///< of the operations; numbers in descending order
+  std::optional<std::size_t> limit;         ///< maximum number of operations
   std::size_t skip_batches = 0;             ///< at the beginning of every epoch
   std::size_t slowest = 3;     ///< number of slowest items that are shown with their stages
   bool memory = false;         ///< also show allocations in the table

@@ -52,7 +52,7 @@ void write_batch(json_writer& json, const run_data& run, const batch& b, bool st
   json.end_object();
 }
 
-/// Writes the batches and operations of one log's thread; nothing if it has none.
+/// Writes the batches and operations of one log's thread; writes nothing if the thread has none.
 void write_worker(json_writer& json, const run_stats_result& run, std::size_t f) {
   const worker_batches preprocessed = batches_of_worker(run, f);
   const auto has = [f](const op_stats& op) {

@@ -34,8 +34,8 @@ struct profile_row {
   call_times times;
 };
 
-/// The recorded operations, then the counted ones. Self times of recorded ones exclude counted
-/// ones.
+/// Returns the recorded operations, then the counted ones. The self times of recorded operations
+/// exclude the counted calls inside them.
 std::vector<profile_row> rows_of(const run_data& run) {
   std::vector<profile_row> rows;
   const std::vector<called_operation> ops = profile_calls(run);
@@ -45,7 +45,7 @@ std::vector<profile_row> rows_of(const run_data& run) {
   }
   for (const aggregated_op& op : run.aggregated) {
     call_times times;
-    // Which of these calls were recursive is unknown.
+    // Counted calls do not show recursion, so all of them count as primitive.
     times.calls = times.primitive = op.count;
     times.self_ns = op.self_ns;
     times.total_ns = op.total_ns;
@@ -75,7 +75,8 @@ void sort_rows(std::vector<profile_row>& rows, stats_order order) {
   });
 }
 
-/// Counts threads, which may have several logs: as consumer, as worker, and for each recording.
+/// Counts the threads with operations. A thread may have several logs (as consumer, as worker, and
+/// one per recording), but counts once.
 std::size_t threads_with_operations(const run_data& run) {
   const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
   std::set<std::pair<std::uint64_t, std::uint64_t>> threads;  // pid and tid

@@ -22,7 +22,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Prints a row for each of `rows`; if one is empty, only its count.
+/// Prints a row for each of `rows`; for a row without values, prints only its count of 0.
 template <class Rows>
 void print_figures(const std::string& head, const Rows& rows, unsigned figure_field::*column,
                    std::ostream& out) {

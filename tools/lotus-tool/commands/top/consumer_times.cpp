@@ -17,7 +17,7 @@
 namespace lotus::tool {
 namespace {
 
-/// When the first preprocessing of each batch number began.
+/// Maps each batch number to the time at which its first preprocessing began.
 using first_makings = std::unordered_map<std::int64_t, std::int64_t>;
 
 /// Calls `each(line)` for the whole lines that begin with `start`.
@@ -38,7 +38,8 @@ void began(first_makings& first, std::int64_t number, std::int64_t start_ns) {
   if (!fresh) at->second = std::min(at->second, start_ns);
 }
 
-/// From the spans of whole batches, else from those of stages. Empty if batches consist of items.
+/// Uses the spans of whole batches, or those of stages if there are none. Returns an empty map if
+/// batches consist of items.
 first_makings makings_of(const run_files& run) {
   first_makings first;
   const std::string start(batch_kind_of(record_kind::preprocessed).line_prefix);

@@ -52,8 +52,8 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
   return lines;
 }
 
-/// The last block that can be decoded on its own and precedes the first one that ended at
-/// `since_ns` or later.
+/// Finds the first block that ended at `since_ns` or later. Returns the offset of the last block
+/// before it that can be decoded on its own.
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);
@@ -95,7 +95,7 @@ void growing_blocks::read_file(const std::string& path, std::uint64_t bytes, std
   lotus::detail::compact_block_header header{};
   while (!left.empty()) {
     const std::optional<std::size_t> block = find_block(left, header);
-    if (!block) break;  // it is incomplete
+    if (!block) break;  // the block is not completely written yet
     if (*block > 0) {
       add_block(header, left.substr(0, *block), to);
       left.remove_prefix(*block);

@@ -16,7 +16,7 @@
 
 namespace lotus::tool {
 
-/// When the last block within the first `bytes` bytes of a log ended; nullopt if unknown.
+/// The end time of the last block within the first `bytes` bytes of a log; nullopt if unknown.
 std::optional<std::int64_t> last_block_ns(const std::string& path, std::uint64_t bytes);
 
 /// Reads a compact log while it is written, and returns its records as lines of text logs, by the
@@ -25,7 +25,7 @@ class growing_blocks {
  public:
   using lines_by_role = std::array<std::string, lotus::detail::log_roles>;
 
-  /// The maximum that is read at once; if more was appended, only the end is read.
+  /// The maximum number of bytes per call; if more was appended, only the end is read.
   static constexpr std::uint64_t most_bytes = std::uint64_t{2} << 20U;
 
   explicit growing_blocks(std::string path) : file_(std::move(path)) {}

@@ -26,8 +26,9 @@ class growing_file {
  public:
   explicit growing_file(std::string path) : path_(std::move(path)) {}
 
-  /// Calls `read(path, bytes)` for a file that was renamed since the last call, if there is one,
-  /// then for the file that now has the name: the bytes from done() up to `bytes` are new.
+  /// If the file was renamed since the last call, calls `read(path, bytes)` for the renamed file
+  /// first. Then calls it for the file that has the name now. New are the bytes from done() up to
+  /// `bytes`.
   /// @param now  state of the file that has the name.
   template <class Read>
   void follow(const log_extent& now, Read&& read) {
@@ -43,8 +44,8 @@ class growing_file {
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether an open file is the one that follow() passes to `read`; another file may have its name
-  /// by now.
+  /// Whether an open file is the one that follow() passed to `read`. It may be another one, because
+  /// the path may have been given to a new file before it was opened.
   bool is_open_as(int fd) const noexcept;
 
   /// The bytes of the file that were read.

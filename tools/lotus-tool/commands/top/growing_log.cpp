@@ -26,7 +26,7 @@ void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
   if (!lotus::detail::read_at(fd, to.data() + before, bytes, at)) to.resize(before);
 }
 
-/// The end of a file back to about `since_ns`, from the beginning of a line.
+/// Returns the end of a file, from the beginning of a line that ended at about `since_ns`.
 std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
                     bool beside) {
   for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {

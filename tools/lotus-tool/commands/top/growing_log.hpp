@@ -12,17 +12,17 @@
 
 namespace lotus::tool {
 
-/// When the last record within the first `bytes` bytes of a log ended; nullopt if unknown.
+/// The end time of the last record within the first `bytes` bytes of a log; nullopt if unknown.
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
                                            bool beside);
 
 /// Reads a log while it is written, even if it is renamed and started anew, as logrotate does.
 class growing_log {
  public:
-  /// The maximum that is read at once; if more was appended, only the end is read.
+  /// The maximum number of bytes per call; if more was appended, only the end is read.
   static constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20U;
 
-  /// @param beside  whether it is a hidden side log.
+  /// @param beside  whether the log is a hidden side log.
   growing_log(std::string path, bool beside) : file_(std::move(path)), beside_(beside) {}
 
   /// The complete lines that were appended since the last call, except for expected lines. May

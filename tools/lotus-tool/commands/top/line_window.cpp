@@ -43,7 +43,8 @@ std::optional<std::int64_t> last_end(std::string_view lines, bool beside) {
 }
 
 std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool beside) {
-  // Both are beginnings of lines: all lines before `low` ended too early, none from `high` on did.
+  // Binary search. Both offsets are beginnings of lines: all lines before `low` ended before
+  // `begin_ns`, and no line from `high` on did.
   std::size_t low = 0;
   std::size_t high = lines.size();
   while (low < high) {

@@ -11,7 +11,7 @@
 
 namespace lotus::tool {
 
-/// When the last record among complete lines ended; nullopt if none of the last lines is a record.
+/// The end time of the last record in complete lines; nullopt if none of the last lines is one.
 /// @param beside  whether the lines are from a hidden side log.
 std::optional<std::int64_t> last_end(std::string_view lines, bool beside);
 

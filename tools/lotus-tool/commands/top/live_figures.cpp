@@ -51,7 +51,7 @@ void find_slowest(const run_batches& batches, live_figures& to) {
   to.slowest.erase(shown, to.slowest.end());
 }
 
-/// By stage: how many batches or items passed it last and are not known to have gone on.
+/// Counts per stage the batches or items that finished it and are not known to have left it.
 std::map<stage_id, std::size_t> find_queues(const run_batches& batches) {
   std::map<stage_id, std::size_t> queued;
   for (const item& it : items_of(batches)) {

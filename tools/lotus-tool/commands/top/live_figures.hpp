@@ -1,4 +1,4 @@
-// The last seconds of a run in numbers.
+// Computes the numbers that `top` shows of a run's last seconds.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 
@@ -22,8 +22,8 @@ struct live_operation {
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
   double stretch_s = 0;     ///< length of the interval that contains these calls
-  bool aggregated = false;  ///< counted, not recorded; seen in two looks `stretch_s` apart
-  std::size_t threads = 0;  ///< that called it; 0: unknown
+  bool aggregated = false;  ///< only counted: the difference of two reads `stretch_s` apart
+  std::size_t threads = 0;  ///< number of threads that called it; 0: unknown
 };
 
 enum class live_order : std::uint8_t { self, calls, total, max };
@@ -37,8 +37,8 @@ struct live_stage {
   std::size_t threads = 0;
   double per_s = 0;  ///< batches or items that it finished per second
   slot_shares shares;
-  /// Finished by this stage and not known to have left it, including what the next stage works on
-  /// now. Nullopt if nothing shows what happens after this stage.
+  /// Batches or items that the stage finished and that are not known to have left it, including
+  /// those that the next stage works on now. Nullopt if no record shows what follows this stage.
   std::optional<std::size_t> queued;
 };
 
@@ -66,8 +66,8 @@ struct live_figures {
   std::optional<std::int64_t> longest_gap_ns;  ///< maximum time between two received batches
 };
 
-/// @param run  a time range without batches that were preprocessed before it; it has operations
-///     only if it was read with run_parts::totals.
+/// @param run  the records of a time range, without batches that were preprocessed before it. Has
+///     operations only if it was read with run_parts::totals.
 /// @param consumer  the times of all batches.
 /// @param begin_ns  beginning of the range; its first record may be later.
 live_figures figures_of_stretch(const run_data& run, const consumer_times& consumer,

@@ -30,7 +30,7 @@ namespace {
 /// 0 if there is only one.
 std::map<std::uint64_t, run_files> by_consumer(run_files run) {
   std::map<std::uint32_t, std::uint64_t> mains;
-  std::map<std::uint64_t, std::uint32_t> consumer_of;  // by the number of the log
+  std::map<std::uint64_t, std::uint32_t> consumer_of;  // the key is the log's number
   for (const log_file& file : run.files) {
     mains.try_emplace(file.consumer, file.number);  // main logs come first
     consumer_of.try_emplace(file.number, file.consumer);
@@ -89,7 +89,8 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  at->stretch_s = std::max(at->stretch_s, stretch_s);  // a younger process has no earlier calls
+  at->stretch_s =
+      std::max(at->stretch_s, stretch_s);  // a process that started later has no earlier calls
   to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
   if (to.window_s == 0) to.window_s = stretch_s;
 }
@@ -124,7 +125,7 @@ bool live_run::processes_unread() const {
   });
 }
 
-/// The longest of the waits that have not ended.
+/// The duration so far of the longest wait that has not ended.
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
@@ -187,7 +188,7 @@ void live_runs::look(std::size_t chosen) {
     }
   }
   take_calls(chosen);
-  // Later than the newest record that was read.
+  // The time is taken after reading, so that it is later than the newest record.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
   for (live_run& run : runs_) run.looked_ns = looked_ns;
 }
@@ -207,7 +208,8 @@ std::size_t live_runs::place_of(const run_files& files, std::uint64_t main, std:
   return runs_.size() - 1;
 }
 
-/// If a run has several consumers: the run of the process that counted, or of its nearest ancestor.
+/// Returns the index of the run that the calls belong to. If a run has several consumers, this is
+/// the run of the process that counted them, or of its nearest ancestor.
 std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string& info_dir,
                                       const run_processes& processes) {
   std::vector<std::size_t> places;
@@ -235,7 +237,7 @@ std::size_t live_runs::place_of_calls(const seen_calls& calls, const std::string
   return places.front();
 }
 
-/// Adds the counted calls to the recorded operations, once for each process.
+/// Adds the counted calls of each process once to the recorded operations.
 void live_runs::take_calls(std::size_t chosen) {
   std::set<std::pair<std::string, std::string>> taken;
   for (const auto& folder : folders_) {

@@ -1,4 +1,4 @@
-// All runs that `top` shows, and what it remembers of them between two looks.
+// Keeps all runs that `top` shows, with the state that persists from one update to the next.
 #ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace lotus::tool {
 
-/// With fewer batches no verdict is given.
+/// A verdict needs at least this many batches.
 inline constexpr std::size_t least_batches = 20;
 
 /// One loader of a run, or one of its consuming processes (such as a rank) if there are several.
@@ -26,9 +26,9 @@ struct live_run {
   std::string loader;      ///< the loader's name; "" for the default loader
   std::string consumer;    ///< "host, rank 0, pid 4711", if known
   std::uint32_t pid = 0;   ///< of the consumer, if known
-  std::uint64_t main = 0;  ///< one of its logs' numbers; 0 if there is only one consumer
+  std::uint64_t main = 0;  ///< number of one of its logs; 0 if there is only one consumer
   live_figures now;
-  std::vector<seen_process> processes;  ///< of the whole run
+  std::vector<seen_process> processes;  ///< all processes of the run
   bool tells_of_itself = false;         ///< whether its processes wrote information files
   std::int64_t looked_ns = 0;           ///< time of the last look
   // The following values are kept even if no new records arrive.
@@ -56,7 +56,7 @@ class live_runs {
   live_runs(const std::vector<std::string>& dirs, const std::string& prefix,
             std::int64_t window_ns);
 
-  /// Reads what is new. Measures operations only for the chosen run.
+  /// Reads the new records of all runs. Measures operations only for the run at index `chosen`.
   void look(std::size_t chosen);
 
   const std::vector<live_run>& all() const noexcept { return runs_; }

@@ -69,7 +69,7 @@ void living_folder::look(std::int64_t now_ns) {
   }
 }
 
-/// Reads the sizes of the logs before the rings, because the rings' information is newer.
+/// Reads the sizes of all logs. Called before the rings are read, because a ring knows newer sizes.
 void living_folder::walk() {
   for (auto& [path, log] : logs_) log.on_disk = {};
   for (auto& [path, log] : compact_) log.on_disk = {};
@@ -185,7 +185,8 @@ void living_folder::take(const kept_ring& from, ring_look look) {
     return log_path((fs::path(from.dir) / log.folder).string(), log.role, of_blocks, log.number);
   };
   for (const ring_look::committed& at : look.logs) {
-    if (compact && at.log.role != lotus::detail::log_role::beside) continue;  // one log has all
+    // A compact log contains all roles, so one entry stands for it.
+    if (compact && at.log.role != lotus::detail::log_role::beside) continue;
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
       on_disk = &log->on_disk;
@@ -209,7 +210,8 @@ void living_folder::take(const kept_ring& from, ring_look look) {
   }
 }
 
-/// The logs of a loader are in a subfolder of the folder that contains the ring.
+/// Whether a ring marked this log as not to be read now. A loader's logs are in a subfolder of the
+/// folder that contains the ring, so parent folders are searched too.
 bool living_folder::is_held(const log_file& log) const {
   const fs::path folder = fs::path(log.path).parent_path();
   return !held_.empty() && (held_.count({folder.string(), log.number}) != 0 ||
@@ -251,7 +253,8 @@ void living_folder::read_blocks(const std::string& path, kept_blocks& log) {
   }
 }
 
-/// At the first look nothing has been read yet, so the times come from the ends of the logs.
+/// Sets the window. At the first update nothing has been read yet, so the end times of the last
+/// records are read from the ends of the logs.
 void living_folder::place_window(std::int64_t now_ns) {
   const bool first_look = !first_begin_ns_;
   bool living = false;

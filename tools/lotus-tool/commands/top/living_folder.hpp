@@ -29,7 +29,7 @@ struct seen_process {
   living_ring::state state = living_ring::state::living;
   std::uint64_t in_ring = 0;  ///< records that are not in any log yet
   std::int64_t waiting_since_ns =
-      0;  ///< of the thread that waits for a batch longest; 0: none does
+      0;  ///< when the longest current wait for a batch began; 0: no thread waits
 };
 
 /// Calls that a process counted in the last seconds without recording them.
@@ -58,7 +58,7 @@ class living_folder {
   /// @param now_ns  since 1970.
   void look(std::int64_t now_ns);
 
-  /// The last seconds as runs whose logs are in memory.
+  /// Returns the records of the last seconds as runs whose logs are in memory.
   std::vector<run_files> runs() const;
 
   /// The window ends now, or with the last record if no process is running any more.
@@ -66,7 +66,7 @@ class living_folder {
   std::int64_t end_ns() const noexcept { return end_ns_; }
   /// The folders with ring files of processes that run or were killed.
   std::set<std::string> with_processes() const;
-  /// Whether processes wrote information files there, which also show that a process has ended.
+  /// Whether processes wrote information files in this folder. They show when a process has ended.
   bool is_told_of(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
   /// The counted calls of processes in the folders of this run: `info_dir` and its loaders'
   /// folders. For a process that has ended, the values of the last look.
@@ -88,7 +88,7 @@ class living_folder {
     growing_log reader;
     line_window lines;
     log_extent on_disk;                    ///< inode 0: the file does not exist
-    std::vector<std::string> coming = {};  ///< the new lines that its ring showed in this look
+    std::vector<std::string> coming = {};  ///< new lines that this update found in the ring
     kept_blocks* blocks = nullptr;         ///< the compact log that the lines will be written to
   };
   struct kept_ring {
@@ -117,7 +117,7 @@ class living_folder {
   std::string dir_;
   std::string prefix_;
   std::int64_t window_ns_;
-  std::map<std::string, kept_log> logs_;  // by path; compact logs' lines under a text log's path
+  std::map<std::string, kept_log> logs_;  // by path; lines of compact logs: by the text log's path
   std::map<std::string, kept_blocks> compact_;  // by path
   std::map<std::string, kept_ring> rings_;      // by path
   std::map<std::string, kept_ring> ended_;      // by path; ended, with counted calls in the window

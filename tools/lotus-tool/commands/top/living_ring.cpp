@@ -28,7 +28,7 @@ using lotus::detail::commit_point;
 using lotus::detail::read_at;
 using lotus::detail::ring_file_header;
 
-// More than any process has; a file that exceeds these limits is damaged.
+// No process needs more than these limits, so a file that exceeds them is damaged.
 constexpr std::size_t most_rings = std::size_t{1} << 16U;
 constexpr std::size_t most_names_bytes = std::size_t{64} << 20U;
 constexpr std::uint64_t most_names_block_bytes = std::uint64_t{1} << 20U;
@@ -62,7 +62,7 @@ living_ring::state living_ring::look(ring_look& to) {
   if (!checked_ && !read_header()) return state::unreadable;
   if (!read_clock()) return state::unreadable;
   read_blocks();
-  // Reading a ring may find more of them.
+  // look_at() may append to rings_, so the size is read again in each iteration.
   std::size_t looked_at = 0;
   while (looked_at < rings_.size()) look_at(rings_[looked_at++], to);
   if (counts_.any()) {
@@ -100,7 +100,7 @@ bool living_ring::read_header() {
   return true;
 }
 
-/// Tries again if the process stores a new clock meanwhile.
+/// Reads the process's clock parameters; tries again if the process changes them meanwhile.
 bool living_ring::read_clock() {
   ring_file_header& h = *header_;
   constexpr std::uint64_t index_at = offsetof(ring_file_header, clock_index);
@@ -195,8 +195,8 @@ std::string living_ring::folder_of(std::uint32_t loader) {
   return name;
 }
 
-/// A drain that runs meanwhile commits often, so it may take several attempts to get a consistent
-/// copy.
+/// Copies the new records of a ring. Tries several times, because a copy during which the process
+/// commits records to a log is inconsistent.
 void living_ring::look_at(place& ring, ring_look& to) {
   for (int i = 0; i < 8; ++i) {
     if (try_ring(ring, to)) {
@@ -214,7 +214,7 @@ void living_ring::look_at(place& ring, ring_look& to) {
   }
 }
 
-/// Whether nothing was committed since then.
+/// Whether no record was committed to a log since `before`.
 bool living_ring::is_still(const place& ring, const commit_point& before) {
   if (!read_at(fd_, static_cast<void*>(again_.get()), sizeof(*again_), ring.at)) return false;
   const std::uint32_t index = again_->commit_index.load(std::memory_order_relaxed);

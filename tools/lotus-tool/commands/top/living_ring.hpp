@@ -42,10 +42,10 @@ struct ring_look {
   };
   std::vector<new_lines> lines;
   std::vector<committed> logs;
-  std::vector<std::uint32_t> held;  ///< numbers of logs whose state is unknown in this look
+  std::vector<std::uint32_t> held;  ///< numbers of logs whose state is unknown in this update
   std::uint64_t left = 0;           ///< records in the rings
   std::int64_t waiting_since_ns =
-      0;  ///< of the thread that waits for a batch longest; 0: none does
+      0;  ///< when the longest current wait for a batch began; 0: no thread waits
   /// What its process has counted since the recording began; nullopt if it does not count.
   std::optional<counted_by_name> counted;
 };

@@ -32,8 +32,8 @@ std::string share(const std::optional<double>& of) {
   return of ? share(*of) : "-";
 }
 
-/// Eight busy threads use 800 % of one thread. A call that began before the window counts as a
-/// whole, so the result is limited to what its threads could use.
+/// The operation's time as a percentage of one thread: eight busy threads are 800 %. A call that
+/// began before the window counts in full, so the result is limited to 100 % per thread.
 std::string share_of_a_thread(const live_operation& op) {
   const double of = static_cast<double>(op.self_ns) / 1e9 / op.stretch_s;
   if (of < 1) return share(of);
@@ -255,7 +255,7 @@ std::string rates(const live_figures& now) {
   return text;
 }
 
-/// The verdict, with its age if it is old, if the window contains enough batches.
+/// The verdict if the window contains enough batches, with the verdict's age if it is old.
 std::string verdict_of(const live_run& run) {
   if (run.now.batches < least_batches) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";

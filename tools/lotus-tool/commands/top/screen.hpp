@@ -18,7 +18,7 @@ struct screen_state {
   live_order order = live_order::self;
   std::size_t chosen = 0;  ///< index of the run that is shown in detail
   bool paused = false;
-  bool keys = false;     ///< there is a keyboard, so the keys are shown
+  bool keys = false;     ///< the user can press keys, so show which
   bool colours = false;  ///< the lines may contain our own escape sequences (SGR)
 };
 

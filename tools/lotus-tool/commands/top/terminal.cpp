@@ -95,7 +95,7 @@ void terminal::leave() {
   tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
 }
 
-/// Stops the process as SIGTSTP does, with the terminal's state restored meanwhile.
+/// Stops the process as SIGTSTP does; the terminal has its original state until it continues.
 void terminal::stop() {
   stopped = 0;
   leave();

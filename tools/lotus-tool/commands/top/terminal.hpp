@@ -19,7 +19,7 @@ enum class terminal_event : std::uint8_t { nothing, key, up, down, resized, quit
 /// one object may exist at a time; it handles the signals that end, stop or resize.
 class terminal {
  public:
-  /// Whether both are a terminal that can be drawn on.
+  /// Whether standard input and output are a terminal that can be drawn on.
   static bool is_there();
 
   terminal();

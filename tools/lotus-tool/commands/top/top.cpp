@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Looks at the runs, and rests in between, so that it uses only a small part of a CPU.
+/// Reads the runs repeatedly, with pauses that keep its CPU use low.
 class looker {
  public:
   looker(const top_options& options)
@@ -65,7 +65,7 @@ int show_once(looker& at, screen_state state, std::ostream& out) {
   return exit_fine;
 }
 
-/// Handles a key. Returns false if it quits.
+/// Handles a key. Returns false if the key quits the program.
 bool press(char key, screen_state& state, std::size_t runs) {
   switch (key) {
     case 'q':

@@ -15,7 +15,7 @@
 
 namespace lotus::tool {
 
-/// What all runs of one picture share.
+/// State that all runs of one picture share.
 struct picture_state {
   name_table& names;  ///< of operations
   trace_sink& sink;

@@ -66,9 +66,9 @@ class first_fitting_lane {
   std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<>> ends_;
 };
 
-/// Viewers draw a track as a stack, so two of its slices must not overlap partly. Slices that would
-/// are kept for further lanes, as are slices that come out of order, because they may overlap what
-/// was drawn.
+/// Viewers draw a track as a stack, so slices of one track must nest or be disjoint. A slice that
+/// overlaps another one partly is kept for a further lane. So is a slice that comes out of order,
+/// because it may overlap slices that were already drawn.
 /// @tparam Slice  has start_ns and duration_ns.
 template <class Slice>
 class nesting_lanes {

@@ -14,8 +14,8 @@ namespace lotus::tool {
 template <class What>
 class slice_stack {
  public:
-  /// Closes what has ended by `start_ns`, and opens a slice. Returns its begin, which is moved if
-  /// it is before what was already written.
+  /// Closes the slices that have ended by `start_ns`, and opens a slice. Returns its begin: not
+  /// earlier than any event already written, because the formats require order.
   template <class Close>
   std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
                     Close&& close) {

@@ -128,8 +128,8 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   return pictures;
 }
 
-/// Rejects requested names that no run has, not even outside of the window, because they are
-/// mistyped. Throws input_error.
+/// Throws input_error if no run has one of the requested names, because it is probably mistyped.
+/// Names outside the window are accepted.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());

@@ -134,7 +134,7 @@ class asker {
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
-      // Not all, because waiting never becomes 0: receiving a batch takes time.
+      // Aim below 100 %: the wait never becomes 0, because receiving a batch takes time.
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_way(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));

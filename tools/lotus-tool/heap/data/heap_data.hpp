@@ -14,8 +14,8 @@ struct heap_use {
   std::uint64_t told = 0;  ///< calls that allocated or freed anything
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
-  std::uint64_t most_allocated_bytes = 0;  ///< in one call
-  std::uint64_t freed_bytes = 0;           ///< no matter who had allocated them
+  std::uint64_t most_allocated_bytes = 0;  ///< maximum of a single call
+  std::uint64_t freed_bytes = 0;           ///< also counts blocks that other operations allocated
   std::uint64_t frees = 0;
   std::uint64_t retained_bytes = 0;  ///< allocated in the calls and not freed when they ended
   std::uint64_t retained_blocks = 0;
@@ -33,7 +33,7 @@ struct held_bytes {
 struct process_heap {
   std::int64_t time_ns = INT64_MIN;  ///< time of by_operation and of the totals
   std::uint64_t held = 0;            ///< bytes
-  std::uint64_t most_held = 0;       ///< of all samples, taken when units end: not the peak
+  std::uint64_t most_held = 0;       ///< maximum of the samples taken at units' ends: not the peak
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t units = 0;      ///< units that had begun
@@ -42,7 +42,7 @@ struct process_heap {
 
   /// Stores the bytes held when `begun` units had begun; `unit` is the name of these units.
   void take_heap(std::uint32_t unit, std::uint64_t bytes, std::uint64_t begun) noexcept;
-  // All values of one moment come from one thread; those of a later moment replace them.
+  // One thread records all values of one moment. Values of a later moment replace them.
   void take_held(std::int64_t at_ns, std::uint32_t name, std::uint64_t bytes,
                  std::uint64_t first_unit);
   /// @param which  0: `total` is a number of bytes; else a number of allocations.
@@ -60,7 +60,7 @@ struct heap_data {
   /// Whether allocations were counted at all.
   bool known() const noexcept { return !processes.empty(); }
 
-  /// Zeros if the operation never used the heap.
+  /// Returns zeros if the operation never used the heap.
   heap_use of(std::uint32_t name) const {
     const auto found = operations.find(name);
     return found == operations.end() ? heap_use{} : found->second;

@@ -42,7 +42,7 @@ struct observation {
   double weight = 0;  // units
 };
 
-/// The generations of a process that are tested: those from a tenth to a half of its units.
+/// The generations of a process that are tested: those of the units from 10 % to 50 %.
 struct looked_at {
   std::vector<generation> generations;
   std::size_t middle = 0;
@@ -61,8 +61,8 @@ looked_at generations_to_look_at(const process_heap& process) {
 
 constexpr std::size_t least_generations = 10;
 
-/// The observations of one operation in one process; empty unless both halves left something often
-/// enough.
+/// The observations of one operation in one process; empty if one half of the generations has too
+/// few with unfreed memory.
 std::vector<observation> observe(const looked_at& at,
                                  const std::map<std::uint64_t, std::uint64_t>& bytes_by_unit) {
   constexpr std::size_t least_times = 3;

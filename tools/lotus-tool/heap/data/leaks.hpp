@@ -27,8 +27,8 @@ struct leak {
 /// last batch. So this looks at allocations by generation (recovery/heap_hook.hpp): allocations of
 /// the first half of a process's units, except the first tenth (setup), should all be freed at the
 /// end. If they are not, the bytes per unit are a mean over generations, weighted by their length,
-/// with Student's interval. What only a few generations left, such as an array that grew, is not a
-/// leak: each half of these generations must have left something at least three times.
+/// with Student's interval. Memory of only a few generations, such as an array that grew, is not a
+/// leak: in each half of the tested generations, at least three must have unfreed memory.
 std::vector<leak> find_leaks(const heap_data& heap);
 
 /// "SDecode leaves 256 B behind with every batch (99 %: 250 B to 262 B, from 40 batches)"

@@ -50,8 +50,8 @@ memory_totals totals_of(const heap_data& heap) {
   return sum;
 }
 
-/// The operations as they are shown elsewhere, and rows for the preprocessing of batches and for
-/// waits, which are not operations.
+/// Returns a row for each operation, and rows for the preprocessing of batches and for waits, which
+/// are not operations.
 std::vector<memory_row> rows_of(const run_data& data,
                                 const std::vector<operation_calls>& operations) {
   const heap_data& heap = data.side.heap;
@@ -140,7 +140,7 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // The older name of the same value, which is no peak; kept for scripts.
+  // An older name of most_sampled_held_bytes, kept for scripts.
   json.member("most_held_bytes", sum.most_held);
   json.member("most_sampled_held_bytes", sum.most_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {

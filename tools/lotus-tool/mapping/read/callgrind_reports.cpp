@@ -116,13 +116,14 @@ class profile_reader {
   std::vector<callgrind_profile> parts_;
 };
 
-/// Removes "36,000,015 (54.55%)" or "." from the front of `line`. Returns false if it is neither.
+/// Removes a count, "36,000,015 (54.55%)" or ".", from the front of `line`. Returns false if `line`
+/// begins with neither.
 bool take_count(std::string_view& line, std::uint64_t& value) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const std::size_t end = line.find_first_not_of("0123456789,.");
   if (end == 0 || end == std::string_view::npos) return false;
   const std::string_view digits = line.substr(0, end);
-  constexpr double most = 1e18;  // a larger number is not a count
+  constexpr double most = 1e18;  // a larger number cannot be a count
   value = static_cast<std::uint64_t>(std::clamp(number_in(digits).value_or(0), 0.0, most));
   line.remove_prefix(end);
   const std::size_t next = line.find_first_not_of(' ');
@@ -224,7 +225,8 @@ class annotate_reader {
     }
   }
 
-  /// Code of a function that comes from a header has its own row, which names no object.
+  /// Adds missing modules: code of a function that comes from a header has a row of its own, which
+  /// names no module.
   void find_modules() {
     const auto rows = std::exchange(profile_.functions, {});
     for (const auto& [place, values] : rows) {

@@ -24,7 +24,7 @@ bool is_word(char c) noexcept {
 /// is no operator.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
-  // Longer ones before those that they begin with.
+  // Longer operators come before their own prefixes.
   constexpr std::array<std::string_view, 19> with_brackets{
       "()", "[]",  "<=>", "<<=",    "<<",   "<=",        "<",       ">>=",       ">>",   ">=",
       ">",  "->*", "->",  " new[]", " new", " delete[]", " delete", " co_await", "\"\" "};
@@ -53,7 +53,7 @@ std::size_t behind_brackets(std::string_view name, std::size_t open) {
       continue;
     }
     const char c = name[i++];
-    // '<' compares in "((1)<(2))", and so does '>' if no '<' is open.
+    // In "((1)<(2))", '<' is a comparison and not a bracket; so is '>' if no '<' is open.
     const bool in_expression = !expected.empty() && expected.back() == ')';
     const bool compares = c == '<' && in_expression && name[i - 2] == ')';
     const std::size_t kind = opening.find(c);
@@ -102,7 +102,7 @@ bool is_declarator(std::string_view name, std::size_t at) noexcept {
 
 std::string bare_function(std::string_view function) {
   function = trimmed(function.substr(0, function.find(" [clone ")));
-  std::size_t begin = 0;  // where the name begins: a template's return type comes before it
+  std::size_t begin = 0;  // where the name begins, after a template's return type
   for (std::size_t i = 0; i < function.size();) {
     if (const std::size_t behind = behind_operator(function, i); behind != i) {
       i = stands_at(function, behind, " ") ? behind_conversion(function, behind) : behind;

@@ -35,7 +35,7 @@ struct counter_table {
   std::string name;  ///< the file's name without folder and extension
   std::vector<metric> metrics;
   std::vector<counted_function> functions;
-  /// Whether the numbers are those of the whole process without functions, as from perf stat.
+  /// Whether the values are totals of the process, not per function, as those of perf stat.
   bool whole_process = false;
 
   std::optional<std::size_t> find(std::string_view metric) const noexcept;

@@ -11,8 +11,8 @@ namespace lotus::tool {
 /// "function|module" as spelled in a mapping: the module's name without its folders.
 std::string function_key(std::string_view function, std::string_view module);
 
-/// Whether it is a function of our library, which no report of an operation should contain; above
-/// all the random wait between resuming a collector and the operation.
+/// Whether a function belongs to our library. Such functions are not part of an operation, so they
+/// are ignored. Most samples of them are from the random wait before the operation.
 bool is_own_function(std::string_view function);
 
 /// One collected run of an operation.

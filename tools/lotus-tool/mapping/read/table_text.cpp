@@ -23,7 +23,8 @@ namespace lotus::tool {
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
-  // Uses read(), because a stream iterator would throw the buffer's exceptions, as for a folder.
+  // Uses read(), because a stream iterator lets the buffer's exceptions through: reading a folder
+  // would throw.
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }

@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-// Each looks_like_… judges by the beginning of a file; each read_… throws input_error with `path`
-// and the line.
+// Each looks_like_… checks only the beginning of a file. Each read_… throws input_error with `path`
+// and the line number.
 
 bool looks_like_vtune(std::string_view text);
 /// Reads `vtune -report hotspots -format csv -csv-delimiter comma`, in seconds. Columns vary by
@@ -19,7 +19,7 @@ bool looks_like_vtune(std::string_view text);
 function_report read_vtune(const std::string& path, std::string_view text);
 
 bool looks_like_uprof(std::string_view text);
-/// Reads the hottest functions of `AMDuProfCLI report -f csv`, 4.0 and 5.x. Weights are about ms.
+/// Reads the hottest functions of `AMDuProfCLI report -f csv`, 4.0 and 5.x. Values are about ms.
 function_report read_uprof(const std::string& path, std::string_view text);
 
 bool looks_like_perf(std::string_view text);

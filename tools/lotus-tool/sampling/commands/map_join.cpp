@@ -85,7 +85,7 @@ void write_op(const joined_op& op, const joined_run& run, std::string_view threa
   write_threads(threads, run, to);
   to.key("functions");
   write_samples(op.functions, to);
-  to.key("inlined").begin_object();  // only of the functions that have any
+  to.key("inlined").begin_object();  // contains only functions with inlined code
   for (const auto& [key, function] : by_value(op.functions)) {
     if (function.inlined.empty()) continue;
     to.key(key);
@@ -208,7 +208,7 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   const std::vector<run_files> runs =
       whole_runs(find_runs(options.dir, options.prefix, diagnostics));
   if (!options.samples.empty()) {
-    // Thread ids decide which run a sample belongs to; given several runs it could count twice.
+    // Samples are assigned by thread id, so with several runs a sample could count in two of them.
     if (runs.size() > 1) {
       throw usage_error(options.dir + ": holds several runs; give the folder of one");
     }

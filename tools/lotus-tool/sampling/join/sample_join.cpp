@@ -175,8 +175,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
   const auto joined = [&](std::uint32_t name) -> joined_op& {
     return to.ops[shown_name(data.names.name(name))];
   };
-  // Samples by thread; and those of threads without a log, which may work for other threads'
-  // operations.
+  // Threads without a log may work for the operations of other threads, so their samples are kept
+  // separately.
   std::unordered_map<std::uint64_t, std::vector<const located_sample*>> samples_by_thread;
   std::vector<const located_sample*> without_log;
   std::uint64_t left_out = 0;

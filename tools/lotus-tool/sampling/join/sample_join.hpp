@@ -22,13 +22,13 @@ struct joined_function {
 /// The samples of one operation, or those outside of any operation.
 struct joined_op {
   joined_samples total;
-  std::map<std::string, joined_function> functions;  ///< by function_key()
+  std::map<std::string, joined_function> functions;  ///< the key is function_key()
   std::map<std::string, std::uint64_t> counters;     ///< sum of the values of each event
   /// How long it was the innermost operation of its threads, while these threads were sampled.
   std::int64_t wall_ns = 0;
-  /// Samples, in the same period, of threads of its process that have no scopes.
+  /// Samples, taken while the operation ran, of threads of its process that have no scopes.
   thread_groups meanwhile;
-  joined_samples beside;  ///< the same samples, but counted once for each thread of this operation
+  joined_samples beside;  ///< samples of `meanwhile`, counted once per thread of this operation
 };
 
 struct joined_run {

@@ -24,7 +24,7 @@ struct joined_samples {
 
 /// Threads with the same name except for a number at its end, such as those of a thread pool.
 struct thread_group {
-  bool recorded = false;        ///< they have scopes or batches
+  bool recorded = false;        ///< whether the threads have scopes or batches
   std::set<std::string> names;  ///< "" if a name is not known
   std::set<std::uint32_t> tids{};
   joined_samples total{};

@@ -121,7 +121,7 @@ bool read_script_line(std::string_view line, std::int64_t offset_ns, located_sam
   return true;
 }
 
-/// The last line of perf's output that is a message: no sample and no comment.
+/// The last message in perf's output: the last line that is neither a sample nor a comment.
 std::string last_words(const std::string& output) {
   std::ifstream in(output);
   std::string words;

@@ -36,7 +36,7 @@ struct located_samples {
   std::vector<located_function> functions;
   std::vector<located_sample> samples;
   std::map<std::uint32_t, std::string> thread_names;  ///< by thread id, if known
-  /// The period that was sampled, as far as is known: operations outside of it have no samples.
+  /// The known part of the period that was sampled. Operations outside of it have no samples.
   std::int64_t from_ns = INT64_MAX;
   std::int64_t to_ns = INT64_MIN;
 
@@ -49,8 +49,8 @@ struct located_samples {
   std::map<located_function, std::uint32_t> known_functions_;
 };
 
-/// Adds a file of samples, written by `map record` or by `perf record -k CLOCK_MONOTONIC`; the
-/// installed perf reads the latter. Throws input_error.
+/// Adds a file of samples, written by `map record` or by `perf record -k CLOCK_MONOTONIC`. Reads
+/// perf's files by running the installed perf. Throws input_error.
 void add_samples(const std::string& path, located_samples& to, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -29,8 +29,8 @@ std::string_view magic() noexcept {
   return {static_cast<const char*>(layout::samples_file_magic), sizeof layout::samples_file_magic};
 }
 
-/// Covers times until the year 2116, or the same time without a restart; sums below it do not
-/// overflow.
+/// Limits for times in samples. The epoch time covers the years until 2116, and the monotonic time
+/// half as long a time without restart, so that adding two of them does not overflow.
 constexpr std::int64_t end_of_clock_ns = std::int64_t{1} << 61U;
 constexpr std::int64_t end_of_time_ns = end_of_clock_ns * 2;
 
@@ -192,7 +192,7 @@ void module_map::forked(std::uint32_t parent, std::uint32_t child) {
 const module_map::mapped* module_map::find(const sample& s) const {
   const auto maps = by_pid_.find(s.pid);
   if (maps == by_pid_.end()) return nullptr;
-  // The last mapping made before the sample, else the first one after it.
+  // Prefer the last mapping made before the sample to the first one made after it.
   const mapped* before = nullptr;
   const mapped* after = nullptr;
   for (const mapped& m : maps->second) {
@@ -238,7 +238,7 @@ bool is_samples_file(const std::string& path) {
 }
 
 samples_file read_samples(const std::string& path, diagnostic_log& diagnostics) {
-  // A file with such a name was found next to logs.
+  // A file with the name of stored samples is in a folder of logs, which is not trusted.
   const bool found = is_samples_name(path.substr(path.rfind('/') + 1));
   const std::string text = found ? read_found(path) : read_text(path);
   layout::samples_file_header head{};

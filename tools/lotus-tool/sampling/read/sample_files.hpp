@@ -1,4 +1,4 @@
-// A file of samples in memory, written by the built-in collector or by `map record`.
+// Reads a file of samples that the built-in collector or `map record` wrote.
 #ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
 #define LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
 
@@ -69,7 +69,7 @@ struct samples_file {
   std::vector<clock_pair> clocks;  ///< in order of time; both >= 0, below 2^61 and 2^62
   module_map modules;
   std::map<std::uint32_t, std::string> thread_names;  ///< by thread id, the last name it had
-  std::set<std::uint32_t> own_threads;  ///< threads of our library: left out of `samples`
+  std::set<std::uint32_t> own_threads;  ///< threads of our library; `samples` does not contain them
   std::uint64_t lost = 0;  ///< samples that the kernel lost because its buffer was full
 
   /// Converts a time of the file to nanoseconds since the epoch, as used in logs. A time too large

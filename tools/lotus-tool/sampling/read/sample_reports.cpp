@@ -14,9 +14,9 @@
 namespace lotus::tool {
 namespace {
 
-/// The region that a sample belongs to; the innermost one if regions are nested. A thread that has
-/// regions of its own works only for these, even during warm-up; any other thread works for
-/// whichever region is open. Returns the number of regions if there is none.
+/// Returns the index of the innermost region that a sample belongs to, or the number of regions if
+/// it belongs to none. Samples of a thread that opens regions belong only to its own regions, even
+/// during warm-up; samples of other threads belong to any region that is open.
 std::size_t region_of(const sample& s, const std::vector<sampled_region>& regions,
                       const std::set<std::uint32_t>& threads_with_regions) {
   const bool has_own = threads_with_regions.count(s.tid) != 0;

@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// A sample, on any thread, belongs to the pass during which it was taken. Samples outside of every
-/// pass (such as those of the random wait before it) are left out. Throws input_error.
+/// A sample of any thread belongs to the pass during which it was taken. Samples outside of all
+/// passes, such as those of the random wait before a pass, are left out. Throws input_error.
 reports_by_op read_sample_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -28,7 +28,7 @@ namespace lotus::tool {
 namespace {
 
 struct free_memory {
-  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: what C code allocated
+  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
 };
 
 std::string demangled(const char* name) {
@@ -162,7 +162,7 @@ class symbol_source::module {
     GElf_Sym symbol{};
     const char* name =
         dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
-    // The nearest symbol may end before this code; then the code is not part of its function.
+    // The nearest symbol may end before this code, which then belongs to an unknown function.
     if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
       place.function = demangled(name);
     }

@@ -132,13 +132,14 @@ void sample_recorder::stop() noexcept {
 }
 
 void sample_recorder::work(int most_ms) {
-  // Waits for the process too, so that the caller learns at once that it has ended.
+  // Also waits for the process, so that poll() returns as soon as the process ends.
   std::vector<pollfd> waits{{process_descriptor_, POLLIN, 0}};
   for (const int event : events_) waits.push_back({event, POLLIN, 0});
   ::poll(waits.data(), static_cast<nfds_t>(waits.size()), most_ms);
   const bool no_more_samples = std::all_of(
       waits.begin() + 1, waits.end(), [](const pollfd& w) { return (w.revents & POLLHUP) != 0; });
-  // poll() returns at once for events whose threads have all ended.
+  // poll() returns immediately for events whose threads have all ended, so wait for the process
+  // only.
   if (no_more_samples && waits[0].revents == 0) ::poll(waits.data(), 1, most_ms);
   drain();
 }

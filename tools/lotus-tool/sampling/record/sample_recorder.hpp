@@ -37,7 +37,7 @@ class sample_recorder {
   /// were seen. Returns its path. Throws input_error.
   std::string finish();
 
-  /// Whether a mapped ring file of Lotus was seen.
+  /// Whether one of the processes has mapped a ring file of Lotus, that is, records.
   bool saw_logs() const noexcept { return !logs_.empty(); }
   /// The folder of the logs; "" if none were seen.
   const std::string& logs() const noexcept { return logs_; }
@@ -54,7 +54,7 @@ class sample_recorder {
   void write_out();
 
   pid_t process_;
-  int process_descriptor_;  // negative if the kernel has no pidfd: then the end is noticed later
+  int process_descriptor_;  // negative if the kernel has no pidfd; the end is then noticed later
   std::string output_;
   std::uint64_t interval_ns_;
   std::vector<int> events_;

@@ -59,7 +59,8 @@ static_assert(kinds.size() == std::size(lotus::detail::collector_names),
               "each collector of the library can be started");
 
 constexpr const char* log_variable = "LOTUS_LOG_FILE";
-/// Set to nothing instead of left alone, because its value may name the logs of the user's own run.
+/// Value of LOTUS_LOG_FILE for a probe that must not record. The variable is overwritten rather
+/// than kept, because its value may name the logs of the user's own run.
 constexpr const char* no_log = "";
 
 /// Makes a path absolute, because a probe may change its directory.
@@ -67,8 +68,8 @@ std::string absolute(const std::string& path) {
   return fs::absolute(path).string();
 }
 
-/// The folder for temporary files, or the usual one if its path contains a comma, which perf's
-/// --control does not accept.
+/// The folder for temporary files. If its path contains a comma, which perf's --control does not
+/// accept, returns the default folder instead.
 fs::path comma_free_place() {
   const fs::path place = fs::temp_directory_path();
   return place.native().find(',') == std::string::npos ? place : fs::path(P_tmpdir);
