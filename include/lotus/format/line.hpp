@@ -102,7 +102,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint64_t eight_digits(std::uint32_t below_1e8) n
   return (tens | ((twos - tens * 10) << 8)) + 0x30303030'30303030U;
 }
 
-/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just above log10(2).
+/// Number of decimal digits of a number below 10^9. 1233 / 4096 is just below log10(2).
 LOTUS_DETAIL_ALWAYS_INLINE unsigned digit_count(std::uint32_t below_1e9) noexcept {
   constexpr std::uint32_t powers[] = {1,       10,        100,        1'000,       10'000,
                                       100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
