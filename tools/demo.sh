@@ -12,8 +12,8 @@ bash tools/packages.sh g++ cmake ninja-build \
   libcli11-dev libjpeg-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev libjs-chart.js
 echo 'all there'
 
-# Compiling takes some 160 seconds of one CPU, and its largest file 40. With -Og, that is: the -O3 of
-# a release build takes twice as long, and this run's logs are too small to show the difference.
+# Compiling with -Og takes some 160 seconds of one CPU, 40 of them for the largest file. A release
+# build (-O3) takes longer, and this run's logs are too small to show the difference.
 seconds=$((160 / $(nproc)))
 ((seconds > 40)) || seconds=40
 say "building lotus-tool and examples/imagenet_pipeline in build/demo-build: about $seconds s the first time"

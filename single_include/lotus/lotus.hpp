@@ -6744,7 +6744,7 @@ struct ring_file_header {
 };
 
 /// The logs of a thread: those in Lotus' format, and a hidden side log for what that cannot hold.
-enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
+enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
 /// How much of a log file is known to consist of whole, committed lines.
@@ -8083,7 +8083,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   using drawn = record_drawing;
   constexpr log_role main = log_role::main;
   constexpr log_role worker = log_role::worker;
-  constexpr log_role beside = log_role::beside;
+  constexpr log_role beside = log_role::side;
   constexpr record_value name = record_value::name;
   constexpr record_value both = record_value::name_and_number;
   constexpr record_value alone = record_value::number;
@@ -8264,7 +8264,7 @@ constexpr bool all(Sound&& sound) {
 
 static_assert(all([](const record_kind& row) {
                 return is_of_batch(row)
-                           ? row.role != log_role::beside && row.prefix.size() > 7 &&
+                           ? row.role != log_role::side && row.prefix.size() > 7 &&
                                  row.prefix.substr(0, 6) == "SBatch" && row.prefix.back() == '_' &&
                                  row.beside.empty() && row.duration != written_duration::none
                            : row.prefix.empty();
@@ -8272,7 +8272,7 @@ static_assert(all([](const record_kind& row) {
               "lines of batches begin with SBatch..._, in the main or the worker log; all other "
               "lines begin with a name");
 static_assert(all([](const record_kind& row) {
-                return row.role != log_role::beside || !row.beside.empty() ||
+                return row.role != log_role::side || !row.beside.empty() ||
                        row.kind == event_kind::loader;
               }),
               "a kind whose lines stand beside says how these begin");
@@ -10239,7 +10239,7 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   if (part != 0) {
     std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
   }
-  const bool hidden = role == log_role::beside;
+  const bool hidden = role == log_role::side;
   const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
   const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
@@ -10250,7 +10250,7 @@ inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.
 struct log_name {
-  log_role role = log_role::beside;
+  log_role role = log_role::side;
   bool compact = false;         ///< it is the only log of its thread
   std::uint64_t part = 0;       ///< 0: the log still grows
   std::size_t part_at = 0;      ///< position of "_part<k>" in the name
@@ -10648,7 +10648,7 @@ class line_filler {
         has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
     if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
       if (!add_beside(r, name)) return false;
-      if (kind.role == log_role::beside) return true;
+      if (kind.role == log_role::side) return true;
     }
     char* const out = buffer_.text[role] + buffer_.bytes[role];
     buffer_.bytes[role] =
@@ -10677,7 +10677,7 @@ class line_filler {
 
  private:
   LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
-    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    constexpr auto beside = static_cast<std::size_t>(log_role::side);
     if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
     char* const out = buffer_.text[beside] + buffer_.bytes[beside];
     buffer_.bytes[beside] =
@@ -12079,7 +12079,7 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block per append, all to the log with the role log_role::beside. Same
+/// Writes records as one block per append, all to the log with the role log_role::side. Same
 /// interface as line_filler.
 template <class Names>
 class compact_filler {
@@ -12092,8 +12092,8 @@ class compact_filler {
 
   template <class Sink>
   int begin(Sink& sink, std::uint32_t loader) noexcept {
-    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
+    if (const int error = sink.begin(log_role::side, loader); error != 0) return error;
+    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::side));
     if (anew) chain_.begin_anew();
     full_of_names_ = false;
     head_ = {};
@@ -12186,20 +12186,20 @@ class compact_filler {
     std::memcpy(block_, &head_, sizeof(head_));
     const std::uint64_t checksum = block_checksum(block_, head_.bytes);
     std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
-    const int error = sink.append(log_role::beside, block_, head_.bytes);
+    const int error = sink.append(log_role::side, block_, head_.bytes);
     if (error != 0) failed();
     return error;
   }
 
   template <class Sink>
   void committed(const Sink& sink) noexcept {
-    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
+    if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
   /// Starts a new chain, because the last block may not be in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
+  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
   /// @param since  ns from the end of the previous record to the end of this one; wraps around if
@@ -12576,7 +12576,7 @@ class storage_reports {
     for_each_entry(directory, [&](const char* name) {
       log_name log;
       if (!log.parse(name, location.prefix) || log.part != 0) return;
-      if (log.compact || log.role != log_role::beside) ++count;
+      if (log.compact || log.role != log_role::side) ++count;
     });
     if (count == 0) return;
     const std::uint64_t place = hash_of(location.prefix, hash_of(location.directory, fnv_offset));

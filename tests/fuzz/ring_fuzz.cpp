@@ -130,7 +130,7 @@ void look_as_top_does(const fs::path& ring) {
     lotus::tool::ring_look seen;
     living.look(seen);
     for (const lotus::tool::ring_look::new_lines& of : seen.lines) {
-      if (of.log.role == lotus::detail::log_role::beside) {
+      if (of.log.role == lotus::detail::log_role::side) {
         check_beside(of.lines);
       } else {
         check_lines(of.lines);

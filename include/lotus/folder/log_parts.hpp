@@ -29,7 +29,7 @@ inline void put_log_name(char* out, std::size_t bytes, const char* prefix, log_r
   if (part != 0) {
     std::snprintf(which, sizeof(which), "_part%llu", static_cast<unsigned long long>(part));
   }
-  const bool hidden = role == log_role::beside;
+  const bool hidden = role == log_role::side;
   const char* const start = !hidden ? "" : compact ? compact_log_start : beside_log_start;
   const char* const kind = hidden ? "" : role == log_role::main ? "_main" : "_worker";
   std::snprintf(out, bytes, "%s%s%s%s_pid_%u", start, prefix, which, kind, number);
@@ -40,7 +40,7 @@ inline constexpr std::uint64_t most_part_ms = INT64_MAX / 1'000'000 - 1;
 
 /// The components of a log's name.
 struct log_name {
-  log_role role = log_role::beside;
+  log_role role = log_role::side;
   bool compact = false;         ///< it is the only log of its thread
   std::uint64_t part = 0;       ///< 0: the log still grows
   std::size_t part_at = 0;      ///< position of "_part<k>" in the name

@@ -81,7 +81,7 @@ class compact_chain {
   entry entries_[slots];
 };
 
-/// Writes records as one block per append, all to the log with the role log_role::beside. Same
+/// Writes records as one block per append, all to the log with the role log_role::side. Same
 /// interface as line_filler.
 template <class Names>
 class compact_filler {
@@ -94,8 +94,8 @@ class compact_filler {
 
   template <class Sink>
   int begin(Sink& sink, std::uint32_t loader) noexcept {
-    if (const int error = sink.begin(log_role::beside, loader); error != 0) return error;
-    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::beside));
+    if (const int error = sink.begin(log_role::side, loader); error != 0) return error;
+    const bool anew = full_of_names_ || !chain_.goes_on(sink.position(log_role::side));
     if (anew) chain_.begin_anew();
     full_of_names_ = false;
     head_ = {};
@@ -188,20 +188,20 @@ class compact_filler {
     std::memcpy(block_, &head_, sizeof(head_));
     const std::uint64_t checksum = block_checksum(block_, head_.bytes);
     std::memcpy(block_ + offsetof(compact_block_header, checksum), &checksum, sizeof(checksum));
-    const int error = sink.append(log_role::beside, block_, head_.bytes);
+    const int error = sink.append(log_role::side, block_, head_.bytes);
     if (error != 0) failed();
     return error;
   }
 
   template <class Sink>
   void committed(const Sink& sink) noexcept {
-    if (head_.records > 0) chain_.appended(sink.position(log_role::beside));
+    if (head_.records > 0) chain_.appended(sink.position(log_role::side));
   }
   /// Starts a new chain, because the last block may not be in the log.
   void failed() noexcept { chain_.begin_anew(); }
 
  private:
-  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::beside);
+  static constexpr std::uint8_t beside_bit = 1U << static_cast<unsigned>(log_role::side);
   static constexpr std::size_t most_record_bytes = max_line_name_bytes + 1 + 80;
 
   /// @param since  ns from the end of the previous record to the end of this one; wraps around if

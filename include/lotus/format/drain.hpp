@@ -100,7 +100,7 @@ class line_filler {
         has_name(kind) ? names_(name_of(kind, r.tag)) : std::string_view{};
     if (LOTUS_DETAIL_UNLIKELY(!kind.beside.empty())) {
       if (!add_beside(r, name)) return false;
-      if (kind.role == log_role::beside) return true;
+      if (kind.role == log_role::side) return true;
     }
     char* const out = buffer_.text[role] + buffer_.bytes[role];
     buffer_.bytes[role] =
@@ -129,7 +129,7 @@ class line_filler {
 
  private:
   LOTUS_DETAIL_COLD bool add_beside(const record& r, std::string_view name) noexcept {
-    constexpr auto beside = static_cast<std::size_t>(log_role::beside);
+    constexpr auto beside = static_cast<std::size_t>(log_role::side);
     if (drain_buffer::capacity - buffer_.bytes[beside] < max_line_bytes) return false;
     char* const out = buffer_.text[beside] + buffer_.bytes[beside];
     buffer_.bytes[beside] =

@@ -144,7 +144,7 @@ constexpr record_kind row_of(event_kind kind) noexcept {
   using drawn = record_drawing;
   constexpr log_role main = log_role::main;
   constexpr log_role worker = log_role::worker;
-  constexpr log_role beside = log_role::beside;
+  constexpr log_role beside = log_role::side;
   constexpr record_value name = record_value::name;
   constexpr record_value both = record_value::name_and_number;
   constexpr record_value alone = record_value::number;
@@ -325,7 +325,7 @@ constexpr bool all(Sound&& sound) {
 
 static_assert(all([](const record_kind& row) {
                 return is_of_batch(row)
-                           ? row.role != log_role::beside && row.prefix.size() > 7 &&
+                           ? row.role != log_role::side && row.prefix.size() > 7 &&
                                  row.prefix.substr(0, 6) == "SBatch" && row.prefix.back() == '_' &&
                                  row.beside.empty() && row.duration != written_duration::none
                            : row.prefix.empty();
@@ -333,7 +333,7 @@ static_assert(all([](const record_kind& row) {
               "lines of batches begin with SBatch..._, in the main or the worker log; all other "
               "lines begin with a name");
 static_assert(all([](const record_kind& row) {
-                return row.role != log_role::beside || !row.beside.empty() ||
+                return row.role != log_role::side || !row.beside.empty() ||
                        row.kind == event_kind::loader;
               }),
               "a kind whose lines stand beside says how these begin");

@@ -52,7 +52,7 @@ struct ring_file_header {
 };
 
 /// The logs of a thread: those in Lotus' format, and a hidden side log for what that cannot hold.
-enum class log_role : std::uint32_t { main = 0, worker = 1, beside = 2 };
+enum class log_role : std::uint32_t { main = 0, worker = 1, side = 2 };
 inline constexpr std::size_t log_roles = 3;
 
 /// How much of a log file is known to consist of whole, committed lines.

@@ -43,7 +43,7 @@ class storage_reports {
     for_each_entry(directory, [&](const char* name) {
       log_name log;
       if (!log.parse(name, location.prefix) || log.part != 0) return;
-      if (log.compact || log.role != log_role::beside) ++count;
+      if (log.compact || log.role != log_role::side) ++count;
     });
     if (count == 0) return;
     const std::uint64_t place = hash_of(location.prefix, hash_of(location.directory, fnv_offset));

@@ -21,14 +21,14 @@ std::atomic<std::uint64_t> scopes_begun{0};
 /// On a slow machine signals may come faster than the interrupted scope advances. The records of
 /// all handlers within one scope share 64 places, so only the first ones record something.
 bool may_record() {
-  constexpr int most_within_a_scope = 16;
+  constexpr int max_within_a_scope = 16;
   static std::uint64_t scope = 0;
   static int within_scope = 0;
   if (scope != scopes_begun) {
     scope = scopes_begun;
     within_scope = 0;
   }
-  return within_scope++ < most_within_a_scope;
+  return within_scope++ < max_within_a_scope;
 }
 
 void handler(int) {

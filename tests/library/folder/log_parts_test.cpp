@@ -12,7 +12,7 @@ using lotus::detail::log_name;
 using lotus::detail::log_role;
 
 TEST_CASE("what is written is read again") {
-  const auto role = GENERATE(log_role::main, log_role::worker, log_role::beside);
+  const auto role = GENERATE(log_role::main, log_role::worker, log_role::side);
   const bool compact = GENERATE(false, true);
   const std::uint64_t part =
       GENERATE(std::uint64_t{0}, std::uint64_t{1}, lotus::detail::most_part_ms);
@@ -25,7 +25,7 @@ TEST_CASE("what is written is read again") {
   CHECK(said.role == role);
   CHECK(said.part == part);
   CHECK(said.number == 4711);
-  CHECK(said.compact == (compact && role == log_role::beside));
+  CHECK(said.compact == (compact && role == log_role::side));
   std::string without = name;
   without.erase(said.part_at, said.part_length);
   lotus::detail::put_log_name(name, sizeof(name), prefix.c_str(), role, compact, 4711);

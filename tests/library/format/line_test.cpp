@@ -98,7 +98,7 @@ TEST_CASE("the table has a row for each kind, and numbers that are no kind are l
     }
     ++known;
     CHECK(row.kind == kind);
-    if (row.role == lotus::detail::log_role::beside) continue;  // it has no such line
+    if (row.role == lotus::detail::log_role::side) continue;  // it has no such line
     const bool named = has_name(row);
     CHECK(text.rfind(named ? "Sx,5," : std::string{row.prefix} + "12,5,", 0) == 0);
   }

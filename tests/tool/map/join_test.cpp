@@ -194,7 +194,7 @@ TEST_CASE("what lies outside of scopes is told by threads, and who may wait for 
   join(find_runs(dir.path(), "lotustrace_log", diagnostics).front(), samples, result, diagnostics);
   const joined_op& decode = result.ops["Decode"];
   CHECK(decode.wall_ns == 190'000'000);  // of two threads, without Inner
-  CHECK(decode.beside.value == 290'000'000);
+  CHECK(decode.meanwhile_sum.value == 290'000'000);
   CHECK(may_wait_for_others(decode, result));
   const auto meanwhile = decode.meanwhile.sorted();
   REQUIRE(meanwhile.size() == 1);

@@ -135,13 +135,13 @@ class screen_printer {
     const std::string head = head_of(all);
     std::string foot = foot_of(all, true);
     // The table of shares gets the lines that are left. It is worth more than a third command.
-    std::size_t room = room_beside(head, foot);
-    if (room < good_rows) {
+    std::size_t rows = rows_left(head, foot);
+    if (rows < good_rows) {
       foot = foot_of(all, false);
-      room = room_beside(head, foot);
+      rows = rows_left(head, foot);
     }
     out_ << head;
-    if (room >= least_rows) print_where(first_screen_of(d_, std::min(room, most_rows)));
+    if (rows >= least_rows) print_where(first_screen_of(d_, std::min(rows, most_rows)));
     out_ << foot;
   }
 
@@ -152,7 +152,7 @@ class screen_printer {
   static constexpr std::size_t least_rows = 2;
   static constexpr std::size_t most_warnings = 2;
 
-  static std::size_t room_beside(const std::string& head, const std::string& foot) {
+  static std::size_t rows_left(const std::string& head, const std::string& foot) {
     const std::size_t table_head = 2;
     const std::size_t used = lines_of(head) + lines_of(foot) + table_head;
     return used < lines ? lines - used : 0;

@@ -159,8 +159,8 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
   const auto owners = lotus::detail::file_owners::of_caller(directory.number());
   lotus::detail::for_each_log(directory.number(), options.prefix.c_str(), owners,
                               [&](const lotus::detail::run_log&) { has_logs = true; });
-  for (const auto& entry :
-       fs::directory_iterator(dir)) {  // runs without logs may have counted calls
+  // A run without logs may have counted calls.
+  for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string start = lotus::detail::aggregates_file_start + options.prefix + '_';
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
   }

@@ -57,7 +57,7 @@ class unpacker {
     const lotus::detail::log_role role =
         file.role == file_role::main     ? lotus::detail::log_role::main
         : file.role == file_role::worker ? lotus::detail::log_role::worker
-                                         : lotus::detail::log_role::beside;
+                                         : lotus::detail::log_role::side;
     char name[lotus::detail::log_name_bytes];
     lotus::detail::put_log_name(name, sizeof(name), options_.prefix.c_str(), role, false,
                                 static_cast<std::uint32_t>(file.number));

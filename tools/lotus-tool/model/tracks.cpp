@@ -23,7 +23,7 @@ std::string role_name(file_role role) {
     case file_role::worker:
       return "worker";
     case file_role::unknown:
-    case file_role::beside:
+    case file_role::side:
     case file_role::aggregated:
     case file_role::compact:
       break;

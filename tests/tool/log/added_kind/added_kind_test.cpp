@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto main_log = static_cast<std::size_t>(detail::log_role::main);
 constexpr auto worker_log = static_cast<std::size_t>(detail::log_role::worker);
-constexpr auto beside_log = static_cast<std::size_t>(detail::log_role::beside);
+constexpr auto beside_log = static_cast<std::size_t>(detail::log_role::side);
 
 /// Among records of all other kinds.
 std::vector<detail::record> records_with_new_kinds() {

@@ -128,7 +128,7 @@ void growing_blocks::add_block(const lotus::detail::compact_block_header& header
   while (decoder_.next(record)) {
     if (main.line_of(record, line)) add(log_role::main, line);
     if (worker.line_of(record, line)) add(log_role::worker, line);
-    if (compact_lines::line_of(record, side)) add(log_role::beside, side);
+    if (compact_lines::line_of(record, side)) add(log_role::side, side);
   }
 }
 

@@ -28,7 +28,7 @@ void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
 
 /// Returns the end of a file, from the beginning of a line that ended at about `since_ns`.
 std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
-                    bool beside) {
+                    bool is_side_log) {
   for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {
     most = std::min(most, growing_log::most_bytes);
     const std::uint64_t at = bytes - from > most ? bytes - most : from;
@@ -38,7 +38,7 @@ std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_
     const std::size_t first = text.find('\n') + 1;
     if (first == 0) return {};
     text.erase(0, first);
-    const std::size_t wanted = first_since(text, since_ns, beside);
+    const std::size_t wanted = first_since(text, since_ns, is_side_log);
     if (wanted > 0 || most == growing_log::most_bytes) return text.substr(wanted);
   }
 }
@@ -46,14 +46,14 @@ std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_
 }  // namespace
 
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
-                                           bool beside) {
+                                           bool is_side_log) {
   constexpr std::uint64_t looked_at = std::uint64_t{64} << 10U;
   try {
     const int fd = open_found(path);
     std::string text;
     add_bytes(fd, bytes > looked_at ? bytes - looked_at : 0, std::min(bytes, looked_at), text);
     close(fd);
-    return last_end(std::string_view(text).substr(0, text.rfind('\n') + 1), beside);
+    return last_end(std::string_view(text).substr(0, text.rfind('\n') + 1), is_side_log);
   } catch (const input_error&) {
     return std::nullopt;
   }
@@ -78,7 +78,7 @@ void growing_log::read_file(const std::string& path, std::uint64_t bytes, std::i
       if (all) {
         add_bytes(fd, done, bytes - done, text);
       } else {
-        text = tail_of(fd, done, bytes, since_ns, beside_);
+        text = tail_of(fd, done, bytes, since_ns, is_side_log_);
         expected_ = 0;  // the skipped part contains them
       }
     }

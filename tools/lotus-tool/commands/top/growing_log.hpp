@@ -14,7 +14,7 @@ namespace lotus::tool {
 
 /// The end time of the last record within the first `bytes` bytes of a log; nullopt if unknown.
 std::optional<std::int64_t> last_record_ns(const std::string& path, std::uint64_t bytes,
-                                           bool beside);
+                                           bool is_side_log);
 
 /// Reads a log while it is written, even if it is renamed and started anew, as logrotate does.
 class growing_log {
@@ -22,8 +22,9 @@ class growing_log {
   /// The maximum number of bytes per call; if more was appended, only the end is read.
   static constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20U;
 
-  /// @param beside  whether the log is a hidden side log.
-  growing_log(std::string path, bool beside) : file_(std::move(path)), beside_(beside) {}
+  /// @param is_side_log  whether the log is a hidden side log.
+  growing_log(std::string path, bool is_side_log)
+      : file_(std::move(path)), is_side_log_(is_side_log) {}
 
   /// The complete lines that were appended since the last call, except for expected lines. May
   /// leave out lines that ended before `since_ns`.
@@ -38,7 +39,7 @@ class growing_log {
                  std::string& to);
 
   growing_file file_;
-  bool beside_;
+  bool is_side_log_;
   std::size_t expected_ = 0;
 };
 

@@ -19,10 +19,10 @@ std::string_view line_at(std::string_view lines, std::size_t at) {
 }
 
 /// The end of the first record from `at` on; sets `at` to the beginning of its line.
-std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool beside) {
+std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bool is_side_log) {
   while (at < lines.size()) {
     const std::string_view line = line_at(lines, at);
-    if (const auto times = times_of_line(line, beside)) return times->end_ns;
+    if (const auto times = times_of_line(line, is_side_log)) return times->end_ns;
     at = std::min(at + line.size() + 1, lines.size());
   }
   return std::nullopt;
@@ -30,19 +30,19 @@ std::optional<std::int64_t> end_from(std::string_view lines, std::size_t& at, bo
 
 }  // namespace
 
-std::optional<std::int64_t> last_end(std::string_view lines, bool beside) {
+std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log) {
   constexpr int most_looked_at = 8;  // gives up after that many damaged lines
   for (int i = 0; i < most_looked_at && !lines.empty(); ++i) {
     lines.remove_suffix(1);
     const std::size_t before = lines.rfind('\n');
     const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-    if (const auto times = times_of_line(lines.substr(begin), beside)) return times->end_ns;
+    if (const auto times = times_of_line(lines.substr(begin), is_side_log)) return times->end_ns;
     lines = lines.substr(0, begin);
   }
   return std::nullopt;
 }
 
-std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool beside) {
+std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_side_log) {
   // Binary search. Both offsets are beginnings of lines: all lines before `low` ended before
   // `begin_ns`, and no line from `high` on did.
   std::size_t low = 0;
@@ -51,7 +51,7 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool besi
     const std::size_t middle = low + (high - low) / 2;
     const std::size_t looked_at = middle == 0 ? 0 : lines.rfind('\n', middle - 1) + 1;
     std::size_t at = looked_at;
-    const auto end = end_from(lines, at, beside);
+    const auto end = end_from(lines, at, is_side_log);
     if (end && *end < begin_ns) {
       low = std::min(at + line_at(lines, at).size() + 1, lines.size());
     } else {
@@ -59,12 +59,12 @@ std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool besi
     }
   }
   std::size_t record = low;
-  return end_from(lines, record, beside) ? low : lines.size();  // damaged lines have no end
+  return end_from(lines, record, is_side_log) ? low : lines.size();  // damaged lines have no end
 }
 
 void line_window::add(std::string lines) {
   if (lines.empty()) return;
-  last_ns_ = std::max(last_ns_, last_end(lines, beside_));
+  last_ns_ = std::max(last_ns_, last_end(lines, is_side_log_));
   bytes_ += lines.size();
   parts_.push_back(std::move(lines));
 }
@@ -72,7 +72,7 @@ void line_window::add(std::string lines) {
 void line_window::trim(std::int64_t begin_ns) {
   while (!parts_.empty()) {
     const std::string_view oldest = std::string_view(parts_.front()).substr(gone_);
-    const std::size_t older = first_since(oldest, begin_ns, beside_);
+    const std::size_t older = first_since(oldest, begin_ns, is_side_log_);
     bytes_ -= older;
     gone_ += older;
     if (older < oldest.size()) return;

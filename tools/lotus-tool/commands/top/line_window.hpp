@@ -12,17 +12,17 @@
 namespace lotus::tool {
 
 /// The end time of the last record in complete lines; nullopt if none of the last lines is one.
-/// @param beside  whether the lines are from a hidden side log.
-std::optional<std::int64_t> last_end(std::string_view lines, bool beside);
+/// @param is_side_log  whether the lines are from a hidden side log.
+std::optional<std::int64_t> last_end(std::string_view lines, bool is_side_log);
 
 /// The offset of the first line that ended at `begin_ns` or later; the size of `lines` if there is
 /// none. The lines must be complete and in order of their ends.
-std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool beside);
+std::size_t first_since(std::string_view lines, std::int64_t begin_ns, bool is_side_log);
 
 /// The lines of one log that ended after some time; older lines are dropped.
 class line_window {
  public:
-  explicit line_window(bool beside) : beside_(beside) {}
+  explicit line_window(bool is_side_log) : is_side_log_(is_side_log) {}
 
   /// @param lines  complete, including line ends.
   void add(std::string lines);
@@ -40,7 +40,7 @@ class line_window {
   std::size_t gone_ = 0;           // dropped bytes at the front of the first part
   std::size_t bytes_ = 0;
   std::optional<std::int64_t> last_ns_;
-  bool beside_;
+  bool is_side_log_;
 };
 
 }  // namespace lotus::tool

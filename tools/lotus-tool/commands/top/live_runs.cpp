@@ -89,8 +89,8 @@ void add_calls(const seen_calls& calls, live_figures& to) {
   at->self_ns += calls.self_ns;
   at->total_ns += calls.total_ns;
   at->max_ns = std::max(at->max_ns, calls.max_ns);
-  at->stretch_s =
-      std::max(at->stretch_s, stretch_s);  // a process that started later has no earlier calls
+  // A process that started later has no earlier calls.
+  at->stretch_s = std::max(at->stretch_s, stretch_s);
   to.aggregated_per_s += static_cast<double>(calls.count) / stretch_s;
   if (to.window_s == 0) to.window_s = stretch_s;
 }

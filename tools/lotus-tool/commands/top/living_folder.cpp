@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 namespace {
 
 lotus::detail::log_role role_of(const log_file& file) noexcept {
-  return file.role == file_role::main     ? lotus::detail::log_role::main
-         : file.role == file_role::beside ? lotus::detail::log_role::beside
-                                          : lotus::detail::log_role::worker;
+  return file.role == file_role::main   ? lotus::detail::log_role::main
+         : file.role == file_role::side ? lotus::detail::log_role::side
+                                        : lotus::detail::log_role::worker;
 }
 
 /// The middle of a bucket of durations, in ticks.
@@ -152,9 +152,9 @@ living_folder::kept_log* living_folder::log_at(const std::string& path) {
   if (const auto at = logs_.find(path); at != logs_.end()) return &at->second;
   std::optional<log_file> what = log_named(path, prefix_);
   if (!what) return nullptr;
-  const bool beside = what->role == file_role::beside;
-  const auto at =
-      logs_.emplace(path, kept_log{std::move(*what), {path, beside}, line_window(beside), {}});
+  const bool is_side_log = what->role == file_role::side;
+  const auto at = logs_.emplace(
+      path, kept_log{std::move(*what), {path, is_side_log}, line_window(is_side_log), {}});
   return &at.first->second;
 }
 
@@ -186,7 +186,7 @@ void living_folder::take(const kept_ring& from, ring_look look) {
   };
   for (const ring_look::committed& at : look.logs) {
     // A compact log contains all roles, so one entry stands for it.
-    if (compact && at.log.role != lotus::detail::log_role::beside) continue;
+    if (compact && at.log.role != lotus::detail::log_role::side) continue;
     log_extent* on_disk = nullptr;
     if (kept_blocks* const log = compact ? compact_at(path_of(at.log, true)) : nullptr) {
       on_disk = &log->on_disk;
@@ -204,7 +204,7 @@ void living_folder::take(const kept_ring& from, ring_look look) {
     kept_log* const log = log_at(path_of(grown.log, false));
     if (log == nullptr) continue;
     ring_log blocks = grown.log;
-    blocks.role = lotus::detail::log_role::beside;
+    blocks.role = lotus::detail::log_role::side;
     log->blocks = compact ? compact_at(path_of(blocks, true)) : nullptr;
     log->coming.push_back(std::move(grown.lines));
   }
@@ -264,8 +264,8 @@ void living_folder::place_window(std::int64_t now_ns) {
   for (const auto& [path, log] : logs_) {
     last_ns_ = std::max(last_ns_, log.lines.last_ns());
     if (!first_look || log.on_disk.inode == 0) continue;
-    const bool beside = log.what.role == file_role::beside;
-    last_ns_ = std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, beside));
+    const bool is_side_log = log.what.role == file_role::side;
+    last_ns_ = std::max(last_ns_, last_record_ns(path, log.on_disk.bytes, is_side_log));
   }
   for (const auto& [path, log] : compact_) {
     if (!first_look || log.on_disk.inode == 0) continue;

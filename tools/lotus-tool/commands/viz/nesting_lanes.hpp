@@ -101,16 +101,16 @@ class nesting_lanes {
   bool next(Before&& before) {
     if (!distributed_) distribute(before);
     lane_begin_ = lane_end_;
-    if (lane_begin_ == laned_.size()) return false;
-    const std::size_t lane = laned_[lane_begin_].first;
-    while (lane_end_ < laned_.size() && laned_[lane_end_].first == lane) ++lane_end_;
+    if (lane_begin_ == by_lane_.size()) return false;
+    const std::size_t lane = by_lane_[lane_begin_].first;
+    while (lane_end_ < by_lane_.size() && by_lane_[lane_end_].first == lane) ++lane_end_;
     return true;
   }
 
   /// Calls `on_slice` for the slices of the lane that next() began, in order.
   template <class OnSlice>
   void for_each(OnSlice&& on_slice) const {
-    for (std::size_t i = lane_begin_; i < lane_end_; ++i) on_slice(kept_[laned_[i].second]);
+    for (std::size_t i = lane_begin_; i < lane_end_; ++i) on_slice(kept_[by_lane_[i].second]);
   }
 
  private:
@@ -118,12 +118,12 @@ class nesting_lanes {
   void distribute(Before&& before) {
     std::stable_sort(kept_.begin(), kept_.end(), before);
     first_fitting_lane lanes;
-    laned_.reserve(kept_.size());
+    by_lane_.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const Slice& slice = kept_[i];
-      laned_.emplace_back(lanes.take(slice.start_ns, slice.start_ns + slice.duration_ns), i);
+      by_lane_.emplace_back(lanes.take(slice.start_ns, slice.start_ns + slice.duration_ns), i);
     }
-    std::sort(laned_.begin(), laned_.end());
+    std::sort(by_lane_.begin(), by_lane_.end());
     distributed_ = true;
   }
 
@@ -131,7 +131,7 @@ class nesting_lanes {
   std::int64_t last_ns_ = INT64_MIN;        ///< likewise
   std::vector<Slice> kept_;
   bool distributed_ = false;
-  std::vector<std::pair<std::size_t, std::size_t>> laned_;  ///< lane and index in kept_, sorted
+  std::vector<std::pair<std::size_t, std::size_t>> by_lane_;  ///< lane and index in kept_, sorted
   std::size_t lane_begin_ = 0;
   std::size_t lane_end_ = 0;
 };

@@ -49,7 +49,7 @@ void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostic
     }
     for (const lotus::detail::log_role role :
          {lotus::detail::log_role::main, lotus::detail::log_role::worker,
-          lotus::detail::log_role::beside}) {
+          lotus::detail::log_role::side}) {
       if ((found >> static_cast<unsigned>(role) & 1U) == 0) continue;
       log_file& one = roles.emplace_back(file);
       one.role = file_role_of(role);

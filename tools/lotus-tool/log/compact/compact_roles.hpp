@@ -13,7 +13,7 @@ namespace lotus::tool {
 constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
   return role == lotus::detail::log_role::main     ? file_role::main
          : role == lotus::detail::log_role::worker ? file_role::worker
-                                                   : file_role::beside;
+                                                   : file_role::side;
 }
 
 /// Replaces each compact log by one log per role that it has records of. Lines from the rings of

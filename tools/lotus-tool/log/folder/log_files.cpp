@@ -52,7 +52,7 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
 }
 
 file_role role_of(std::string_view name) {
-  if (name.rfind(side_log_start, 0) == 0) return file_role::beside;
+  if (name.rfind(side_log_start, 0) == 0) return file_role::side;
   if (name.rfind(compact_log_start, 0) == 0) return file_role::compact;
   if (name.rfind(aggregates_file_start, 0) == 0) return file_role::aggregated;
   if (name.find("main_pid") != std::string_view::npos) return file_role::main;
@@ -188,7 +188,7 @@ std::vector<run_files> runs_of(logs_by_folder&& logs, const std::set<std::string
       return std::find_if(files.begin(), files.end(),
                           [role](const log_file& file) { return file.role >= role; });
     };
-    const auto beside = first_of(file_role::beside);
+    const auto beside = first_of(file_role::side);
     const auto aggregated = first_of(file_role::aggregated);
     run_files& run = runs.emplace_back();
     run.dir = of_folder.first;

@@ -19,7 +19,7 @@ namespace lotus::tool {
 inline constexpr std::string_view default_prefix = "lotustrace_log";
 
 /// `compact`: a file with all roles, before find_runs() has split it into one log per role.
-enum class file_role : std::uint8_t { main, worker, unknown, beside, aggregated, compact };
+enum class file_role : std::uint8_t { main, worker, unknown, side, aggregated, compact };
 
 /// The part of one log that a command reads.
 struct log_file {

@@ -41,7 +41,7 @@ seen_times look_at_oldest(const log_file& file) {
   older_part_reader part(file.older.front());
   while (const std::size_t n = part.read(bytes.data() + used, bytes.size() - used)) used += n;
   const std::string_view text(bytes.data(), used);
-  return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::beside);
+  return look_at_lines(text.substr(0, text.rfind('\n') + 1), file.role == file_role::side);
 }
 
 /// All logs of one run.
@@ -59,7 +59,7 @@ class narrowed_run {
     for (const log& l : logs_) {
       if (l.times == nullptr) return false;
       seen_times seen = l.times->seen();
-      const bool beside = l.file->role == file_role::beside;
+      const bool beside = l.file->role == file_role::side;
       if (!l.file->tail.empty()) seen.add(look_at_lines(l.file->tail, beside));
       if (!l.file->older.empty()) {
         if (l.file->compact) return false;

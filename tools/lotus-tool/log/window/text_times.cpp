@@ -34,7 +34,7 @@ void for_each_times(std::string_view lines, bool beside, OnTimes&& on_times) {
 class text_times final : public log_times {
  public:
   explicit text_times(const log_file& file)
-      : bytes_(file.bytes), beside_(file.role == file_role::beside) {
+      : bytes_(file.bytes), beside_(file.role == file_role::side) {
     if (bytes_ > 0) descriptor_ = open_found(file.path);
   }
   ~text_times() override {

@@ -220,7 +220,7 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
       std::set<std::uint32_t>& by = counted[place++];
       if (op == nullptr || (s.pid != pid && s.pid != 0 && pid != 0)) return;
       joined_op& waits = joined(op->name);
-      waits.beside += {1, s.value};
+      waits.meanwhile_sum += {1, s.value};
       if (!by.insert(op->name).second) return;
       waits.meanwhile.count(s.tid, threads.name_of(s.tid, samples), false, {1, s.value});
     });
@@ -231,8 +231,8 @@ bool may_wait_for_others(const joined_op& op, const joined_run& run) {
   if (!is_cpu_time(run.event) || op.wall_ns <= 0) return false;
   constexpr std::uint64_t enough_samples = 10;
   const auto wall_ns = static_cast<std::uint64_t>(op.wall_ns);
-  return op.beside.samples >= enough_samples && op.total.value < wall_ns / 2 &&
-         op.beside.value >= (wall_ns - op.total.value) / 4;
+  return op.meanwhile_sum.samples >= enough_samples && op.total.value < wall_ns / 2 &&
+         op.meanwhile_sum.value >= (wall_ns - op.total.value) / 4;
 }
 
 }  // namespace lotus::tool

@@ -28,7 +28,7 @@ struct joined_op {
   std::int64_t wall_ns = 0;
   /// Samples, taken while the operation ran, of threads of its process that have no scopes.
   thread_groups meanwhile;
-  joined_samples beside;  ///< samples of `meanwhile`, counted once per thread of this operation
+  joined_samples meanwhile_sum;  ///< of `meanwhile`: each sample once per thread of this operation
 };
 
 struct joined_run {
