@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -168,6 +171,50 @@ TEST_CASE("the demo's recording has such a screen, and the rest with --details")
   const result details = shell(dir, "lotus-tool diagnose demo --details");
   CHECK(details.out.find(r.out) == 0);
   CHECK(contains(details.out, "optimize first"));
+}
+
+TEST_CASE("a long title leaves four rows of where the time went, and takes a command's line") {
+  constexpr std::int64_t ms = 1'000'000;
+  constexpr std::int64_t begin = 1'700'000'000'000 * ms;
+  const temp_dir dir;
+  std::string name = "run";
+  for (int word = 1; word < 60; ++word) name += word % 41 == 0 ? "/long" : " long";
+  const std::string folder = dir.path() + '/' + name;
+  std::filesystem::create_directories(folder);
+  const auto line = [](const std::string& of, std::int64_t start, std::int64_t duration) {
+    return of + ',' + std::to_string(start) + ',' + std::to_string(duration) + '\n';
+  };
+  std::string workers[2];
+  std::int64_t free_at[2] = {begin, begin + 20 * ms};
+  std::string consumer;
+  std::int64_t step_end = begin;
+  for (int batch = 0; batch < 60; ++batch) {
+    const int worker = batch % 2;
+    const std::int64_t start = free_at[worker];
+    std::int64_t& now = free_at[worker];
+    for (int step = 0; step < 12; ++step) {
+      const std::int64_t duration = (12 - step) * ms / 2;
+      workers[worker] += line("SStep" + std::to_string(step), now, duration);
+      now += duration;
+    }
+    workers[worker] += line("SBatchPreprocessed_" + std::to_string(batch), start, now - start);
+    const std::int64_t received = std::max(step_end, now);
+    consumer += line("SBatchWait_" + std::to_string(batch), step_end, received - step_end);
+    consumer += line("SBatchConsumed_" + std::to_string(batch), received, 1000);
+    step_end = received + 5 * ms;
+  }
+  const auto write = [&](const std::string& log, const std::string& lines) {
+    std::ofstream(folder + "/lotustrace_log_" + log) << lines;
+  };
+  write("main_pid_1", consumer);
+  write("worker_pid_2", workers[0]);
+  write("worker_pid_3", workers[1]);
+  const result r = shell(dir, "lotus-tool diagnose '" + name + "'");
+  INFO(r.out << r.err);
+  CHECK(lines_of(r.out).size() == 24);
+  CHECK_FALSE(contains(r.out, "lotus-tool whatif"));
+  CHECK(std::regex_search(r.out, std::regex("\n  [0-9]+ more ")));
+  check_shares(r.out);
 }
 
 TEST_CASE("a warning stands above the advice") {
